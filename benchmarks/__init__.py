@@ -1,0 +1,1 @@
+"""Benchmarks of featgrad against other feature selectors; not part of the installed package."""
