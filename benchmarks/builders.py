@@ -9,7 +9,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.sources import read_member, read_staged, read_texts
 
-NOISE_SEED = 35
+# The draw behind the reference figures (ANOVA F 0.9368); others move every method by about 0.003.
+NOISE_SEED = 0
 GISETTE_SEED = 49
 PIXEL_NOISE = 0.5
 
@@ -39,8 +40,8 @@ def mnist35_noisy():
     parts = []
     for name in ("mnist_train", "mnist_test"):
         X, y = rows_of(*read_staged(name), (3, 5))
-        noise = rng.standard_normal(X.shape, dtype=np.float32)
-        parts += [X / 255 + PIXEL_NOISE * noise, y]
+        noisy = X / 255 + PIXEL_NOISE * rng.standard_normal(X.shape)
+        parts += [noisy.astype(np.float32), y]
     return tuple(parts)
 
 

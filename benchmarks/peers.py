@@ -1,0 +1,257 @@
+"""The selectors under comparison, behind one interface.
+
+`SELECTORS[name](X, y, ks, seed)` gets training rows only (dense array or CSR, labels 0..C-1) and
+returns {k: k column indices}. All sizes are asked for at once so that a method with a path or a
+ranking pays once. A selector that cannot handle a set raises NotApplicableError with the reason.
+
+Packages that only one selector needs are imported inside it, so that a missing one costs that
+selector alone.
+"""
+
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_selection import chi2, mutual_info_classif
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import l1_min_c
+
+from benchmarks import mission
+from benchmarks.mrmr import mrmr
+from benchmarks.scaling import anova, dense_columns, ranking, shortlist, standardised
+from benchmarks.tuning import best_setting, class_auc
+
+# fastcan and abess read dense double precision; wider sets are cut to their best columns by
+# ANOVA F first, as both packages advise (screening).
+DENSE_ENTRIES = 50_000_000
+
+
+class NotApplicableError(Exception):
+    """The selector is not meant for this kind of data."""
+
+
+def cut(order, ks):
+    """The first k of a ranking, for every k."""
+    return {k: order[:k] for k in ks}
+
+
+def padded(order, X, y):
+    """A ranking of some columns, continued with the others by ANOVA F."""
+    order = np.asarray(order, dtype=np.intp)
+    rest = ranking(anova(X, y))
+    return np.concatenate([order, rest[~np.isin(rest, order)]])
+
+
+def by_anova(X, y, ks, seed):
+    """Largest ANOVA F (scikit-learn's f_classif: "SKF")."""
+    return cut(ranking(anova(X, y)), ks)
+
+
+def by_mutual_information(X, y, ks, seed):
+    """Largest mutual information with the class ("SKMI").
+
+    Dense columns: nearest-neighbour estimate, or plain counts where a column has few values.
+    Sparse columns: of the presence of a term, the usual form for text.
+    """
+    if sp.issparse(X):
+        return cut(ranking(presence_information(X, y)), ks)
+    discrete = np.array([np.unique(column).size <= 10 for column in X.T])
+    information = mutual_info_classif(X, y, discrete_features=discrete, random_state=seed)
+    return cut(ranking(information), ks)
+
+
+def presence_information(X, y):
+    """Mutual information between x > 0 and the class, exactly from counts."""
+    rows = X.shape[0]
+    members = np.eye(y.max() + 1)[y]
+    present = np.asarray((X != 0).T @ members)
+    prior = members.sum(axis=0)
+    information = np.zeros(X.shape[1])
+    for counts in (present, prior - present):
+        expected = counts.sum(axis=1, keepdims=True) * prior / rows
+        ratio = np.divide(counts, expected, out=np.ones_like(counts), where=counts > 0)
+        information += (counts / rows * np.log(ratio)).sum(axis=1)
+    return information
+
+
+def by_chi2(X, y, ks, seed):
+    """Largest chi-squared statistic; for frequencies and other non-negative values only."""
+    if X.min() < 0:
+        raise NotApplicableError("chi2 needs non-negative values")
+    statistic, _ = chi2(X, y)
+    return cut(ranking(np.nan_to_num(statistic)), ks)
+
+
+def by_l1_path(X, y, ks, seed):
+    """L1-logistic path: the k largest weights of the first model with at least k features.
+
+    C grows by a quarter per step from the first value with any feature; several classes are
+    fitted one against the rest. When the path saturates below k (k beyond the number of rows),
+    the last model is continued by ANOVA F.
+    """
+    Z = standardised(X)
+    C = l1_min_c(Z, y, loss="log")
+    chosen, order, growth = {}, np.empty(0, dtype=np.intp), 0
+    waiting = sorted(ks)
+    while waiting and growth < 6:
+        C *= 1.25
+        weights = l1_weights(Z, y, C, seed)
+        # Saturated: the support has not grown for six steps although k asks for more.
+        found = np.count_nonzero(weights)
+        growth = growth + 1 if 0 < found <= order.size else 0
+        order = ranking(weights)[:found] if found > order.size else order
+        while waiting and found >= waiting[0]:
+            chosen[waiting[0]] = ranking(weights)[: waiting[0]]
+            waiting.pop(0)
+    return chosen | cut(padded(order, X, y), waiting) if waiting else chosen
+
+
+def l1_weights(Z, y, C, seed):
+    """Norm over classes of the weights of an L1-penalised logistic model."""
+    model = LogisticRegression(
+        C=C, l1_ratio=1.0, solver="liblinear", tol=1e-3, max_iter=200, random_state=seed
+    )
+    if y.max() == 1:
+        return np.abs(model.fit(Z, y).coef_[0])
+    models = OneVsRestClassifier(model).fit(Z, y).estimators_
+    return np.linalg.norm([one.coef_[0] for one in models], axis=0)
+
+
+def by_l2_weights(X, y, ks, seed):
+    """Largest weights of an L2-logistic model on standardised columns, C by held-out AUC."""
+    Z = standardised(X)
+    C = best_setting((1e-4, 1e-3, 1e-2, 1e-1, 1.0), held_out_l2, Z, y, seed)
+    weights = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(Z, y).coef_
+    return cut(ranking(np.linalg.norm(weights, axis=0)), ks)
+
+
+def held_out_l2(C, Z_fit, y_fit, Z_held, y_held):
+    model = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(Z_fit, y_fit)
+    return class_auc(y_held, model.decision_function(Z_held))
+
+
+def by_forward(X, y, ks, seed):
+    """Forward selection by squared canonical correlation (fastcan)."""
+    from fastcan import FastCan
+
+    columns = shortlist(X, y, DENSE_ENTRIES)
+    X_short = dense_columns(X, columns)
+    # Beyond the number of rows every column depends on those taken, and fastcan stops.
+    size = min(max(ks), X_short.shape[1], X_short.shape[0] - y.max() - 1)
+    target = np.eye(y.max() + 1)[y] if y.max() > 1 else y
+    taken = FastCan(size, verbose=0).fit(X_short, target).indices_
+    return cut(padded(columns[taken], X, y), ks)
+
+
+def by_abess(X, y, ks, seed):
+    """Best-subset selection by splicing (abess), a little ridge so that it stays finite."""
+    columns = shortlist(X, y, DENSE_ENTRIES)
+    Z = standardised(dense_columns(X, columns))
+    chosen = {}
+    for k in ks:
+        weights = abess_weights(Z, y, min(k, Z.shape[1]))
+        order = ranking(weights)[: np.count_nonzero(weights)]
+        chosen[k] = padded(columns[order], X, y)[:k]
+    return chosen
+
+
+def abess_weights(Z, y, k):
+    """Norm over classes of the weights of abess's model with k columns."""
+    from abess.linear import LogisticRegression, MultinomialRegression
+
+    model = LogisticRegression if y.max() == 1 else MultinomialRegression
+    coefficients = model(support_size=k, alpha=1e-2).fit(Z, y).coef_
+    return np.abs(coefficients) if coefficients.ndim == 1 else np.linalg.norm(coefficients, axis=1)
+
+
+def by_mrmr(X, y, ks, seed):
+    """Minimum redundancy, maximum relevance."""
+    return cut(padded(mrmr(X, y, max(ks)), X, y), ks)
+
+
+def by_lightgbm(X, y, ks, seed):
+    """Largest total gain in boosted trees (LightGBM)."""
+    from lightgbm import LGBMClassifier
+
+    model = LGBMClassifier(
+        n_estimators=200,
+        learning_rate=0.05,
+        num_leaves=15,
+        min_child_samples=min(20, max(2, len(y) // 20)),
+        colsample_bytree=0.5,
+        importance_type="gain",
+        random_state=seed,
+        deterministic=True,
+        n_jobs=1,
+        verbose=-1,
+    )
+    gain = model.fit(X.astype(np.float64), y).feature_importances_
+    return cut(padded(ranking(gain)[: np.count_nonzero(gain)], X, y), ks)
+
+
+def by_mission(X, y, ks, seed):
+    """MISSION with five passes, learning rate by held-out AUC."""
+    Z = sp.csr_matrix(standardised(X))
+    # Unit mean squared row norm makes one grid of rates fit every set.
+    Z /= np.sqrt(Z.multiply(Z).sum() / Z.shape[0])
+    size = min(2 * max(ks), X.shape[1])
+    # The whole sketch has as many cells as a quarter of the columns, but room for the heap.
+    width = max(2 * size, X.shape[1] // (4 * mission.DEPTH))
+    fit = partial(mission.class_weights, size=size, width=width, epochs=5, seed=seed)
+    rate = best_setting((0.1, 1.0, 10.0), partial(held_out_mission, fit), Z, y, seed)
+    weights = np.linalg.norm(fit(Z, y, rate=rate), axis=0)
+    return cut(padded(ranking(weights)[: np.count_nonzero(weights)], X, y), ks)
+
+
+def held_out_mission(fit, rate, Z_fit, y_fit, Z_held, y_held):
+    weights = fit(Z_fit, y_fit, rate=rate)
+    return class_auc(y_held, np.squeeze(Z_held @ weights.T))
+
+
+def by_featgrad_paper(X, y, ks, seed):
+    """The algorithm as published: order 4, a path of penalties, the set of natural size.
+
+    For each k the run whose natural size is nearest to k is cut or filled up by its own scores.
+    """
+    from featgrad import FeatureGradientSelector
+
+    runs = []
+    for penalty in np.geomspace(0.01, 100, 13):
+        selector = FeatureGradientSelector(
+            n_features_to_select=None,
+            penalty=penalty,
+            order=4,
+            filter="kong-valiant",
+            random_state=seed,
+        ).fit(X, y)
+        runs.append((np.count_nonzero(selector.get_support()), selector.scores_))
+    return {k: ranking(min(runs, key=lambda run: abs(run[0] - k))[1])[:k] for k in ks}
+
+
+def by_featgrad(X, y, ks, seed):
+    """The library under test, defaults only."""
+    from featgrad import FeatureGradientSelector
+
+    return {
+        k: FeatureGradientSelector(n_features_to_select=k, random_state=seed)
+        .fit(X, y)
+        .get_support(indices=True)
+        for k in ks
+    }
+
+
+SELECTORS = {
+    "anova": by_anova,
+    "mutual_information": by_mutual_information,
+    "chi2": by_chi2,
+    "l1_path": by_l1_path,
+    "l2_weights": by_l2_weights,
+    "forward": by_forward,
+    "abess": by_abess,
+    "mrmr": by_mrmr,
+    "lightgbm": by_lightgbm,
+    "mission": by_mission,
+    "featgrad_paper": by_featgrad_paper,
+    "featgrad": by_featgrad,
+}
