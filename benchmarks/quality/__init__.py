@@ -1,0 +1,1 @@
+"""Quality of the chosen features: selectors x data sets x sizes."""
