@@ -42,4 +42,5 @@ def forget(path, sets, selectors):
         for cell in read_cells(path).values()
         if cell["set"] not in sets or cell["selector"] not in selectors
     ]
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(cell) + "\n" for cell in kept))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,22 +23,18 @@ def select_isolated(selector, X_train, y_train, ks, seed, time_limit):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_npz(folder / "train.npz", X_train, y_train)
-        job = {"selector": selector, "ks": list(ks), "seed": seed}
+        job = {"selector": selector, "ks": list(ks), "seed": seed, "time_limit": time_limit}
         (folder / "job.json").write_text(json.dumps(job))
-        command = [sys.executable, "-m", "benchmarks.quality.worker", name]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=ROOT,
-                env=os.environ | ONE_THREAD,
-                timeout=time_limit,
-                capture_output=True,
-                text=True,
-            )
-        except subprocess.TimeoutExpired:
-            return {"missing": f"over the limit of {time_limit:g} s"}
-        if not (folder / "result.json").is_file():
-            return {"missing": f"process ended with status {done.returncode}"}
-        if done.stderr:
-            sys.stderr.write(done.stderr)
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.quality.worker", name],
+            cwd=ROOT,
+            env=os.environ | ONE_THREAD,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        sys.stderr.write(done.stderr)
+        if done.returncode == -signal.SIGXCPU:
+            return {"missing": f"over the limit of {time_limit:g} s of processor time"}
+        if done.returncode != 0:
+            return {"missing": f"failed: process ended with status {done.returncode}"}
         return json.loads((folder / "result.json").read_text())

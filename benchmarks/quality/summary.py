@@ -82,7 +82,10 @@ def average_text(scores, sets):
 
 
 def cost_table(summary):
-    lines = [row("selector", "median seconds (all sizes)", "median peak MB"), row(*["---"] * 3)]
+    lines = [
+        row("selector", "median processor seconds (all sizes)", "median peak MB"),
+        row(*["---"] * 3),
+    ]
     for selector, (seconds, peak) in summary["costs"].items():
         lines.append(row(selector, f"{seconds:.2f}", f"{peak:.0f}"))
     return lines
