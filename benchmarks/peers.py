@@ -209,8 +209,8 @@ def held_out_mission(fit, rate, Z_fit, y_fit, Z_held, y_held):
     return class_auc(y_held, np.squeeze(Z_held @ weights.T))
 
 
-def by_featgrad_paper(X, y, ks, seed):
-    """The algorithm as published: order 4, a path of penalties, the set of natural size.
+def by_featgrad_paper(X, y, ks, seed, order=4):
+    """The algorithm as published: a path of penalties, the set of natural size.
 
     For each k the run whose natural size is nearest to k is cut or filled up by its own scores.
     """
@@ -221,7 +221,7 @@ def by_featgrad_paper(X, y, ks, seed):
         selector = FeatureGradientSelector(
             n_features_to_select=None,
             penalty=penalty,
-            order=4,
+            order=order,
             filter="kong-valiant",
             random_state=seed,
         ).fit(X, y)
@@ -255,3 +255,6 @@ SELECTORS = {
     "featgrad_paper": by_featgrad_paper,
     "featgrad": by_featgrad,
 }
+
+# The paper's figure of orders; not part of the comparison of selectors.
+PAPER_ORDERS = {f"featgrad_order{n}": partial(by_featgrad_paper, order=n) for n in range(1, 7)}

@@ -1,0 +1,102 @@
+"""Remake the paper's figures.
+
+    python -m benchmarks.paper [--quick] [--out FOLDER]
+
+Scatter of AUC against ANOVA F and mutual information, AUC by order, maps of chosen pixels, and the
+large sparse sets against MISSION. Sets whose files are absent are skipped and named.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmarks.paper import figures
+from benchmarks.paper.sets import LARGE, Subsampled, preferred
+from benchmarks.peers import PAPER_ORDERS
+from benchmarks.quality.isolated import select_isolated
+from benchmarks.quality.run import Grid, run_grid
+
+SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300)
+MAP_SIZES = (10, 25, 50, 100, 200)
+OURS = ("featgrad_paper", "featgrad")
+PEERS = ("anova", "mutual_information")
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "paper"
+TIME_LIMIT = 900
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one row sample, no large sets")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    return parser.parse_args()
+
+
+def grid(out, sets, selectors):
+    """A run over the paper's sizes."""
+    return Grid(
+        path=out / "cells.jsonl",
+        sets=sets,
+        selectors=list(selectors),
+        sizes=SIZES,
+        seed=0,
+        time_limit=TIME_LIMIT,
+        first_split_only=False,
+    )
+
+
+def image_sets(quick):
+    """mnist35 and gisette, or its look-alike, in row samples."""
+    found = [preferred("mnist35_noisy"), preferred("gisette", "gisette_like")]
+    return [Subsampled(base, 1 if quick else 3) for base in found if base]
+
+
+def large_sets():
+    """rcv1, or its sample, and the two large shapes."""
+    rcv1 = preferred("rcv1", "rcv1_sample")
+    return [dataset for dataset in [rcv1, *LARGE] if dataset and not dataset.missing()]
+
+
+def draw_maps(out):
+    """Pixels of mnist35 chosen by ANOVA F (above) and by this library (below)."""
+    base = preferred("mnist35_noisy")
+    (_, split), *_ = base.splits()
+    chosen = {}
+    for selector in ("anova", "featgrad"):
+        result = select_isolated(selector, split.X_train, split.y_train, MAP_SIZES, 0, TIME_LIMIT)
+        if "missing" in result:
+            print(f"maps, {selector}: {result['missing']}")
+        else:
+            chosen[selector] = {int(k): columns for k, columns in result["chosen"].items()}
+    figures.pixel_maps(chosen, out / "pixels_mnist35.svg")
+
+
+def main():
+    options = parse()
+    out = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    tests = {}
+    sets = image_sets(options.quick)
+    if sets:
+        cells = run_grid(grid(out, sets, PEERS + OURS))
+        for name in [dataset.name for dataset in sets]:
+            for ours in OURS:
+                path = out / f"scatter_{name}_{ours}.svg"
+                tests[f"{name} {ours}"] = figures.scatter(cells, name, ours, PEERS, path)
+        draw_maps(out)
+        cells = run_grid(grid(out, sets, PAPER_ORDERS))
+        names = [dataset.name for dataset in sets]
+        tests["order 6 against 1"] = figures.orders(cells, names, out / "orders.svg")
+    else:
+        print(
+            "mnist is missing: no scatter, no orders, no maps (see --download of the quality run)"
+        )
+    if not options.quick:
+        sets = large_sets()
+        cells = run_grid(grid(out, sets, ("mission", *OURS)))
+        figures.large(cells, [dataset.name for dataset in sets], out / "large.svg")
+    (out / "tests.json").write_text(json.dumps(tests, indent=1) + "\n")
+    print(json.dumps(tests, indent=1))
+
+
+if __name__ == "__main__":
+    main()
