@@ -51,7 +51,7 @@ def ngrams():
 
 
 def clicks(rows=120_000, n_train=100_000, fields=39, informative=20):
-    """Simulated clicks: one category in each of 39 fields, a million columns in all.
+    """Simulated clicks: one category in each of 39 fields, some 900,000 columns in all.
 
     The shape of criteo: field sizes from ten to a few hundred thousand, categories by Zipf's law,
     the most frequent categories of each field carry the effects, a quarter of rows clicked.
