@@ -1,0 +1,39 @@
+# Every target sets up its own virtual environment in .venv from a plain python3.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench-speed clean
+
+demo: $(VENV)/.run
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench-speed: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.speed
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@ $(VENV)/.run
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,bench]"
+	touch $@ $(VENV)/.dev $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) dist build .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Where rows come from: matrices of every kind, made ready for an engine."""

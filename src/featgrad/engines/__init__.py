@@ -1,0 +1,1 @@
+"""Engines: exact value and gradient of the moments over rows, for each kind of matrix."""

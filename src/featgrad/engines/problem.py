@@ -1,0 +1,86 @@
+"""A prepared problem: rows, target, filter and scale; asks for a mask, tells what it explains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.engines.sweeps import Engine, TwoSweeps
+from featgrad.objective.normalise import tuple_weights
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The explained fraction of the target's variance as a function of the mask.
+
+    Parameters
+    ----------
+    engine : Engine
+        The rows.
+    outputs : ndarray of shape (n_rows, n_outputs)
+        Centred target, rows as in the engine.
+    weights : ndarray of shape (n_rows,)
+        Positive weights that sum to one.
+    variance : float
+        The target's total variance.
+    coefficients : ndarray of shape (order,)
+        The filter.
+    scale : float
+        The eigenvalue that the filter takes for 1.
+    """
+
+    engine: Engine
+    outputs: Floats
+    weights: Floats
+    variance: float
+    coefficients: Floats
+    scale: float
+
+    @property
+    def n_features(self) -> int:
+        return self.engine.n_features
+
+    @property
+    def order(self) -> int:
+        return len(self.coefficients)
+
+    @cached_property
+    def alpha(self) -> Floats:
+        """What each raw moment counts: ``a_i / e_(i+2)(w) / var(y)``."""
+        return self.coefficients / tuple_weights(self.weights, self.order) / self.variance
+
+    def value(self, mask: Floats) -> float:
+        return float(self.alpha @ self.sweeps(mask).moments.sum(axis=1))
+
+    def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
+        sweeps = self.sweeps(mask)
+        value = float(self.alpha @ sweeps.moments.sum(axis=1))
+        gradient = sweeps.gradient(self.alpha) * (self.engine.inverse_variance / self.scale)
+        return value, gradient
+
+    def sweeps(self, mask: Floats) -> TwoSweeps:
+        strength = mask * (self.engine.inverse_variance / self.scale)
+        return TwoSweeps(self.engine, strength, self.outputs, self.weights, self.order)
+
+    def columns(self, indices: NDArray[np.intp]) -> Problem:
+        return replace(self, engine=self.engine.columns(indices))
+
+    def batches(self, size: int) -> list[Problem]:
+        """Disjoint runs of at least `size` rows, each a problem of its own."""
+        n_rows = len(self.weights)
+        parts = np.array_split(np.arange(n_rows), max(1, n_rows // size))
+        return [self._rows(part) for part in parts]
+
+    def _rows(self, part: NDArray[np.intp]) -> Problem:
+        weights = self.weights[part]
+        return replace(
+            self,
+            engine=self.engine.take(part),
+            outputs=self.outputs[part],
+            weights=weights / weights.sum(),
+        )

@@ -1,0 +1,173 @@
+"""Compiled loops over the rows of a CSR matrix; nothing is centred or densified.
+
+With column means mu, every product with ``x_n - mu`` is one with x_n and a few scalars per power:
+``(x_n - mu)^T S Z~_j = x_n^T S Z_j - H_j x_n^T S mu - q_j + H_j mu^T S mu``, where Z~ are sums over
+centred rows, Z those over raw ones, ``H_j = sum r_j`` and ``q_j = sum r_j x^T S mu``.
+
+Running sums are laid out (feature, chunk, 4): a chunk's four sums of a feature come with one access
+and stay in registers. Indices are made unsigned, or each access would first be tested for a
+negative one.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+CHUNK = 4
+_OPTIONS = {"nogil": True, "cache": True, "fastmath": {"contract", "nsz"}, "error_model": "numpy"}
+
+
+@njit(inline="always")
+def _project(indices, data, start, stop, strength, Z, c):
+    """``x^T S Z`` for the four sums of a chunk; two chains of additions hide each other's wait."""
+    u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = Z.dtype.type(0)
+    pairs_end = start + ((stop - start) & ~np.uintp(1))
+    for e in range(start, pairs_end, np.uintp(2)):
+        d = np.uintp(indices[e])
+        x = data[e] * strength[d]
+        u0 += x * Z[d, c, 0]
+        u1 += x * Z[d, c, 1]
+        u2 += x * Z[d, c, 2]
+        u3 += x * Z[d, c, 3]
+        f = e + np.uintp(1)
+        d = np.uintp(indices[f])
+        x = data[f] * strength[d]
+        v0 += x * Z[d, c, 0]
+        v1 += x * Z[d, c, 1]
+        v2 += x * Z[d, c, 2]
+        v3 += x * Z[d, c, 3]
+    for e in range(pairs_end, stop):
+        d = np.uintp(indices[e])
+        x = data[e] * strength[d]
+        u0 += x * Z[d, c, 0]
+        u1 += x * Z[d, c, 1]
+        u2 += x * Z[d, c, 2]
+        u3 += x * Z[d, c, 3]
+    return u0 + v0, u1 + v1, u2 + v2, u3 + v3
+
+
+@njit(inline="always")
+def _accumulate(indices, data, start, stop, Z, c, r):
+    """``Z += x r`` for the four sums of a chunk."""
+    r0, r1, r2, r3 = r[c, 0], r[c, 1], r[c, 2], r[c, 3]
+    for e in range(start, stop):
+        d = np.uintp(indices[e])
+        x = data[e]
+        Z[d, c, 0] += x * r0
+        Z[d, c, 1] += x * r1
+        Z[d, c, 2] += x * r2
+        Z[d, c, 3] += x * r3
+
+
+@njit(inline="always")
+def _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W, mean, through_mean, pairs):
+    """The same, after ``pairs_d += x_d (sum_b W_b Z_b[d] - mu_d through_mean)``."""
+    r0, r1, r2, r3 = r[c, 0], r[c, 1], r[c, 2], r[c, 3]
+    w0, w1, w2, w3 = W[c, 0], W[c, 1], W[c, 2], W[c, 3]
+    for e in range(start, stop):
+        d = np.uintp(indices[e])
+        x = data[e]
+        z0, z1, z2, z3 = Z[d, c, 0], Z[d, c, 1], Z[d, c, 2], Z[d, c, 3]
+        pairs[d] += x * (w0 * z0 + w1 * z1 + w2 * z2 + w3 * z3 - mean[d] * through_mean)
+        Z[d, c, 0] = z0 + x * r0
+        Z[d, c, 1] = z1 + x * r1
+        Z[d, c, 2] = z2 + x * r2
+        Z[d, c, 3] = z3 + x * r3
+
+
+@njit(**_OPTIONS)
+def sweep(
+    indptr, indices, data, first, last, ascending, seeds, weights, strength, mean, along_mean,
+    mean_norm, Z, H, q, vectors, W, pairs,
+):  # fmt: skip
+    """Carry the sums over rows first..last; W is empty or the partner's (rows, chunks, 4).
+
+    With W, pairs collect ``sum_n x_n W Z - mu (sum_n x_n h_n + sum_n W Z)`` but for the rows passed
+    before, and ``sum_n h_n`` is returned, with ``h_n = sum_b W_b[n] H_b``.
+    """
+    n_rows, n_chunks, n_outputs = last - first, H.shape[0], seeds.shape[1]
+    width = vectors.shape[1] - n_outputs
+    with_pairs = W.shape[0] > 0
+    U = np.zeros((n_chunks, CHUNK), Z.dtype)
+    r = np.zeros((n_chunks, CHUNK), Z.dtype)
+    # Sum of W over the rows still to come: what a row's raw entries meet through -mu later on.
+    W_ahead = np.zeros((n_chunks, CHUNK))
+    for i in range(W.shape[0]):
+        for c in range(n_chunks):
+            for lane in range(CHUNK):
+                W_ahead[c, lane] += W[i, c, lane]
+    h_total = 0.0
+    for position in range(n_rows):
+        i = position if ascending else n_rows - 1 - position
+        start, stop = np.uintp(indptr[first + i]), np.uintp(indptr[first + i + 1])
+        for c in range(n_chunks):
+            U[c, 0], U[c, 1], U[c, 2], U[c, 3] = _project(
+                indices, data, start, stop, strength, Z, c
+            )
+        for k in range(n_outputs):
+            vectors[i, k] = seeds[i, k]
+        for k in range(width):
+            c, lane = k // CHUNK, k % CHUNK
+            centred = U[c, lane] - q[c, lane] + H[c, lane] * (mean_norm - along_mean[first + i])
+            vectors[i, k + n_outputs] = weights[i] * centred
+        h = ahead = 0.0
+        for k in range(width):
+            c, lane = k // CHUNK, k % CHUNK
+            r[c, lane] = vectors[i, k]
+            if with_pairs:
+                h += W[i, c, lane] * H[c, lane]
+                W_ahead[c, lane] -= W[i, c, lane]
+                ahead += vectors[i, k] * W_ahead[c, lane]
+            H[c, lane] += vectors[i, k]
+            q[c, lane] += vectors[i, k] * along_mean[first + i]
+        h_total += h
+        through_mean = Z.dtype.type(h + ahead)
+        for c in range(n_chunks):
+            if with_pairs:
+                _accumulate_with_pairs(
+                    indices, data, start, stop, Z, c, r, W[i], mean, through_mean, pairs
+                )
+                through_mean = Z.dtype.type(0)  # once per entry, not once per chunk
+            else:
+                _accumulate(indices, data, start, stop, Z, c, r)
+    return h_total
+
+
+@njit(**_OPTIONS)
+def crossing(left, right, H_left, H_right, mean, hankel, n_outputs):
+    """``sum_ab hankel_ab Z~_a(left) * Z~_b(right)`` per feature, summed over outputs.
+
+    Sums come as (feature, power * outputs), their H as (power * outputs,).
+    """
+    order = hankel.shape[0]
+    width = order * n_outputs
+    out = np.zeros(left.shape[0])
+    mixed = np.zeros(width)
+    for d in range(left.shape[0]):
+        mixed[:] = 0.0
+        for a in range(order):
+            for b in range(order - a):
+                for c in range(n_outputs):
+                    k = a * n_outputs + c
+                    mixed[b * n_outputs + c] += hankel[a, b] * (left[d, k] - mean[d] * H_left[k])
+        for k in range(width):
+            out[d] += mixed[k] * (right[d, k] - mean[d] * H_right[k])
+    return out
+
+
+@njit(**_OPTIONS)
+def column_sums(indptr, indices, data, weights, origin, power, n_features):
+    """Weighted sums per column: ``(x - origin)^power`` and 1 where present, 1 where stored."""
+    total = np.zeros(n_features)
+    present = np.zeros(n_features)
+    stored = np.zeros(n_features)
+    for i in range(weights.shape[0]):
+        for e in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
+            d = np.uintp(indices[e])
+            stored[d] += weights[i]
+            if not np.isnan(data[e]):
+                total[d] += weights[i] * (data[e] - origin[d]) ** power
+                present[d] += weights[i]
+    return total, present, stored

@@ -1,0 +1,169 @@
+"""Two sweeps over the rows that meet in the middle: exact moments, then their gradient.
+
+With ``T = triud(X S X^T)`` and rows in a fixed order, the moments ``y^T T^(i+1) y`` sum over paths
+of increasing rows. A sweep carries ``Z_j = sum_m x_m r_j[m]`` over the rows m it has passed and
+gives each next row ``r_0 = w y``, ``r_(j+1)[n] = w_n x_n^T S Z_j``. The left sweep starts at the
+first row, the right one at the last; when they meet,
+
+- every path lies left of the middle, right of it, or crosses it on exactly one edge, whose
+  contribution is ``Z_a(left)^T S Z_b(right)``: the moments are known after half a sweep each;
+- each sweep then goes on into rows whose vectors the other has already found, which is what the
+  gradient over pairs (earlier row, later row) needs. Pairs across the middle are met by both and
+  subtracted once.
+
+The sweeps never wait for each other before and after the middle, so an engine whose kernels
+release the interpreter lock runs them on two cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Engine(Protocol):
+    """Rows of a matrix in a fixed order, centred, with their sweeps."""
+
+    n_rows: int
+    n_features: int
+    # 1 / variance of each column ("zscore") or 1 ("center"); 0 for constant columns.
+    inverse_variance: Floats
+    # Whether two sweeps can run at the same time in two threads.
+    concurrent: bool
+
+    def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[Any, Any]:
+        """Empty running sums of the left and of the right sweep, for ``S = diag(strength)``."""
+        ...
+
+    def sweep(
+        self,
+        sums: Any,
+        span: tuple[int, int],
+        seeds: Floats,
+        weights: Floats,
+        partner: Floats | None = None,
+    ) -> Floats:
+        """Carry the sums over the rows of `span`; return ``r_0 .. r_order`` of those rows.
+
+        With `partner`, shape (rows, order, outputs), also add
+        ``sum_n x_n * sum_b partner_b[n] Z_b`` to the gradient held by the sums.
+        """
+        ...
+
+    def overlap(self, left: Any, right: Any) -> Floats:
+        """``Z_a(left)^T S Z_b(right)`` for each output, shape (outputs, order, order)."""
+        ...
+
+    def crossing(self, left: Any, right: Any, hankel: Floats) -> Floats:
+        """``sum_ab hankel_ab Z_a(left) * Z_b(right)`` per feature, summed over outputs."""
+        ...
+
+    def collected(self, sums: Any) -> Floats:
+        """The gradient that a sweep has added up."""
+        ...
+
+    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
+        """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
+        ...
+
+    def take(self, rows: NDArray[np.intp]) -> Engine:
+        """The same matrix restricted to some of the present rows, in the given order."""
+        ...
+
+    def columns(self, indices: NDArray[np.intp]) -> Engine:
+        """The same rows restricted to some columns."""
+        ...
+
+
+class TwoSweeps:
+    """Moments and their gradient for one mask; the work happens as results are asked for."""
+
+    def __init__(
+        self, engine: Engine, strength: Floats, outputs: Floats, weights: Floats, order: int
+    ) -> None:
+        self._engine = engine
+        self._order = order
+        self._weights = weights
+        self._seeds = outputs * weights[:, None]
+        n_rows, n_outputs = outputs.shape
+        self._halves = (0, n_rows // 2), (n_rows // 2, n_rows)
+        self._left, self._right = engine.begin(strength, order, n_outputs)
+        lower, upper = self._halves
+        first, last = self._both(
+            lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
+        )
+        self._first, self._last = first, last
+        self.moments = self._moments(outputs)
+
+    def gradient(self, alpha: Floats) -> Floats:
+        """``d(sum_i alpha_i m_i)/d strength``, the moments m_i summed over outputs."""
+        hankel = _hankel(alpha)
+        met_twice = self._engine.crossing(self._left, self._right, hankel)
+        self._finish(
+            np.einsum("njc,jb->nbc", self._first[:, : self._order], hankel),
+            np.einsum("njc,jb->nbc", self._last[:, : self._order], hankel),
+        )
+        engine = self._engine
+        return engine.collected(self._left) + engine.collected(self._right) - met_twice
+
+    def paths_through_rows(self) -> Floats:
+        """Share of each raw moment that passes through each row, shape (rows, order, outputs)."""
+        before_last, after_first = self._finish(None, None)
+        left = np.concatenate([self._first, before_last])
+        right = np.concatenate([after_first, self._last])
+        through = np.stack(
+            [
+                sum(left[:, a] * right[:, i + 1 - a] for a in range(i + 2))
+                for i in range(self._order)
+            ],
+            axis=1,
+        )
+        # Both vectors carry the row's own weight; a path passes it once.
+        through /= self._weights[:, None, None]
+        return np.asarray(through)
+
+    def _finish(self, first: Floats | None, last: Floats | None) -> tuple[Floats, Floats]:
+        lower, upper = self._halves
+        return self._both(
+            lambda: self._advance(self._left, upper, last),
+            lambda: self._advance(self._right, lower, first),
+        )
+
+    def _advance(
+        self, sums: Any, span: tuple[int, int], partner: Floats | None = None
+    ) -> Floats:
+        rows = slice(*span)
+        return self._engine.sweep(sums, span, self._seeds[rows], self._weights[rows], partner)
+
+    def _moments(self, outputs: Floats) -> Floats:
+        """Raw moments, shape (order, outputs): paths left, right and across the middle."""
+        (_, middle), _ = self._halves
+        raw = np.einsum("nc,nic->ic", outputs[:middle], self._first[:, 1:])
+        raw += np.einsum("nc,nic->ic", outputs[middle:], self._last[:, 1:])
+        across = self._engine.overlap(self._left, self._right)
+        for a in range(self._order):
+            for b in range(self._order - a):
+                raw[a + b] += across[:, a, b]
+        return np.asarray(raw)
+
+    def _both(
+        self, left: Callable[[], Floats], right: Callable[[], Floats]
+    ) -> tuple[Floats, Floats]:
+        if not self._engine.concurrent:
+            return left(), right()
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(right)
+            return left(), other.result()
+
+
+def _hankel(alpha: Floats) -> Floats:
+    """``hankel[a, b] = alpha[a + b]``, 0 beyond the order."""
+    order = len(alpha)
+    index = np.add.outer(np.arange(order), np.arange(order))
+    return np.where(index < order, np.append(alpha, np.zeros(order))[index], 0.0)

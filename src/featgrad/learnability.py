@@ -1,0 +1,287 @@
+"""How much of a target could be explained by a set of features, before any model is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import ndtri
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _get_feature_names, check_consistent_length
+
+from featgrad.data.prepare import MISSING, check_option, prepare
+from featgrad.engines.problem import Problem
+from featgrad.engines.spectrum import spectrum
+from featgrad.engines.uncertainty import measure
+from featgrad.objective.filters import coefficients
+from featgrad.objective.links import probit_error_rate
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Explained fraction of the target's variance, with its uncertainty.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; unbiased, hence possibly a little below 0 where nothing can be learned.
+    standard_error : float
+        Its standard error.
+    interval : tuple of float
+        Its 95 % interval.
+    n_features : int
+        How many features it is about.
+    order : int
+        Order of the filter that it took.
+    error_rate : float or None
+        For a binary target: error rate of the best linear rule under a Gaussian probit model.
+    """
+
+    value: float
+    standard_error: float
+    n_features: int
+    order: int
+    error_rate: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        half = float(ndtri(0.975)) * self.standard_error
+        return self.value - half, self.value + half
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.3f} ({low:.3f} to {high:.3f})"
+
+
+class Learnability:
+    """Prepare a data set once, then ask how much any of its feature sets could explain.
+
+    The estimate is the fraction of the target's variance that the best linear model on the
+    features could explain on new rows, found without fitting that model (Kong & Valiant 2018). It
+    stays meaningful with fewer rows than features.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        The features. Any array-API array (a torch tensor on a GPU, say) is used where it lies.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        The target.
+    order : int, default=4
+        Degree of the filter, 1 to 12: higher sees weaker directions, and more noise. `estimate`
+        goes lower where the rows cannot bear it.
+    filter : {"chebyshev", "monotone", "kong-valiant"} or array-like, default="chebyshev"
+        Polynomial that stands for 1 on the covariance's spectrum. The first two never exceed 1.
+    task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
+        What the target is.
+    preprocess : {"zscore", "center"}, default="zscore"
+        Whether features are brought to one variance or only centred.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weights of the rows; a row of weight zero counts as absent.
+    missing : {"error", "mean"}, default="error"
+        Whether NaN in X is refused or counts as its column's mean.
+    random_state : int, RandomState instance or None, default=0
+        The random order in which rows are visited.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from featgrad import Learnability
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> data = Learnability(X, y)
+    >>> print(data.estimate(["worst radius", "worst smoothness"]))
+    0.648 (0.612 to 0.684)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        order: int = 4,
+        filter: str | ArrayLike = "chebyshev",
+        task: str = "auto",
+        preprocess: str = "zscore",
+        sample_weight: Any = None,
+        missing: str = "error",
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        check_option("missing", missing, MISSING)
+        self.feature_names_in_ = _get_feature_names(X)
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite="allow-nan" if missing == "mean" else True,
+            ensure_min_samples=2,
+        )
+        check_consistent_length(X, y)
+        self._problem, self._target = prepare(
+            X,
+            y,
+            order=order,
+            filter=filter,
+            task=task,
+            preprocess=preprocess,
+            sample_weight=sample_weight,
+            rng=check_random_state(random_state),
+        )
+        self._filter = filter
+        self.task_ = self._target.task
+        self.n_features_in_ = self._problem.n_features
+
+    def estimate(self, features: Any = None) -> Estimate:
+        """Explained fraction of the target's variance for some features, with its interval.
+
+        Parameters
+        ----------
+        features : array-like, default=None
+            Column indices, column names, a boolean mask, or a mask of numbers between 0 and 1 with
+            one entry per column; None stands for all features.
+
+        Returns
+        -------
+        Estimate
+            Scaled to the spectrum of these features alone.
+        """
+        mask = self._mask(features)
+        chosen = np.flatnonzero(mask)
+        if len(chosen) == 0:
+            return Estimate(0.0, 0.0, 0, 0, self._error_rate(0.0))
+        problem, candidates = self._restricted(chosen, mask)
+        value, error, order = measure(problem, mask[chosen], candidates)
+        return Estimate(value, error, len(chosen), order, self._error_rate(value))
+
+    def gains(self, features: Any) -> Floats:
+        """What is lost, in explained fraction, when each one of the features is left out.
+
+        Parameters
+        ----------
+        features : array-like
+            As for `estimate`.
+
+        Returns
+        -------
+        ndarray of shape (number of these features,)
+            In the order of their columns.
+        """
+        mask = self._mask(features)
+        chosen = np.flatnonzero(mask)
+        problem, _ = self._restricted(chosen, mask)
+        whole = problem.value(mask[chosen])
+        without = mask[chosen] * (1 - np.eye(len(chosen)))
+        return np.array([whole - problem.value(left) for left in without])
+
+    def value_and_gradient(self, mask: ArrayLike) -> tuple[float, Floats]:
+        """Explained fraction and its gradient with respect to the mask.
+
+        Parameters
+        ----------
+        mask : array-like of shape (n_features,)
+            Numbers between 0 and 1.
+
+        Returns
+        -------
+        value : float
+            Scaled to the spectrum of all features, so that masks can be compared.
+        gradient : ndarray of shape (n_features,)
+        """
+        return self._problem.value_and_gradient(self._mask(np.asarray(mask)))
+
+    def _restricted(self, chosen: NDArray[np.intp], mask: Floats) -> tuple[Problem, Floats]:
+        """The problem of some columns at their own scale, and the filters up to its order.
+
+        Each filter is normalised to be exact at the centre of the spectrum.
+        """
+        problem = self._problem
+        if len(chosen) < problem.n_features:
+            problem = problem.columns(chosen)
+        top, centre = spectrum(problem.engine, mask[chosen], problem.weights)
+        orders = range(1, problem.order + 1) if isinstance(self._filter, str) else [problem.order]
+        candidates = np.zeros((len(orders), problem.order))
+        for row, order in zip(candidates, orders, strict=True):
+            row[:order] = coefficients(self._filter, order)
+        candidates /= candidates @ (centre / top) ** np.arange(1, problem.order + 1)[:, None]
+        return replace(problem, scale=top, coefficients=candidates[-1]), candidates
+
+    def _error_rate(self, value: float) -> float | None:
+        share = self._target.positive_share
+        return None if share is None else probit_error_rate(value, share)
+
+    def _mask(self, features: Any) -> Floats:
+        n_features = self.n_features_in_
+        if features is None:
+            return np.ones(n_features)
+        given = np.asarray(features)
+        if given.ndim != 1:
+            raise ValueError(f"features has shape {given.shape}: give a list of columns or a mask.")
+        if given.dtype.kind in "OUT":
+            given = self._by_name(given)
+        if given.dtype.kind == "i" or given.dtype.kind == "u":
+            return self._from_indices(given)
+        if given.shape != (n_features,):
+            raise ValueError(
+                f"features is a mask of length {len(given)} but X has {n_features} columns: give "
+                "one entry per column."
+            )
+        mask = given.astype(np.float64)
+        if not np.all((mask >= 0) & (mask <= 1)):
+            raise ValueError("features as a mask must lie between 0 and 1: clip it first.")
+        return mask
+
+    def _from_indices(self, indices: NDArray[Any]) -> Floats:
+        n_features = self.n_features_in_
+        outside = indices[(indices < 0) | (indices >= n_features)]
+        if len(outside):
+            raise ValueError(
+                f"features contains {outside[0]} but X has {n_features} columns: use 0 to "
+                f"{n_features - 1}."
+            )
+        mask = np.zeros(n_features)
+        mask[indices] = 1.0
+        return mask
+
+    def _by_name(self, names: NDArray[Any]) -> NDArray[np.intp]:
+        if self.feature_names_in_ is None:
+            raise ValueError(
+                "features are given by name but X has no column names: pass X as a dataframe or "
+                "use column indices."
+            )
+        position = {name: i for i, name in enumerate(self.feature_names_in_)}
+        unknown = [name for name in names if name not in position]
+        if unknown:
+            raise ValueError(
+                f"features contains {unknown[0]!r}, which is no column of X: the columns are "
+                f"{list(position)[:10]}{' ...' if len(position) > 10 else ''}."
+            )
+        return np.array([position[name] for name in names], dtype=np.intp)
+
+
+def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Estimate:
+    """Explained fraction of the target's variance that features could reach, in one call.
+
+    Parameters
+    ----------
+    X, y
+        As for `Learnability`.
+    features : array-like, default=None
+        As for `Learnability.estimate`.
+    **options
+        As for `Learnability`.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import learnability
+    >>> print(learnability(*load_diabetes(return_X_y=True)))
+    0.490 (0.422 to 0.558)
+    """
+    return Learnability(X, y, **options).estimate(features)

@@ -1,0 +1,1 @@
+"""The mathematics: filters, targets, links and the normalisation of the moments."""

@@ -1,0 +1,171 @@
+"""Targets: from the y of any task to centred output columns whose moments add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
+
+# A whole-numbered y is taken for classes if it has this few values or this many rows for each.
+_FEW_CLASSES = 20
+_ROWS_PER_CLASS = 10
+
+
+@dataclass(frozen=True)
+class Target:
+    """Centred output columns of a target.
+
+    Attributes
+    ----------
+    outputs : ndarray of shape (n_rows, n_outputs)
+        Weighted mean 0 in each column.
+    variance : float
+        Weighted variance, summed over outputs.
+    task : str
+        What the target was taken for.
+    positive_share : float or None
+        Weighted share of the second class of a binary target.
+    """
+
+    outputs: NDArray[np.float64]
+    variance: float
+    task: str
+    positive_share: float | None = None
+
+
+def encode(y: Any, task: str, weights: NDArray[np.float64]) -> Target:
+    """Encode y for a task; `weights` are non-negative and sum to one."""
+    if task not in TASKS:
+        raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
+    y = _as_array(y)
+    if task == "auto":
+        task = infer_task(y)
+    raw = _ENCODERS[task](y)
+    means = weights @ raw
+    outputs = raw - means
+    variance = float(np.sum(weights @ outputs**2))
+    if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
+        raise ValueError(
+            "y has only one value among the rows of positive weight: a target that does not vary "
+            "cannot be predicted from anything. Pass rows with different targets."
+        )
+    positive_share = float(means[0]) if task == "binary" else None
+    return Target(outputs, variance, task, positive_share)
+
+
+def infer_task(y: NDArray[Any]) -> str:
+    """Take whole numbers with few values, strings and booleans for classes, the rest for numbers."""
+    if y.ndim == 2 and y.shape[1] > 1:
+        return "multilabel" if _is_indicator(y) else "regression"
+    if y.dtype.kind in "iuf":
+        _check_finite(y)
+        n_values = len(np.unique(y))
+        whole = y.dtype.kind in "iu" or bool(np.all(y == np.round(y)))
+        few = n_values <= max(_FEW_CLASSES, y.shape[0] // _ROWS_PER_CLASS)
+        # Two values are two classes, whole numbers or not.
+        if not (whole and few) and n_values > 2:
+            return "regression"
+        return "binary" if n_values <= 2 else "multiclass"
+    return "binary" if len(_classes(y)) <= 2 else "multiclass"
+
+
+def _as_array(y: Any) -> NDArray[Any]:
+    if sparse.issparse(y):
+        y = y.toarray()
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim not in (1, 2):
+        raise ValueError(
+            f"y has {y.ndim} dimensions: give one value or one row of outputs per row of X."
+        )
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y is complex; pass its parts as outputs.")
+    return y
+
+
+def _is_indicator(y: NDArray[Any]) -> bool:
+    return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all())
+
+
+def _check_finite(y: NDArray[Any]) -> None:
+    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        kind = "NaN" if np.isnan(y).any() else "infinity"
+        raise ValueError(f"Input y contains {kind}: drop those rows or fill in their targets.")
+
+
+def _classes(y: NDArray[Any]) -> NDArray[Any]:
+    if y.dtype.kind == "f":
+        _check_finite(y)
+    if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
+        raise ValueError("Input y contains NaN or None: drop those rows or fill in their targets.")
+    try:
+        return np.unique(y)
+    except TypeError:
+        raise ValueError(
+            "y mixes labels that cannot be compared, such as strings and numbers: make them one "
+            "type."
+        ) from None
+
+
+def _regression(y: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        values = y.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y of type {y.dtype} cannot be used with task='regression': convert it to numbers or "
+            "choose a classification task."
+        ) from None
+    _check_finite(values)
+    return values.reshape(len(values), -1)
+
+
+def _one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
+    if y.ndim != 1:
+        raise ValueError(
+            f"y has {y.shape[1]} columns but task={task!r} takes one: pass one column, or use "
+            "task='multilabel' or 'regression'."
+        )
+    return y
+
+
+def _binary(y: NDArray[Any]) -> NDArray[np.float64]:
+    y = _one_column(y, "binary")
+    classes = _classes(y)
+    if len(classes) > 2:
+        raise ValueError(f"y has {len(classes)} classes but task='binary': use task='multiclass'.")
+    return (y == classes[-1]).astype(np.float64)[:, None]
+
+
+def _multiclass(y: NDArray[Any]) -> NDArray[np.float64]:
+    y = _one_column(y, "multiclass")
+    return (y[:, None] == _classes(y)).astype(np.float64)
+
+
+def _ordinal(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Cumulative outputs ``1[y > c]`` for every class c but the last."""
+    y = _one_column(y, "ordinal")
+    return (y[:, None] > _classes(y)[:-1]).astype(np.float64)
+
+
+def _multilabel(y: NDArray[Any]) -> NDArray[np.float64]:
+    if y.ndim != 2 or not _is_indicator(y):
+        raise ValueError(
+            "y is not a table of zeros and ones, one column per label, as task='multilabel' needs: "
+            "use scikit-learn's MultiLabelBinarizer."
+        )
+    return y.astype(np.float64)
+
+
+_ENCODERS = {
+    "regression": _regression,
+    "binary": _binary,
+    "multiclass": _multiclass,
+    "ordinal": _ordinal,
+    "multilabel": _multilabel,
+}

@@ -1,0 +1,32 @@
+"""What every search reports as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Step(NamedTuple):
+    """One step: what was minimised, the explained fraction, and the size of the mask."""
+
+    objective: float
+    explained: float
+    size: float
+
+
+# Told of each step and of the scores reached; answers whether to stop.
+OnStep = Callable[[Step, Floats], bool]
+
+
+@dataclass
+class Found:
+    """Outcome of a search: features with positive scores are chosen."""
+
+    scores: Floats
+    steps: list[Step] = field(default_factory=list)
