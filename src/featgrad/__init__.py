@@ -1,5 +1,6 @@
 """Feature selection by gradient descent on an unbiased estimate of learnability."""
 
 from featgrad.learnability import Estimate, Learnability, learnability
+from featgrad.selector import FeatureGradientSelector
 
-__all__ = ["Estimate", "Learnability", "learnability"]
+__all__ = ["Estimate", "FeatureGradientSelector", "Learnability", "learnability"]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from scipy.special import ndtri
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad.data.prepare import MISSING, check_option, prepare
+from featgrad.data.checks import MISSING, check_missing, check_option
+from featgrad.data.prepare import prepare
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import spectrum
 from featgrad.engines.uncertainty import measure
 from featgrad.objective.filters import coefficients
 from featgrad.objective.links import probit_error_rate
+from featgrad.objective.targets import Target
 
 Floats = NDArray[np.float64]
 
@@ -116,11 +117,12 @@ class Learnability:
             X,
             accept_sparse="csr",
             dtype="numeric",
-            ensure_all_finite="allow-nan" if missing == "mean" else True,
+            ensure_all_finite="allow-nan",
             ensure_min_samples=2,
         )
+        check_missing(X, missing)
         check_consistent_length(X, y)
-        self._problem, self._target = prepare(
+        problem, target = prepare(
             X,
             y,
             order=order,
@@ -130,9 +132,20 @@ class Learnability:
             sample_weight=sample_weight,
             rng=check_random_state(random_state),
         )
-        self._filter = filter
-        self.task_ = self._target.task
-        self.n_features_in_ = self._problem.n_features
+        self._adopt(problem, target, filter)
+
+    @classmethod
+    def from_prepared(cls, problem: Problem, target: Target) -> Self:
+        """Of a problem that is prepared already, with the default filter in place of its own."""
+        self = cls.__new__(cls)
+        self.feature_names_in_ = None
+        self._adopt(problem, target, "chebyshev")
+        return self
+
+    def _adopt(self, problem: Problem, target: Target, filter: str | ArrayLike) -> None:
+        self._problem, self._target, self._filter = problem, target, filter
+        self.task_ = target.task
+        self.n_features_in_ = problem.n_features
 
     def estimate(self, features: Any = None) -> Estimate:
         """Explained fraction of the target's variance for some features, with its interval.

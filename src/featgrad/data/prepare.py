@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from featgrad.data.checks import PREPROCESS, check_option, check_weights
 from featgrad.engines.array_api import namespace
 from featgrad.engines.dense import DenseEngine
 from featgrad.engines.problem import Problem
@@ -17,9 +18,6 @@ from featgrad.objective import filters
 from featgrad.objective.targets import Target, encode
 
 Floats = NDArray[np.float64]
-
-PREPROCESS = ("zscore", "center")
-MISSING = ("error", "mean")
 
 
 def prepare(
@@ -78,32 +76,3 @@ def usable_order(order: int, filter: str | ArrayLike, n_rows: int) -> int:
             "pass more rows or fewer coefficients in filter."
         )
     return n_rows - 1
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> Floats:
-    """Weights that sum to one."""
-    if sample_weight is None:
-        return np.full(n_rows, 1 / n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {weights.shape} but X has {n_rows} rows: give one weight per "
-            "row."
-        )
-    if not np.all(np.isfinite(weights)):
-        raise ValueError("sample_weight contains NaN or infinity: give finite weights.")
-    if np.any(weights < 0):
-        raise ValueError(
-            f"sample_weight contains {weights.min()}: give weights of zero or more."
-        )
-    total = weights.sum()
-    if total == 0:
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight.")
-    return np.asarray(weights / total)
-
-
-def check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name}={value!r} is unknown: use one of {list(allowed)}.")

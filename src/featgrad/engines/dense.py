@@ -24,6 +24,8 @@ _BLOCK_ROWS = 32
 _BLOCK_ROWS_NARROW = 128
 _NARROW = 128
 _BLOCK_ROWS_DEVICE = 512
+# Columns from which products are long enough for two threads to get past the interpreter lock.
+_CONCURRENT = 2048
 # Entries of a block that is only read through (statistics, products).
 _PASS_ENTRIES = 1 << 20
 
@@ -43,9 +45,6 @@ class _Sums:
 
 class DenseEngine:
     """Rows of a dense matrix in a given order (see `featgrad.engines.sweeps.Engine`)."""
-
-    # Python drives many short products here; BLAS already uses the cores for the long ones.
-    concurrent = False
 
     def __init__(
         self,
@@ -67,6 +66,7 @@ class DenseEngine:
             self._block = _BLOCK_ROWS if self.n_features > _NARROW else _BLOCK_ROWS_NARROW
         else:
             self._block = _BLOCK_ROWS_DEVICE
+        self.concurrent = on_cpu(X) and self.n_features >= _CONCURRENT
         self._keep_grams = 8 * self._block <= self.n_features
         self._orders: dict[tuple[int, bool], Any] = {}
 

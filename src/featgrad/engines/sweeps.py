@@ -17,12 +17,14 @@ release the interpreter lock runs them on two cores.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
@@ -155,11 +157,18 @@ class TwoSweeps:
     def _both(
         self, left: Callable[[], Floats], right: Callable[[], Floats]
     ) -> tuple[Floats, Floats]:
-        if not self._engine.concurrent:
-            return left(), right()
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(right)
-            return left(), other.result()
+        with _blas().limit(limits=1, user_api="blas"):
+            if not self._engine.concurrent:
+                return left(), right()
+            with ThreadPoolExecutor(1) as pool:
+                other = pool.submit(right)
+                return left(), other.result()
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    """Handle to the BLAS libraries: the sweeps' products are too short to be shared by threads."""
+    return ThreadpoolController()
 
 
 def _hankel(alpha: Floats) -> Floats:

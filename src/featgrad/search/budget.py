@@ -21,6 +21,7 @@ from featgrad.search.progress import Found, OnStep, Step
 
 Floats = NDArray[np.float64]
 
+_STEPS = 120
 _SHARPNESS = 2.0, 20.0
 _STEP = 0.1
 _MOMENTUM = 0.9
@@ -41,7 +42,7 @@ def search(
     scale = matched_scale(problem, k)
     batches = [replace(batch, scale=scale) for batch in batches]
     momentum = np.zeros_like(v)
-    for step, sharpness in enumerate(np.geomspace(*_SHARPNESS, max_iter)):
+    for step, sharpness in enumerate(np.geomspace(*_SHARPNESS, min(max_iter, _STEPS))):
         s, theta = budgeted(v, k, sharpness, usable)
         explained, gradient = batches[step % len(batches)].value_and_gradient(s)
         # Along the budget: what a feature gains beyond the mean of those on the edge with it.

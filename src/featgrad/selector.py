@@ -1,0 +1,305 @@
+"""The scikit-learn selector."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from featgrad.data.checks import MISSING, check_missing, check_number, check_option
+from featgrad.data.prepare import prepare
+from featgrad.engines.problem import Problem
+from featgrad.learnability import Estimate, Learnability
+from featgrad.objective.links import LINKS, Link
+from featgrad.search import budget, penalised
+from featgrad.search.progress import Found, OnStep, Step
+
+Floats = NDArray[np.float64]
+
+
+class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select the features that a target can best be predicted from, by gradient descent.
+
+    A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
+    an unbiased estimate of how much of the target a linear model on the masked features could
+    explain (Feature Gradients, Sheth & Fusi 2020; Kong & Valiant 2018). Time is linear in rows and
+    in features, memory beyond X is small, sparse X stays sparse.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default=None
+        How many features to choose: a number, a fraction of all, or None for the natural size at
+        `penalty`. A number is searched for as such, not cut from a longer list.
+    order : int, default=4
+        Degree of the filter, 1 to 12: higher orders see more of the redundancy between features.
+    filter : {"kong-valiant", "monotone", "chebyshev"} or array-like, default="kong-valiant"
+        Polynomial that stands for 1 on the covariance's spectrum.
+    penalty : float, default=1.0
+        Weight of the mask's size beside the loss where `n_features_to_select` is None.
+    task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
+        What the target is.
+    link : {"auto", "residual", "root", "probit"}, default="auto"
+        Loss as a function of the explained fraction z where `n_features_to_select` is None: the
+        residual ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate.
+        "auto" takes the residual for regression and the authors' otherwise.
+    preprocess : {"zscore", "center"}, default="zscore"
+        Whether features are brought to one variance or only centred.
+    learning_rate : float, default=0.1
+        Step of Adam where `n_features_to_select` is None.
+    max_iter : int, default=1000
+        Largest number of steps. A search for a given number of features takes 120 at most.
+    tol : float, default=1e-5
+        Relative change of the objective that ends the search where `n_features_to_select` is None.
+    batch_size : int or None, default=None
+        Rows per step; None takes all rows in each step.
+    accumulate : int, default=1
+        Batches whose gradients are added up for one step.
+    n_epochs : int, default=1
+        Passes over the rows where `batch_size` is smaller than their number.
+    missing : {"error", "mean"}, default="error"
+        Whether NaN in X is refused or counts as its column's mean.
+    random_state : int, RandomState instance or None, default=None
+        The random order in which rows are visited.
+    verbose : int, default=0
+        Print every `verbose`-th step.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features_in_,)
+        Where the search left each feature: above 0 for chosen ones.
+    ranking_ : ndarray of shape (n_features_in_,)
+        1 for the feature with the highest score.
+    learnability_ : Estimate
+        Explained fraction of the target's variance by the chosen features, with its interval.
+    n_features_ : int
+        How many features were chosen.
+    n_iter_ : int
+        Steps taken.
+    history_ : dict of str to ndarray
+        "objective", "explained" and "size" at each step.
+    task_ : str
+        What the target was taken for.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from featgrad import FeatureGradientSelector
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
+    >>> selector.get_feature_names_out()
+    array(['worst radius', 'worst texture', 'worst smoothness'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        order: int = 4,
+        filter: str | ArrayLike = "kong-valiant",
+        penalty: float = 1.0,
+        task: str = "auto",
+        link: str = "auto",
+        preprocess: str = "zscore",
+        learning_rate: float = 0.1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        batch_size: int | None = None,
+        accumulate: int = 1,
+        n_epochs: int = 1,
+        missing: str = "error",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.order = order
+        self.filter = filter
+        self.penalty = penalty
+        self.task = task
+        self.link = link
+        self.preprocess = preprocess
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.accumulate = accumulate
+        self.n_epochs = n_epochs
+        self.missing = missing
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows; a row of weight zero counts as absent.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2,
+            multi_output=True,
+        )
+        check_missing(X, self.missing)
+        size = self._size(X.shape[1])
+        problem, target = prepare(
+            X,
+            y,
+            order=self.order,
+            filter=self.filter,
+            task=self.task,
+            preprocess=self.preprocess,
+            sample_weight=sample_weight,
+            rng=check_random_state(self.random_state),
+        )
+        self.task_ = target.task
+        self._keep(self._search(problem, size), size)
+        explained = Learnability.from_prepared(problem, target)
+        self.learnability_: Estimate = explained.estimate(self._support)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the chosen features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features.
+
+        Returns
+        -------
+        X_reduced : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
+            A dataframe, each column with its own type, where `set_output` asks for one.
+        """
+        check_is_fitted(self)
+        container = _get_output_config("transform", estimator=self)["dense"]
+        if container == "polars" and nw.dependencies.is_polars_dataframe(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
+            return kept.to_native()
+        return super().transform(X)
+
+    def _search(self, problem: Problem, size: int | None) -> Found:
+        n_rows = problem.engine.n_rows
+        batch_size = n_rows if self.batch_size is None else max(self.batch_size, problem.order + 1)
+        batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
+        on_step = self._reporter()
+        if size is not None:
+            return budget.search(problem, batches, size, max_iter=self.max_iter, on_step=on_step)
+        groups = range(0, len(batches), self.accumulate)
+        return penalised.search(
+            [batches[start : start + self.accumulate] for start in groups],
+            link=self._link(),
+            penalty=self.penalty,
+            learning_rate=self.learning_rate,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_epochs=self.n_epochs,
+            on_step=on_step,
+        )
+
+    def _keep(self, found: Found, size: int | None) -> None:
+        """Best scores first; constant columns come last and equal scores in column order."""
+        order = np.argsort(-found.scores, kind="stable")
+        # A penalty that leaves nothing still leaves the best feature: transform needs a column.
+        count = max(1, int(np.sum(found.scores > 0))) if size is None else size
+        self.scores_ = found.scores
+        self.ranking_ = np.empty(len(order), dtype=np.intp)
+        self.ranking_[order] = np.arange(1, len(order) + 1)
+        self._support = self.ranking_ <= count
+        self.n_features_ = count
+        self.n_iter_ = len(found.steps)
+        columns = np.array(found.steps, dtype=np.float64).reshape(-1, len(Step._fields))
+        self.history_ = dict(zip(Step._fields, columns.T, strict=True))
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self._support
+
+    def _reporter(self) -> OnStep:
+        """Tell scikit-learn's callbacks and, if asked to, the terminal of each step."""
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self)
+        count = 0
+
+        def on_step(step: Step, scores: Floats) -> bool:
+            nonlocal count
+            count += 1
+            if self.verbose and count % self.verbose == 0:
+                print(
+                    f"step {count}: objective {step.objective:.6f}, explained "
+                    f"{step.explained:.4f}, size {step.size:.1f}"
+                )
+            inner = context.subcontext(task_name="step")
+            inner.call_on_fit_task_begin(estimator=self)
+            return bool(inner.call_on_fit_task_end(estimator=self))
+
+        return on_step
+
+    def _link(self) -> Link:
+        name = self.link
+        if name == "auto":
+            name = "residual" if self.task_ == "regression" else "root"
+        return LINKS[name]
+
+    def _size(self, n_features: int) -> int | None:
+        k = self.n_features_to_select
+        if k is None:
+            return None
+        if isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_features:
+            return int(k)
+        if isinstance(k, Real) and not isinstance(k, Integral) and 0 < k <= 1:
+            return max(1, int(k * n_features))
+        raise ValueError(
+            f"n_features_to_select={k!r} does not fit X with {n_features} features: use a whole "
+            f"number from 1 to {n_features}, a fraction between 0 and 1, or None."
+        )
+
+    def _check_parameters(self) -> None:
+        check_option("link", self.link, ("auto", *LINKS))
+        check_option("missing", self.missing, MISSING)
+        for name in ("max_iter", "n_epochs", "accumulate"):
+            check_number(name, getattr(self, name), Integral, at_least=1)
+        if self.batch_size is not None:
+            check_number("batch_size", self.batch_size, Integral, at_least=2)
+        check_number("verbose", self.verbose, Integral, at_least=0)
+        for name in ("penalty", "tol"):
+            check_number(name, getattr(self, name), Real, at_least=0)
+        check_number("learning_rate", self.learning_rate, Real, above=0)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.array_api_support = True
+        return tags
