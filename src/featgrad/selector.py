@@ -279,7 +279,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         if isinstance(k, Real) and not isinstance(k, Integral) and 0 < k <= 1:
             return max(1, int(k * n_features))
         raise ValueError(
-            f"n_features_to_select={k!r} does not fit X with {n_features} features: use a whole "
+            f"n_features_to_select={k!r} does not fit n_features={n_features} of X: use a whole "
             f"number from 1 to {n_features}, a fraction between 0 and 1, or None."
         )
 
@@ -301,5 +301,4 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         tags.input_tags.allow_nan = self.missing == "mean"
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        tags.array_api_support = True
         return tags

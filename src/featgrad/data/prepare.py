@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from featgrad.data.checks import PREPROCESS, check_option, check_weights
+from featgrad.data.rows import distinct_rows
 from featgrad.engines.array_api import namespace
 from featgrad.engines.dense import DenseEngine
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import top_eigenvalue
 from featgrad.engines.sweeps import Engine
 from featgrad.objective import filters
-from featgrad.objective.targets import Target, encode
+from featgrad.objective.targets import Target, centre, encode
 
 Floats = NDArray[np.float64]
 
@@ -31,23 +32,17 @@ def prepare(
     sample_weight: Any,
     rng: np.random.RandomState,
 ) -> tuple[Problem, Target]:
-    """Shuffle rows, encode the target, choose the engine and find the scale.
-
-    Rows are visited in random order because the estimate is over ordered tuples of rows: rows
-    sorted by the target would not be exchangeable.
-    """
+    """Encode the target, order the rows, choose the engine and find the scale."""
     check_option("preprocess", preprocess, PREPROCESS)
     weights = check_weights(sample_weight, X.shape[0])
-    target = encode(y, task, weights)
-    rows = rng.permutation(np.flatnonzero(weights))
+    raw, task = encode(y, task)
+    rows, weights = distinct_rows(X, raw, weights, rng)
+    target = centre(raw[rows], task, weights)
     order = usable_order(order, filter, len(rows))
     coefficients = filters.coefficients(filter, order)
-    weights = weights[rows]
     engine = build_engine(X, rows, weights, preprocess)
     scale = top_eigenvalue(engine, np.ones(engine.n_features), weights)
-    problem = Problem(
-        engine, target.outputs[rows], weights, target.variance, coefficients, scale
-    )
+    problem = Problem(engine, target.outputs, weights, target.variance, coefficients, scale)
     return problem, target
 
 

@@ -157,14 +157,14 @@ class DenseEngine:
         return self._numpy(sums.gradient)
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
-        total = np.zeros_like(vectors)
-        V, w = self._array(vectors), self._array(weights)
+        total = np.zeros((self.n_features, vectors[0].size))
+        V, w = self._array(vectors.reshape(total.shape)), self._array(weights[:, None])
         step = max(self._block, _PASS_ENTRIES // self.n_features)
         for start in range(0, len(weights), step):
             stop = min(start + step, len(weights))
             A = self._centred(start, stop)
-            total += self._numpy(A.T @ ((A @ V).T * w[start:stop]).T)
-        return total
+            total += self._numpy(A.T @ (w[start:stop, :] * (A @ V)))
+        return total.reshape(vectors.shape)
 
     def _add_with_gradient(self, sums: _Sums, A: Any, R: Any, W: Any, before: Any) -> None:
         """Pairs with rows passed earlier by their sums, pairs within the block one by one."""

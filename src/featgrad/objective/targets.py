@@ -38,24 +38,27 @@ class Target:
     positive_share: float | None = None
 
 
-def encode(y: Any, task: str, weights: NDArray[np.float64]) -> Target:
-    """Encode y for a task; `weights` are non-negative and sum to one."""
+def encode(y: Any, task: str) -> tuple[NDArray[np.float64], str]:
+    """Output columns of y for a task, and the task."""
     if task not in TASKS:
         raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
     y = _as_array(y)
     if task == "auto":
         task = infer_task(y)
-    raw = _ENCODERS[task](y)
+    return _ENCODERS[task](y), task
+
+
+def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) -> Target:
+    """Centre output columns under weights that sum to one."""
     means = weights @ raw
     outputs = raw - means
     variance = float(np.sum(weights @ outputs**2))
     if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
         raise ValueError(
-            "y has only one value among the rows of positive weight: a target that does not vary "
-            "cannot be predicted from anything. Pass rows with different targets."
+            "y has only one value among the rows of positive weight, or one class only: a target "
+            "that does not vary cannot be predicted. Pass rows with different targets."
         )
-    positive_share = float(means[0]) if task == "binary" else None
-    return Target(outputs, variance, task, positive_share)
+    return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
 
 
 def infer_task(y: NDArray[Any]) -> str:

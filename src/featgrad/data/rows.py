@@ -1,0 +1,93 @@
+"""The order in which rows are visited, and copies of one row.
+
+The estimate is over ordered tuples of distinct rows, so rows are visited in a random order: rows
+sorted by the target would not be exchangeable. The order is drawn from what a row holds, not from
+where it stands, which makes every result independent of the order of the rows.
+
+Copies of a row (oversampled data, weights written out) are not distinct: a tuple of copies would
+bring back the overfitting that distinct rows avoid. They are merged into one row of their common
+weight. Rows that agree by chance, as those of a few discrete columns do, are left alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
+
+_BLOCK_ENTRIES = 1 << 16
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+# Distinct rows looked at to tell copies from chance, and the fewest that tell anything.
+_SAMPLE = 1000
+_FEWEST = 8
+
+
+def distinct_rows(
+    X: Any, outputs: Floats, weights: Floats, rng: np.random.RandomState
+) -> tuple[NDArray[np.intp], Floats]:
+    """Rows of positive weight in random order, copies merged, with their weights."""
+    rows = np.flatnonzero(weights)
+    if not isinstance(X, np.ndarray) and not sparse.issparse(X):
+        rows = rng.permutation(rows)
+        return rows, weights[rows]
+    hashes = _hash(X, outputs, rng)[rows]
+    order = np.argsort(hashes, kind="stable")
+    rows, hashes = rows[order], hashes[order]
+    first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
+    if len(first) < len(rows) and _are_copies(X, rows[first]):
+        return rows[first], np.add.reduceat(weights[rows], first)
+    return rows, weights[rows]
+
+
+def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
+    """Whether some column takes another value in every distinct row, so that none agree by chance."""
+    if len(distinct) < _FEWEST:
+        return False
+    sample = X[np.sort(distinct[:_SAMPLE])]
+    values = sample.toarray() if sparse.issparse(sample) else sample
+    values = np.sort(values, axis=0)
+    return bool(np.any(np.all(values[1:] != values[:-1], axis=0)))
+
+
+def _hash(X: Any, outputs: Floats, rng: np.random.RandomState) -> Hashes:
+    """A number per row that depends on its entries only; the same for dense and sparse rows."""
+    keys = rng.randint(1 << 32, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    output_keys = rng.randint(1 << 32, size=outputs.shape[1], dtype=np.uint64)
+    of_X = _hash_sparse(X, keys) if sparse.issparse(X) else _hash_dense(X, keys)
+    total = of_X + _hash_dense(outputs, output_keys * np.uint64(2) + np.uint64(1))
+    # Sums of like terms keep a trace of them in their order; one more mix takes it away.
+    return _mixed(_mixed(total))
+
+
+def _hash_dense(X: NDArray[Any], keys: Hashes) -> Hashes:
+    hashes = np.empty(X.shape[0], np.uint64)
+    step = max(1, _BLOCK_ENTRIES // X.shape[1])
+    for start in range(0, X.shape[0], step):
+        hashes[start : start + step] = (_bits(X[start : start + step]) * keys).sum(axis=1)
+    return hashes
+
+
+def _hash_sparse(X: Any, keys: Hashes) -> Hashes:
+    # One entry more than there are, for the empty rows at the end.
+    entries = np.append(_bits(X.data) * keys[X.indices], np.uint64(0))
+    hashes = np.add.reduceat(entries, X.indptr[:-1])
+    hashes[np.diff(X.indptr) == 0] = 0
+    return hashes
+
+
+def _bits(values: NDArray[Any]) -> Hashes:
+    """Bits of the values as doubles, mixed; 0 stays 0, and -0 is 0."""
+    return _mixed((values.astype(np.float64) + 0.0).view(np.uint64))
+
+
+def _mixed(bits: Hashes) -> Hashes:
+    mixed = bits * _MIX
+    mixed ^= mixed >> _HALF
+    mixed *= _MIX
+    return mixed
