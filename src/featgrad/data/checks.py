@@ -62,9 +62,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats:
     if not np.all(np.isfinite(weights)):
         raise ValueError("sample_weight contains NaN or infinity: give finite weights.")
     if np.any(weights < 0):
-        raise ValueError(
-            f"sample_weight contains {weights.min()}: give weights of zero or more."
-        )
+        raise ValueError(f"sample_weight contains {weights.min()}: give weights of zero or more.")
     total = weights.sum()
     if total == 0:
         raise ValueError("sample_weight is zero for every row: give some row a positive weight.")

@@ -46,7 +46,7 @@ def distinct_rows(
 
 
 def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
-    """Whether some column takes another value in every distinct row, so that none agree by chance."""
+    """Whether some column differs in all distinct rows: then none agree by chance."""
     if len(distinct) < _FEWEST:
         return False
     sample = X[np.sort(distinct[:_SAMPLE])]
@@ -57,12 +57,17 @@ def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
 
 def _hash(X: Any, outputs: Floats, rng: np.random.RandomState) -> Hashes:
     """A number per row that depends on its entries only; the same for dense and sparse rows."""
-    keys = rng.randint(1 << 32, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    output_keys = rng.randint(1 << 32, size=outputs.shape[1], dtype=np.uint64)
+    keys = _keys(rng, X.shape[1])
+    output_keys = _keys(rng, outputs.shape[1])
     of_X = _hash_sparse(X, keys) if sparse.issparse(X) else _hash_dense(X, keys)
-    total = of_X + _hash_dense(outputs, output_keys * np.uint64(2) + np.uint64(1))
+    total = np.add(of_X, _hash_dense(outputs, output_keys))
     # Sums of like terms keep a trace of them in their order; one more mix takes it away.
     return _mixed(_mixed(total))
+
+
+def _keys(rng: np.random.RandomState, size: int) -> Hashes:
+    """Random odd multipliers."""
+    return np.asarray(rng.randint(1 << 32, size=size, dtype=np.uint64) | np.uint64(1))
 
 
 def _hash_dense(X: NDArray[Any], keys: Hashes) -> Hashes:

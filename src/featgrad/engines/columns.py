@@ -48,9 +48,7 @@ class DenseColumnMoments:
         deviation = xp.where(missing, zero, shifted - mean)
         scatter = weights @ (deviation * deviation)
         self.has_missing |= bool(xp.any(missing))
-        self._merge(
-            to_numpy(present), to_numpy(origin)[0] + to_numpy(mean), to_numpy(scatter)
-        )
+        self._merge(to_numpy(present), to_numpy(origin)[0] + to_numpy(mean), to_numpy(scatter))
         self._total += float(xp.sum(weights))
 
     def _merge(self, present: Floats, mean: Floats, scatter: Floats) -> None:

@@ -113,8 +113,8 @@ class SparseEngine:
             sums.pairs -= self._mean * (Z @ W.reshape(len(W), -1).sum(axis=0))
         sums.mean_square_pairs += kernels.sweep(
             self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending, seeds, weights,
-            sums.strength, self._mean_typed, sums.along_mean, sums.mean_norm, sums.Z, sums.H, sums.q,
-            vectors, W, sums.pairs,
+            sums.strength, self._mean_typed, sums.along_mean, sums.mean_norm, sums.Z, sums.H,
+            sums.q, vectors, W, sums.pairs,
         )  # fmt: skip
         return vectors.reshape(len(seeds), sums.order + 1, sums.n_outputs)
 
@@ -137,7 +137,8 @@ class SparseEngine:
 
     def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
         (a, a_sum), (b, b_sum) = left.flat, right.flat
-        return kernels.crossing(a, b, a_sum, b_sum, self._mean, hankel, left.n_outputs)
+        crossed = kernels.crossing(a, b, a_sum, b_sum, self._mean, hankel, left.n_outputs)
+        return np.asarray(crossed)
 
     def collected(self, sums: _Sums) -> Floats:
         return np.asarray(sums.pairs + self._mean**2 * sums.mean_square_pairs)

@@ -9,14 +9,16 @@ and stay in registers. Indices are made unsigned, or each access would first be 
 negative one.
 """
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 from numba import njit
 
 CHUNK = 4
-_OPTIONS = {"nogil": True, "cache": True, "fastmath": {"contract", "nsz"}, "error_model": "numpy"}
+_compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 @njit(inline="always")
@@ -77,7 +79,7 @@ def _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W, mean, through
         Z[d, c, 3] = z3 + x * r3
 
 
-@njit(**_OPTIONS)
+@_compiled()
 def sweep(
     indptr, indices, data, first, last, ascending, seeds, weights, strength, mean, along_mean,
     mean_norm, Z, H, q, vectors, W, pairs,
@@ -135,7 +137,7 @@ def sweep(
     return h_total
 
 
-@njit(**_OPTIONS)
+@_compiled()
 def crossing(left, right, H_left, H_right, mean, hankel, n_outputs):
     """``sum_ab hankel_ab Z~_a(left) * Z~_b(right)`` per feature, summed over outputs.
 
@@ -157,7 +159,7 @@ def crossing(left, right, H_left, H_right, mean, hankel, n_outputs):
     return out
 
 
-@njit(**_OPTIONS)
+@_compiled()
 def column_sums(indptr, indices, data, weights, origin, power, n_features):
     """Weighted sums per column: ``(x - origin)^power`` and 1 where present, 1 where stored."""
     total = np.zeros(n_features)

@@ -81,9 +81,7 @@ def _traces(
     return share * float(np.sum(probes * products)), share * float(np.sum(products**2))
 
 
-def _largest(
-    covariance: Callable[[Floats], Floats], active: NDArray[np.intp], size: int
-) -> float:
+def _largest(covariance: Callable[[Floats], Floats], active: NDArray[np.intp], size: int) -> float:
     """Lanczos with full reorthogonalisation."""
     start = np.zeros(size)
     start[active] = np.random.default_rng(1).standard_normal(len(active))

@@ -137,9 +137,7 @@ class TwoSweeps:
             lambda: self._advance(self._right, lower, first),
         )
 
-    def _advance(
-        self, sums: Any, span: tuple[int, int], partner: Floats | None = None
-    ) -> Floats:
+    def _advance(self, sums: Any, span: tuple[int, int], partner: Floats | None = None) -> Floats:
         rows = slice(*span)
         return self._engine.sweep(sums, span, self._seeds[rows], self._weights[rows], partner)
 

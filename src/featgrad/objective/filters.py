@@ -79,8 +79,8 @@ def _chebyshev_residual(degree: int) -> Polynomial:
     a = (t_zero - 1) / (t_zero + 1)
     inner = Polynomial([1 + a, -2]) / (1 - a)
     outer = np.polynomial.Chebyshev.basis(degree).convert(kind=Polynomial)
-    composed: Polynomial = outer(inner)
-    return composed / peak
+    residual: Polynomial = outer(inner) / peak
+    return residual
 
 
 def _without_constant(polynomial: Polynomial, order: int) -> Coefficients:

@@ -62,7 +62,7 @@ def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) ->
 
 
 def infer_task(y: NDArray[Any]) -> str:
-    """Take whole numbers with few values, strings and booleans for classes, the rest for numbers."""
+    """Strings, booleans and whole numbers with few values are classes, the rest numbers."""
     if y.ndim == 2 and y.shape[1] > 1:
         return "multilabel" if _is_indicator(y) else "regression"
     if y.dtype.kind in "iuf":
@@ -89,7 +89,7 @@ def _as_array(y: Any) -> NDArray[Any]:
         )
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass its parts as outputs.")
-    return y
+    return np.asarray(y)
 
 
 def _is_indicator(y: NDArray[Any]) -> bool:
@@ -142,18 +142,18 @@ def _binary(y: NDArray[Any]) -> NDArray[np.float64]:
     classes = _classes(y)
     if len(classes) > 2:
         raise ValueError(f"y has {len(classes)} classes but task='binary': use task='multiclass'.")
-    return (y == classes[-1]).astype(np.float64)[:, None]
+    return np.asarray(y == classes[-1], dtype=np.float64)[:, None]
 
 
 def _multiclass(y: NDArray[Any]) -> NDArray[np.float64]:
     y = _one_column(y, "multiclass")
-    return (y[:, None] == _classes(y)).astype(np.float64)
+    return np.asarray(y[:, None] == _classes(y), dtype=np.float64)
 
 
 def _ordinal(y: NDArray[Any]) -> NDArray[np.float64]:
     """Cumulative outputs ``1[y > c]`` for every class c but the last."""
     y = _one_column(y, "ordinal")
-    return (y[:, None] > _classes(y)[:-1]).astype(np.float64)
+    return np.asarray(y[:, None] > _classes(y)[:-1], dtype=np.float64)
 
 
 def _multilabel(y: NDArray[Any]) -> NDArray[np.float64]:
