@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.designs import DESIGNS, simulate
+from benchmarks.drawing import plt, save
 from benchmarks.peers import SELECTORS, NotApplicableError
 from benchmarks.progress import Progress
 
@@ -112,12 +113,6 @@ def markdown(cells):
 
 def plot(cells, path):
     """Exact recovery against the ratio, one panel per design."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "featgrad"
-    import matplotlib.pyplot as plt
-
     figure, panels = plt.subplots(1, len(DESIGNS), figsize=(4 * len(DESIGNS), 3.5), sharey=True)
     for axes, design in zip(panels, DESIGNS, strict=True):
         lines = defaultdict(dict)
@@ -129,8 +124,7 @@ def plot(cells, path):
         axes.set(xscale="log", title=design, xlabel="signal-to-noise ratio")
     panels[0].set_ylabel("exact support")
     panels[-1].legend(fontsize=6)
-    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def main():

@@ -1,18 +1,9 @@
 """Drawing of the paper's figures from finished cells."""
 
-import matplotlib
 import numpy as np
 from scipy import stats
 
-matplotlib.use("Agg")
-matplotlib.rcParams["svg.hashsalt"] = "featgrad"
-
-import matplotlib.pyplot as plt  # noqa: E402
-
-
-def save(figure, path):
-    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
+from benchmarks.drawing import plt, save
 
 
 def paired_auc(cells, name, first, second):

@@ -1,16 +1,10 @@
 """Plots of a run: AUC against the number of columns per set, and mean ranks."""
 
-import matplotlib
 import numpy as np
 from scipy import stats
 
+from benchmarks.drawing import plt, save
 from benchmarks.quality import tables
-
-matplotlib.use("Agg")
-# Same bytes for the same numbers.
-matplotlib.rcParams["svg.hashsalt"] = "featgrad"
-
-import matplotlib.pyplot as plt  # noqa: E402
 
 
 def write_plots(cells, out):
@@ -25,11 +19,6 @@ def write_plots(cells, out):
         ranks = tables.mean_ranks(tables.means(curves), sets)
         if len(ranks) > 1 and len(sets) > 1:
             plot_ranks(ranks, len(sets), folder / f"critical_difference_{kind}.svg")
-
-
-def save(figure, path):
-    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
 
 
 def plot_curves(curves, name, path):

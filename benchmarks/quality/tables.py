@@ -5,11 +5,16 @@ from collections import defaultdict
 import numpy as np
 from scipy import stats
 
+from benchmarks.peers import SELECTORS
+
 REFERENCE = "featgrad"
 
 
 def auc_by_size(cells):
-    """{selector: {set: {k: AUC, mean over splits}}} of the cells that have a result."""
+    """{selector: {set: {k: AUC, mean over splits}}} of the cells that have a result.
+
+    Selectors come in the order of the registry, however the cells were run.
+    """
     collected = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for cell in cells:
         for k, auc in cell.get("auc", {}).items():
@@ -17,9 +22,10 @@ def auc_by_size(cells):
     return {
         selector: {
             name: {k: float(np.mean(values)) for k, values in sizes.items()}
-            for name, sizes in sets.items()
+            for name, sizes in collected[selector].items()
         }
-        for selector, sets in collected.items()
+        for selector in SELECTORS
+        if selector in collected
     }
 
 
