@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._set_output import _get_output_config
@@ -158,6 +158,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self
         """
         self._check_parameters()
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self)
         X, y = validate_data(
             self,
             X,
@@ -181,9 +183,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             rng=check_random_state(self.random_state),
         )
         self.task_ = target.task
-        self._keep(self._search(problem, size), size)
+        self._keep(self._search(problem, size, self._reporter(context)), size)
         explained = Learnability.from_prepared(problem, target)
         self.learnability_: Estimate = explained.estimate(self._support)
+        context.call_on_fit_task_end(estimator=self)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -207,11 +210,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             return kept.to_native()
         return super().transform(X)
 
-    def _search(self, problem: Problem, size: int | None) -> Found:
+    def _search(self, problem: Problem, size: int | None, on_step: OnStep) -> Found:
         n_rows = problem.engine.n_rows
         batch_size = n_rows if self.batch_size is None else max(self.batch_size, problem.order + 1)
         batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
-        on_step = self._reporter()
         if size is not None:
             return budget.search(problem, batches, size, max_iter=self.max_iter, on_step=on_step)
         groups = range(0, len(batches), self.accumulate)
@@ -244,10 +246,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         check_is_fitted(self)
         return self._support
 
-    def _reporter(self) -> OnStep:
+    def _reporter(self, context: CallbackContext) -> OnStep:
         """Tell scikit-learn's callbacks and, if asked to, the terminal of each step."""
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self)
         count = 0
 
         def on_step(step: Step, scores: Floats) -> bool:
