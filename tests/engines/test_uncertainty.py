@@ -81,10 +81,9 @@ def test_order_is_lowered_where_the_rows_cannot_bear_it():
     candidates = np.zeros((8, 8))
     for order in range(1, 9):
         candidates[order - 1, :order] = filters.coefficients("chebyshev", order)
-    chosen = {}
+    chosen = []
     for n_rows in (20, 500):
-        data = example(n_rows, 40, weighted=False)
+        data = example(n_rows, 8, weighted=False)
         problem, _, _ = data.problem(KINDS["dense-float64"], 8, filter="chebyshev")
-        chosen[n_rows] = uncertainty.measure(problem, np.ones(40), candidates).order
-    assert chosen[20] < 8
-    assert chosen[500] == 8
+        chosen.append(uncertainty.measure(problem, np.ones(8), candidates).order)
+    assert chosen[0] < chosen[1] == 8
