@@ -19,13 +19,17 @@ from featgrad.engines.columns import DenseColumnMoments, inverse_variance
 Floats = NDArray[np.float64]
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small where
-# starting an operation is cheap (CPU) and large where it is not (accelerators, few columns).
-_BLOCK_ROWS = 32
+# starting an operation is cheap (CPU) and large where it is not (accelerators, few columns). What
+# does not depend on the order of rows is done for several blocks at once.
+_BLOCK_ROWS = 64
+_BLOCK_ROWS_WIDE = 32
+# Columns from which products are also long enough for two threads to get past the interpreter
+# lock.
+_WIDE = 2048
 _BLOCK_ROWS_NARROW = 128
 _NARROW = 128
 _BLOCK_ROWS_DEVICE = 512
-# Columns from which products are long enough for two threads to get past the interpreter lock.
-_CONCURRENT = 2048
+_BLOCKS_AT_ONCE = 2
 # Entries of a block that is only read through (statistics, products).
 _PASS_ENTRIES = 1 << 20
 
@@ -38,7 +42,6 @@ class _Sums:
     order: int
     Z: Any  # (order * outputs, features)
     strength: Any
-    root: Any
     gradient: Any
     grams: dict[int, Any] = field(repr=False)
 
@@ -56,18 +59,17 @@ class DenseEngine:
         has_missing: bool,
     ) -> None:
         self._X, self._xp, self._rows, self._mean = X, xp, rows, mean
+        self._row_index = xp.asarray(rows, device=X.device)
         self._has_missing = has_missing
         self.inverse_variance = inverse_variance
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self._dtype = _compute_dtype(X, xp)
         self._kind = {"dtype": self._dtype, "device": X.device}
         self._mean_high, self._mean_low = self._split_mean()
-        if on_cpu(X):
-            self._block = _BLOCK_ROWS if self.n_features > _NARROW else _BLOCK_ROWS_NARROW
-        else:
-            self._block = _BLOCK_ROWS_DEVICE
-        self.concurrent = on_cpu(X) and self.n_features >= _CONCURRENT
+        self._block = _block_rows(X)
+        self.concurrent = on_cpu(X) and self.n_features >= _WIDE
         self._keep_grams = 8 * self._block <= self.n_features
+
         self._orders: dict[tuple[int, bool], Any] = {}
 
     @classmethod
@@ -96,14 +98,14 @@ class DenseEngine:
         return DenseEngine(X, self._xp, rows, mean, inverse, self._has_missing)
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
-        xp, grams = self._xp, {}  # type: ignore[var-annotated]
-        vector = self._array(strength)
-        root = self._array(np.sqrt(strength))
+        xp = self._xp
+        grams: dict[int, Any] = {}
+        typed = self._array(strength)
 
         def empty(ascending: bool) -> _Sums:
             Z = xp.zeros((order * n_outputs, self.n_features), **self._kind)
             gradient = xp.zeros(self.n_features, **self._kind)
-            return _Sums(ascending, order, Z, vector, root, gradient, grams)
+            return _Sums(ascending, order, Z, typed, gradient, grams)
 
         return empty(True), empty(False)
 
@@ -115,31 +117,58 @@ class DenseEngine:
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        n_outputs = seeds.shape[1]
-        width = sums.order * n_outputs
-        vectors = self._xp.empty((len(seeds), width + n_outputs), **self._kind)
-        vectors[:, :n_outputs] = self._array(seeds)
-        w = self._array(weights[:, None])
-        W = None if partner is None else self._array(partner.reshape(-1, width))
-        starts = range(span[0], span[1], self._block)
+        xp, order, n_outputs = self._xp, sums.order, seeds.shape[1]
+        width = order * n_outputs
+        # Vectors of a power lie together, rows last: (order + 1, outputs, rows).
+        V = xp.empty((order + 1, n_outputs, len(seeds)), **self._kind)
+        V[0, :, :] = self._array(seeds.T)
+        w = self._array(weights)
+        W = None if partner is None else self._array(partner.reshape(-1, width).T)
+        step = self._block * _BLOCKS_AT_ONCE
+        starts = range(span[0], span[1], step)
         for start in starts if sums.ascending else reversed(starts):
-            stop = min(start + self._block, span[1])
+            stop = min(start + step, span[1])
             local = slice(start - span[0], stop - span[0])
-            A = self._centred(start, stop)
-            before = self._before(stop - start, sums.ascending)
-            # r_(j+1) = w (U_j + G r_j)
-            G = self._gram(A, start, sums) * (before * w[local, :])
-            U = w[local, :] * (A @ (sums.Z * sums.strength).T)
-            V = vectors[local, :]
-            for j in range(0, width, n_outputs):
-                following = slice(j + n_outputs, j + 2 * n_outputs)
-                V[:, following] = G @ V[:, j : j + n_outputs] + U[:, j : j + n_outputs]
-            R = V[:, :width]
+            A = self._blocks(start, stop)
+            before = self._before(A.shape[1], sums.ascending)
+            G = self._grams(A, start, sums) * (before * xp.reshape(w[local], (*A.shape[:2], 1)))
             if W is None:
-                sums.Z += R.T @ A
+                self._advance(sums, A, G, V[:, :, local], w[local])
             else:
-                self._add_with_gradient(sums, A, R, W[local, :], before)
-        return self._numpy(vectors).reshape(len(seeds), sums.order + 1, n_outputs)
+                W_here = xp.reshape(W[:, local], (width, *A.shape[:2]))
+                W_here = xp.permute_dims(W_here, (1, 0, 2))
+                self._advance(sums, A, G, V[:, :, local], w[local], W_here @ A)
+                self._add_pairs_within(sums, A, V[:order, :, local], W_here, before)
+        return np.ascontiguousarray(self._numpy(V).transpose(2, 0, 1))
+
+    def _advance(
+        self, sums: _Sums, A: Any, G: Any, V: Any, w: Any, partner_sums: Any = None
+    ) -> None:
+        """Block after block: its vectors, pairs with rows passed earlier, then its own sums.
+
+        ``r_(j+1) = w U_j + G r_j`` with ``U = Z S A^T``, G holding w; everything lies transposed.
+        """
+        xp, (n_blocks, size, _) = self._xp, A.shape
+        n_outputs, width = V.shape[1], sums.Z.shape[0]
+        for i in range(n_blocks) if sums.ascending else reversed(range(n_blocks)):
+            rows = slice(i * size, (i + 1) * size)
+            block = A[i, :, :]
+            U = (sums.Z * sums.strength) @ block.T * w[rows]
+            towards = G[i, :, :].T
+            vectors = [V[0, :, rows]]
+            for j in range(0, width, n_outputs):
+                vectors.append(vectors[-1] @ towards + U[j : j + n_outputs, :])
+            V[:, :, rows] = xp.stack(vectors)
+            if partner_sums is not None:
+                sums.gradient += xp.sum(partner_sums[i, :, :] * sums.Z, axis=0)
+            sums.Z += xp.concat(vectors[:-1], axis=0) @ block
+
+    def _add_pairs_within(self, sums: _Sums, A: Any, V: Any, W: Any, before: Any) -> None:
+        xp, (n_blocks, size, _) = self._xp, A.shape
+        R = xp.permute_dims(xp.reshape(V, (-1, n_blocks, size)), (1, 0, 2))
+        within = ((xp.matrix_transpose(W) @ R) * before) @ A
+        within *= A
+        sums.gradient += xp.sum(within, axis=(0, 1))
 
     def overlap(self, left: _Sums, right: _Sums) -> Floats:
         xp, order = self._xp, left.order
@@ -166,22 +195,17 @@ class DenseEngine:
             total += self._numpy(A.T @ (w[start:stop, :] * (A @ V)))
         return total.reshape(vectors.shape)
 
-    def _add_with_gradient(self, sums: _Sums, A: Any, R: Any, W: Any, before: Any) -> None:
-        """Pairs with rows passed earlier by their sums, pairs within the block one by one."""
-        xp, width = self._xp, R.shape[1]
-        both = xp.concat([R, W], axis=1).T @ A
-        within = ((W @ R.T) * before) @ A
-        within *= A
-        sums.gradient += xp.sum(within, axis=0) + xp.sum(both[width:, :] * sums.Z, axis=0)
-        sums.Z += both[:width, :]
+    def _blocks(self, start: int, stop: int) -> Any:
+        """Centred rows as (blocks, rows, features); what does not fill the blocks is one block."""
+        n_blocks = _BLOCKS_AT_ONCE if stop - start == self._block * _BLOCKS_AT_ONCE else 1
+        return self._xp.reshape(self._centred(start, stop), (n_blocks, -1, self.n_features))
 
-    def _gram(self, A: Any, start: int, sums: _Sums) -> Any:
-        """``A S A^T``; the sweep that comes second to a block finds it kept, if it is small."""
+    def _grams(self, A: Any, start: int, sums: _Sums) -> Any:
+        """``A S A^T`` of each block; the sweep that comes second finds it kept, if it is small."""
         kept = sums.grams.pop(start, None)
         if kept is not None:
             return kept
-        scaled = A * sums.root
-        G = scaled @ scaled.T
+        G = (A * sums.strength) @ self._xp.matrix_transpose(A)
         if self._keep_grams:
             sums.grams[start] = G
         return G
@@ -196,7 +220,7 @@ class DenseEngine:
 
     def _centred(self, start: int, stop: int) -> Any:
         xp = self._xp
-        A = xp.take(self._X, self._index(self._rows[start:stop]), axis=0)
+        A = xp.take(self._X, self._row_index[start:stop], axis=0)
         if A.dtype != self._dtype:
             A = xp.astype(A, self._dtype)
         A -= self._mean_high
@@ -232,3 +256,11 @@ def _compute_dtype(X: Any, xp: Any) -> Any:
         return xp.float64
     small = ("float16", "float32", "bool", "int8", "uint8", "int16", "uint16")
     return xp.float32 if str(X.dtype).rpartition(".")[2] in small else xp.float64
+
+
+def _block_rows(X: Any) -> int:
+    if not on_cpu(X):
+        return _BLOCK_ROWS_DEVICE
+    if X.shape[1] >= _WIDE:
+        return _BLOCK_ROWS_WIDE
+    return _BLOCK_ROWS if X.shape[1] > _NARROW else _BLOCK_ROWS_NARROW

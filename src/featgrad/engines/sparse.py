@@ -32,8 +32,9 @@ class _Sums:
     Z: NDArray[Any]  # (features, chunks, 4)
     H: Floats
     q: Floats
-    # The gradient is pairs + mu^2 mean_square_pairs.
-    pairs: NDArray[Any]
+    # The gradient is the sum over pairs - mu mean_pairs + mu^2 mean_square_pairs.
+    pairs: NDArray[Any]  # (features, 4)
+    mean_pairs: NDArray[Any]
     mean_square_pairs: float = 0.0
 
     @property
@@ -44,16 +45,23 @@ class _Sums:
 
 
 class SparseEngine:
-    """Rows of a CSR matrix, held in their order (see `featgrad.engines.sweeps.Engine`)."""
+    """Rows of a CSR matrix, held in their order (see `featgrad.engines.sweeps.Engine`).
+
+    Columns are held by falling popularity, so that what the sweeps touch most lies together; every
+    vector over features is in the caller's order outside this class and in that one inside.
+    """
 
     concurrent = True
 
-    def __init__(self, X: Any, mean: Floats, inverse_variance: Floats) -> None:
-        self._X, self.inverse_variance = X, inverse_variance
-        self._mean = mean
+    def __init__(
+        self, X: Any, mean: Floats, inverse_variance: Floats, popular: NDArray[np.intp]
+    ) -> None:
+        self._X, self._mean, self._popular = X, mean, popular
         self._mean_typed = mean.astype(X.dtype)
         self._kept: dict[bool, tuple[NDArray[Any], ...]] = {}
+        self.inverse_variance = inverse_variance
         self.n_rows, self.n_features = X.shape
+        kernels.compile_sweep(X.dtype, X.indices.dtype)
 
     @classmethod
     def from_csr(
@@ -65,33 +73,41 @@ class SparseEngine:
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         mean, variance = _statistics(X, weights)
-        inverse = inverse_variance(mean, variance, preprocess)
         missing = np.isnan(X.data)
         X.data[missing] = mean[X.indices[missing]]
         shift = _shift(X, mean, variance)
         if np.any(shift):
             X.data -= shift[X.indices].astype(np.float64)
-        return cls(X, mean - shift, inverse)
+        popular = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
+        X.indices = _inverse(popular).astype(X.indices.dtype)[X.indices]
+        inverse = inverse_variance(mean, variance, preprocess)
+        return cls(X, (mean - shift)[popular], inverse, popular)
 
     def take(self, rows: NDArray[np.intp]) -> SparseEngine:
-        return SparseEngine(self._X[rows], self._mean, self.inverse_variance)
+        return SparseEngine(self._X[rows], self._mean, self.inverse_variance, self._popular)
 
     def columns(self, indices: NDArray[np.intp]) -> SparseEngine:
+        inside = _inverse(self._popular)[indices]
         return SparseEngine(
-            self._X[:, indices].tocsr(), self._mean[indices], self.inverse_variance[indices]
+            self._X[:, inside].tocsr(),
+            self._mean[inside],
+            self.inverse_variance[indices],
+            np.arange(len(indices)),
         )
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
         chunks = -(-order * n_outputs // kernels.CHUNK)
+        strength = strength[self._popular]
         typed = strength.astype(self._X.dtype)
         along_mean = (self._X @ (typed * self._mean_typed)).astype(np.float64)
         mean_norm = float(self._mean @ (strength * self._mean))
 
         def empty(ascending: bool) -> _Sums:
-            Z, pairs = self._workspace(ascending, chunks)
+            Z, pairs, mean_pairs = self._workspace(ascending, chunks)
             H, q = np.zeros((2, chunks, kernels.CHUNK))
             return _Sums(
-                ascending, order, n_outputs, typed, along_mean, mean_norm, Z, H, q, pairs
+                ascending, order, n_outputs, typed, along_mean, mean_norm, Z, H, q, pairs,
+                mean_pairs,
             )  # fmt: skip
 
         return empty(True), empty(False)
@@ -110,11 +126,11 @@ class SparseEngine:
             W = self._chunked(partner, sums)
             # Rows passed before the middle meet every row of this half through -mu.
             Z = sums.Z.reshape(self.n_features, -1)
-            sums.pairs -= self._mean * (Z @ W.reshape(len(W), -1).sum(axis=0))
+            sums.mean_pairs += Z @ W.reshape(len(W), -1).sum(axis=0)
         sums.mean_square_pairs += kernels.sweep(
             self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending, seeds, weights,
-            sums.strength, self._mean_typed, sums.along_mean, sums.mean_norm, sums.Z, sums.H,
-            sums.q, vectors, W, sums.pairs,
+            sums.strength, sums.along_mean, sums.mean_norm, sums.Z, sums.H, sums.q, vectors, W,
+            sums.pairs, sums.mean_pairs,
         )  # fmt: skip
         return vectors.reshape(len(seeds), sums.order + 1, sums.n_outputs)
 
@@ -136,23 +152,37 @@ class SparseEngine:
         return np.stack(centred)
 
     def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
+        """Centred afterwards, as for `overlap`."""
+        mix = np.kron(hankel, np.eye(left.n_outputs)).astype(left.Z.dtype)
         (a, a_sum), (b, b_sum) = left.flat, right.flat
-        crossed = kernels.crossing(a, b, a_sum, b_sum, self._mean, hankel, left.n_outputs)
-        return np.asarray(crossed)
+        raw = np.einsum("dk,dk->d", a @ mix, b)
+        through_mean = a @ (mix @ b_sum.astype(mix.dtype)) + b @ (mix @ a_sum.astype(mix.dtype))
+        both = float(a_sum @ mix @ b_sum)
+        return self._outside(raw - self._mean * through_mean + self._mean**2 * both)
 
     def collected(self, sums: _Sums) -> Floats:
-        return np.asarray(sums.pairs + self._mean**2 * sums.mean_square_pairs)
+        pairs = sums.pairs @ np.ones(kernels.CHUNK, sums.pairs.dtype)
+        pairs = pairs - self._mean * sums.mean_pairs
+        return self._outside(pairs + self._mean**2 * sums.mean_square_pairs)
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         X = self._X if len(weights) == self.n_rows else self._X[: len(weights)]
+        vectors = vectors[self._popular]
         along = ((X @ vectors - self._mean @ vectors).T * weights).T
-        return np.asarray(X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0)))
+        return self._outside(X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0)))
+
+    def _outside(self, inside: NDArray[Any]) -> Floats:
+        """A vector over features in the caller's order."""
+        outside = np.empty(inside.shape)
+        outside[self._popular] = inside
+        return outside
 
     def _workspace(self, ascending: bool, chunks: int) -> tuple[NDArray[Any], ...]:
         """Zeroed memory, kept between calls: fresh pages cost as much as the sweep itself."""
         kept = self._kept.get(ascending)
         if kept is None or kept[0].shape[1] != chunks:
-            shapes = (self.n_features, chunks, kernels.CHUNK), self.n_features
+            size = self.n_features
+            shapes = (size, chunks, kernels.CHUNK), (size, kernels.CHUNK), size
             kept = tuple(np.zeros(shape, self._X.dtype) for shape in shapes)
             self._kept[ascending] = kept
         for array in kept:
@@ -191,3 +221,9 @@ def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:
 
 def _is_full(X: Any) -> NDArray[np.bool_]:
     return np.asarray(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
+
+
+def _inverse(permutation: NDArray[np.intp]) -> NDArray[np.intp]:
+    inverse = np.empty_like(permutation)
+    inverse[permutation] = np.arange(len(permutation))
+    return inverse

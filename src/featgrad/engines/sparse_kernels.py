@@ -12,10 +12,11 @@ negative one.
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numba import njit
+from numba.core import config
 
 CHUNK = 4
 _compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
@@ -64,15 +65,18 @@ def _accumulate(indices, data, start, stop, Z, c, r):
 
 
 @njit(inline="always")
-def _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W, mean, through_mean, pairs):
-    """The same, after ``pairs_d += x_d (sum_b W_b Z_b[d] - mu_d through_mean)``."""
+def _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W, pairs):
+    """The same, after ``pairs_d += x_d W_b Z_b[d]``, four b at a time."""
     r0, r1, r2, r3 = r[c, 0], r[c, 1], r[c, 2], r[c, 3]
     w0, w1, w2, w3 = W[c, 0], W[c, 1], W[c, 2], W[c, 3]
     for e in range(start, stop):
         d = np.uintp(indices[e])
         x = data[e]
         z0, z1, z2, z3 = Z[d, c, 0], Z[d, c, 1], Z[d, c, 2], Z[d, c, 3]
-        pairs[d] += x * (w0 * z0 + w1 * z1 + w2 * z2 + w3 * z3 - mean[d] * through_mean)
+        pairs[d, 0] += x * w0 * z0
+        pairs[d, 1] += x * w1 * z1
+        pairs[d, 2] += x * w2 * z2
+        pairs[d, 3] += x * w3 * z3
         Z[d, c, 0] = z0 + x * r0
         Z[d, c, 1] = z1 + x * r1
         Z[d, c, 2] = z2 + x * r2
@@ -81,13 +85,13 @@ def _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W, mean, through
 
 @_compiled()
 def sweep(
-    indptr, indices, data, first, last, ascending, seeds, weights, strength, mean, along_mean,
-    mean_norm, Z, H, q, vectors, W, pairs,
+    indptr, indices, data, first, last, ascending, seeds, weights, strength, along_mean, mean_norm,
+    Z, H, q, vectors, W, pairs, mean_pairs,
 ):  # fmt: skip
     """Carry the sums over rows first..last; W is empty or the partner's (rows, chunks, 4).
 
-    With W, pairs collect ``sum_n x_n W Z - mu (sum_n x_n h_n + sum_n W Z)`` but for the rows passed
-    before, and ``sum_n h_n`` is returned, with ``h_n = sum_b W_b[n] H_b``.
+    With W, pairs collect ``sum_n x_n W Z``, mean_pairs ``sum_n x_n h_n + sum_n W Z`` but for the
+    rows passed before, and ``sum_n h_n`` is returned, with ``h_n = sum_b W_b[n] H_b``.
     """
     n_rows, n_chunks, n_outputs = last - first, H.shape[0], seeds.shape[1]
     width = vectors.shape[1] - n_outputs
@@ -100,6 +104,7 @@ def sweep(
         for c in range(n_chunks):
             for lane in range(CHUNK):
                 W_ahead[c, lane] += W[i, c, lane]
+    through_mean = np.zeros(W.shape[0], Z.dtype)
     h_total = 0.0
     for position in range(n_rows):
         i = position if ascending else n_rows - 1 - position
@@ -125,38 +130,18 @@ def sweep(
             H[c, lane] += vectors[i, k]
             q[c, lane] += vectors[i, k] * along_mean[first + i]
         h_total += h
-        through_mean = Z.dtype.type(h + ahead)
         for c in range(n_chunks):
             if with_pairs:
-                _accumulate_with_pairs(
-                    indices, data, start, stop, Z, c, r, W[i], mean, through_mean, pairs
-                )
-                through_mean = Z.dtype.type(0)  # once per entry, not once per chunk
+                _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W[i], pairs)
             else:
                 _accumulate(indices, data, start, stop, Z, c, r)
+        if with_pairs:
+            through_mean[i] = h + ahead
+    for i in range(W.shape[0]):
+        start, stop = np.uintp(indptr[first + i]), np.uintp(indptr[first + i + 1])
+        for e in range(start, stop):
+            mean_pairs[np.uintp(indices[e])] += data[e] * through_mean[i]
     return h_total
-
-
-@_compiled()
-def crossing(left, right, H_left, H_right, mean, hankel, n_outputs):
-    """``sum_ab hankel_ab Z~_a(left) * Z~_b(right)`` per feature, summed over outputs.
-
-    Sums come as (feature, power * outputs), their H as (power * outputs,).
-    """
-    order = hankel.shape[0]
-    width = order * n_outputs
-    out = np.zeros(left.shape[0])
-    mixed = np.zeros(width)
-    for d in range(left.shape[0]):
-        mixed[:] = 0.0
-        for a in range(order):
-            for b in range(order - a):
-                for c in range(n_outputs):
-                    k = a * n_outputs + c
-                    mixed[b * n_outputs + c] += hankel[a, b] * (left[d, k] - mean[d] * H_left[k])
-        for k in range(width):
-            out[d] += mixed[k] * (right[d, k] - mean[d] * H_right[k])
-    return out
 
 
 @_compiled()
@@ -173,3 +158,20 @@ def column_sums(indptr, indices, data, weights, origin, power, n_features):
                 total[d] += weights[i] * (data[e] - origin[d]) ** power
                 present[d] += weights[i]
     return total, present, stored
+
+
+@cache
+def compile_sweep(value_dtype, index_dtype):
+    """Compile the sweep (or load it) with the pass that makes a chunk's four sums one vector."""
+    before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+    try:
+        index = np.zeros(1, index_dtype)
+        vector, matrix = np.zeros(1, value_dtype), np.zeros((1, CHUNK), value_dtype)
+        cube = np.zeros((1, 1, CHUNK), value_dtype)
+        doubles, sums = np.zeros((1, 1)), np.zeros((1, CHUNK))
+        sweep(
+            index, index, vector, 0, 0, True, doubles, doubles[0], vector, doubles[0], 0.0,
+            cube, sums, sums, np.zeros((1, CHUNK + 1)), cube[:0], matrix, vector,
+        )  # fmt: skip
+    finally:
+        config.SLP_VECTORIZE = before

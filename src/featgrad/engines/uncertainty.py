@@ -26,8 +26,9 @@ Floats = NDArray[np.float64]
 _REPLICATES = 32
 # An order whose noise alone is this large a share of the target's variance tells nothing.
 _BEARABLE_NOISE = 0.1
-# Sums held at once, in floats: replicates are outputs of one pair of sweeps as far as they fit.
-_MAX_SUMS = 1 << 24
+# Replicates are outputs of one pair of sweeps as far as what they need per row and per feature
+# stays within this many floats.
+_MAX_FLOATS = 1 << 21
 
 
 class Measured(NamedTuple):
@@ -78,7 +79,7 @@ def _null_moments(problem: Problem, mask: Floats) -> tuple[Floats, Floats]:
     """The same for replicates with random signs."""
     rng = np.random.default_rng(0)
     n_rows, n_outputs = problem.outputs.shape
-    room = _MAX_SUMS // (problem.n_features * problem.order * n_outputs)
+    room = _MAX_FLOATS // (max(n_rows, problem.n_features) * problem.order * n_outputs)
     at_once = int(np.clip(room, 1, _REPLICATES))
     parts = []
     for start in range(0, _REPLICATES, at_once):
