@@ -39,44 +39,19 @@ class Measured(NamedTuple):
 
 def measure(problem: Problem, mask: Floats, candidates: Floats) -> Measured:
     """Estimate with the highest bearable filter among `candidates`, shape (filters, order)."""
-    raw, through = _moments(problem, mask, problem.outputs)
-    null_raw, null_through = _null_moments(problem, mask)
-    divisor = tuple_weights(problem.weights, problem.order) * problem.variance
-    values = candidates @ (raw[:, 0] / divisor)
-    null_values = candidates @ (null_raw / divisor[:, None])
-    chosen = _highest_bearable(null_values)
-    coefficients = candidates[chosen]
-    jackknife = _jackknife(problem, coefficients, raw[:, 0], through[:, :, 0])
-    null_jackknife = np.mean(
-        [
-            _jackknife(problem, coefficients, null_raw[:, i], null_through[:, :, i])
-            for i in range(null_raw.shape[1])
-        ]
-    )
-    null = float(np.mean(null_values[chosen] ** 2))
-    variance = max(jackknife - (float(null_jackknife) - null), null)
-    return Measured(float(values[chosen]), math.sqrt(variance), chosen + 1)
+    value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
+    null_values, null_jackknife = _null(problem, mask, candidates)
+    null = np.mean(null_values**2, axis=0)
+    bearable = np.flatnonzero(np.sqrt(null) <= _BEARABLE_NOISE)
+    chosen = int(np.max(bearable, initial=0))
+    excess = np.mean(null_jackknife, axis=0) - null
+    variance = max(float(jackknife[0, chosen] - excess[chosen]), float(null[chosen]))
+    order = int(np.max(np.flatnonzero(candidates[chosen]))) + 1
+    return Measured(float(value[0, chosen]), math.sqrt(variance), order)
 
 
-def _highest_bearable(null_values: Floats) -> int:
-    noise = np.sqrt(np.mean(null_values**2, axis=1))
-    return int(np.max(np.flatnonzero(noise <= _BEARABLE_NOISE), initial=0))
-
-
-def _moments(problem: Problem, mask: Floats, outputs: Floats) -> tuple[Floats, Floats]:
-    """Raw moments (order, replicates) and their paths through each row (rows, order, replicates).
-
-    `outputs` hold whole replicates of the target side by side.
-    """
-    sweeps = replace(problem, outputs=outputs).sweeps(mask)
-    n_rows, n_outputs = problem.outputs.shape
-    raw = sweeps.moments.reshape(problem.order, -1, n_outputs).sum(axis=2)
-    through = sweeps.paths_through_rows().reshape(n_rows, problem.order, -1, n_outputs)
-    return raw, through.sum(axis=3)
-
-
-def _null_moments(problem: Problem, mask: Floats) -> tuple[Floats, Floats]:
-    """The same for replicates with random signs."""
+def _null(problem: Problem, mask: Floats, candidates: Floats) -> tuple[Floats, Floats]:
+    """Estimates and their jackknife variances for targets with random signs."""
     rng = np.random.default_rng(0)
     n_rows, n_outputs = problem.outputs.shape
     room = _MAX_FLOATS // (max(n_rows, problem.n_features) * problem.order * n_outputs)
@@ -86,15 +61,33 @@ def _null_moments(problem: Problem, mask: Floats) -> tuple[Floats, Floats]:
         count = min(at_once, _REPLICATES - start)
         signs = rng.choice([-1.0, 1.0], size=(n_rows, count))
         outputs = signs[:, :, None] * problem.outputs[:, None, :]
-        parts.append(_moments(problem, mask, outputs.reshape(n_rows, -1)))
-    return (
-        np.concatenate([raw for raw, _ in parts], axis=1),
-        np.concatenate([through for _, through in parts], axis=2),
-    )
+        parts.append(_replicates(problem, mask, candidates, outputs.reshape(n_rows, -1)))
+    values, variances = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(variances)
 
 
-def _jackknife(problem: Problem, coefficients: Floats, raw: Floats, through: Floats) -> float:
-    """Variance of the estimate from its values with each row left out in turn."""
+def _replicates(
+    problem: Problem, mask: Floats, candidates: Floats, outputs: Floats
+) -> tuple[Floats, Floats]:
+    """Estimates and jackknife variances, both (replicates, filters).
+
+    `outputs` hold whole replicates of the target side by side.
+    """
+    sweeps = replace(problem, outputs=outputs).sweeps(mask)
+    n_rows, n_outputs = problem.outputs.shape
+    raw = sweeps.moments.reshape(problem.order, -1, n_outputs).sum(axis=2)
+    through = sweeps.paths_through_rows().reshape(n_rows, problem.order, -1, n_outputs)
+    divisor = tuple_weights(problem.weights, problem.order) * problem.variance
+    values = candidates @ (raw / divisor[:, None])
+    variances = [
+        _jackknife(problem, candidates, raw[:, i], through[:, :, i].sum(axis=2))
+        for i in range(raw.shape[1])
+    ]
+    return values.T, np.array(variances)
+
+
+def _jackknife(problem: Problem, candidates: Floats, raw: Floats, through: Floats) -> Floats:
+    """Variance of each filter's estimate from its values with each row left out in turn."""
     weights = problem.weights
     # e_(i+2) of the other rows is 0 where they are too few for a tuple, which then adds nothing.
     left = tuple_weights_without_each(weights, problem.order)
@@ -102,9 +95,8 @@ def _jackknife(problem: Problem, coefficients: Floats, raw: Floats, through: Flo
     # The target's variance is estimated from the same rows and shrinks with them.
     squares = np.sum(problem.outputs**2, axis=1)
     variance = (problem.variance - weights * squares) / (1 - weights)
-    values = np.divide(
-        moments @ coefficients, variance, out=np.zeros_like(variance), where=variance > 0
-    )
-    influence = (weights @ values - values) * (1 - weights)
+    share = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+    values = (moments @ candidates.T) * share[:, None]
+    influence = (weights @ values - values) * (1 - weights)[:, None]
     n_rows = len(weights)
-    return float(np.sum(influence**2) * n_rows / (n_rows - 1))
+    return np.asarray(np.sum(influence**2, axis=0) * n_rows / (n_rows - 1))
