@@ -268,7 +268,7 @@ class Learnability:
         unknown = [name for name in names if name not in position]
         if unknown:
             raise ValueError(
-                f"features contains {unknown[0]!r}, which is no column of X: the columns are "
+                f"features contains {str(unknown[0])!r}, which is no column of X: the columns are "
                 f"{list(position)[:10]}{' ...' if len(position) > 10 else ''}."
             )
         return np.array([position[name] for name in names], dtype=np.intp)
