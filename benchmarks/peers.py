@@ -214,19 +214,29 @@ def by_featgrad_paper(X, y, ks, seed, order=4):
 
     For each k the run whose natural size is nearest to k is cut or filled up by its own scores.
     """
+    runs = [published_run(X, y, seed, order, penalty=1.0)]
+    # Double or halve the penalty until the natural sizes enclose all k.
+    for factor, enough in ((2.0, lambda n: n <= min(ks)), (0.5, lambda n: n >= max(ks))):
+        penalty, size = 1.0, runs[0][0]
+        while not enough(size) and 2.0**-10 < penalty < 2.0**12:
+            penalty *= factor
+            size, scores = published_run(X, y, seed, order, penalty)
+            runs.append((size, scores))
+    return {k: ranking(min(runs, key=lambda run: abs(run[0] - k))[1])[:k] for k in ks}
+
+
+def published_run(X, y, seed, order, penalty):
+    """Natural size and scores of Feature Gradients at one penalty."""
     from featgrad import FeatureGradientSelector
 
-    runs = []
-    for penalty in np.geomspace(0.01, 100, 13):
-        selector = FeatureGradientSelector(
-            n_features_to_select=None,
-            penalty=penalty,
-            order=order,
-            filter="kong-valiant",
-            random_state=seed,
-        ).fit(X, y)
-        runs.append((np.count_nonzero(selector.get_support()), selector.scores_))
-    return {k: ranking(min(runs, key=lambda run: abs(run[0] - k))[1])[:k] for k in ks}
+    selector = FeatureGradientSelector(
+        n_features_to_select=None,
+        penalty=penalty,
+        order=order,
+        filter="kong-valiant",
+        random_state=seed,
+    ).fit(X, y)
+    return np.count_nonzero(selector.get_support()), selector.scores_
 
 
 def by_featgrad(X, y, ks, seed):
