@@ -38,8 +38,8 @@ def summarise(cells):
     }
     reference = tables.REFERENCE
     if reference in table:
-        peers = [peer for peer in table if peer != reference]
-        summary["paired"] = {peer: tables.paired(curves, reference, peer) for peer in peers}
+        tests = {peer: tables.paired(curves, reference, peer) for peer in table}
+        summary["paired"] = {peer: t for peer, t in tests.items() if t and peer != reference}
         summary["gaps"] = tables.gaps(table, sets, reference)
     return summary
 
@@ -92,20 +92,14 @@ def cost_table(summary):
 
 
 def paired_table(summary):
-    head = (
-        f"{tables.REFERENCE} minus",
-        "pairs",
-        "mean",
-        "wins",
-        "losses",
-        "t-test p",
-        "Wilcoxon p",
-    )
+    """Paired tests over (set, size), and over sets alone."""
+    head = f"{tables.REFERENCE} minus", "pairs", "mean", "wins", "losses"
+    head += "t-test p", "Wilcoxon p", "Wilcoxon p over sets"
     lines = [row(*head), row(*["---"] * len(head))]
-    for peer, p in summary["paired"].items():
-        tests = f"{p['t_test_p']:.2g}", f"{p['wilcoxon_p']:.2g}"
-        counts = str(p["wins"]), str(p["losses"])
-        lines.append(row(peer, str(p["pairs"]), f"{p['mean']:+.4f}", *counts, *tests))
+    for peer, t in summary["paired"].items():
+        counts = str(t["wins"]), str(t["losses"])
+        tests = [f"{t[name]:.2g}" for name in ("t_test_p", "wilcoxon_p", "sets_p")]
+        lines.append(row(peer, str(t["pairs"]), f"{t['mean']:+.4f}", *counts, *tests))
     return lines
 
 

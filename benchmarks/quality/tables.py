@@ -51,24 +51,36 @@ def mean_ranks(table, sets):
 
 
 def paired(curves, selector, peer):
-    """Differences selector - peer over the (set, k) both have: mean, wins, and two tests."""
+    """Differences selector - peer over the (set, k) both have; None when there are none.
+
+    Sizes of one set are not independent of each other, so the tests over (set, k) flatter the
+    evidence; `sets_p` is the same signed-rank test on one mean difference per set.
+    """
     ours, theirs = curves[selector], curves[peer]
-    differences = np.array(
-        [
-            auc - theirs[name][k]
-            for name, sizes in ours.items()
-            for k, auc in sizes.items()
-            if k in theirs.get(name, {})
-        ]
-    )
+    by_set = [
+        [ours[name][k] - theirs[name][k] for k in ours[name] if k in theirs[name]]
+        for name in ours
+        if name in theirs
+    ]
+    differences = np.concatenate([np.empty(0), *by_set])
+    if differences.size == 0:
+        return None
     return {
         "pairs": differences.size,
         "mean": float(differences.mean()),
         "wins": int((differences > 0).sum()),
         "losses": int((differences < 0).sum()),
-        "t_test_p": float(stats.ttest_1samp(differences, 0).pvalue),
-        "wilcoxon_p": float(stats.wilcoxon(differences).pvalue) if differences.any() else 1.0,
+        "t_test_p": p_value(stats.ttest_1samp, differences, 0),
+        "wilcoxon_p": p_value(stats.wilcoxon, differences),
+        "sets_p": p_value(stats.wilcoxon, np.array([np.mean(d) for d in by_set if d])),
     }
+
+
+def p_value(test, differences, *arguments):
+    """p-value of a test, 1 where there is nothing to test."""
+    if differences.size < 2 or not differences.any():
+        return 1.0
+    return float(test(differences, *arguments).pvalue)
 
 
 def gaps(table, sets, selector):
