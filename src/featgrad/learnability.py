@@ -184,6 +184,8 @@ class Learnability:
         """
         mask = self._mask(features)
         chosen = np.flatnonzero(mask)
+        if len(chosen) == 0:
+            return np.zeros(0)
         problem, _ = self._restricted(chosen, mask)
         whole = problem.value(mask[chosen])
         without = mask[chosen] * (1 - np.eye(len(chosen)))
@@ -232,6 +234,8 @@ class Learnability:
         given = np.asarray(features)
         if given.ndim != 1:
             raise ValueError(f"features has shape {given.shape}: give a list of columns or a mask.")
+        if given.size == 0:
+            return np.zeros(n_features)
         if given.dtype.kind in "OUT":
             given = self._by_name(given)
         if given.dtype.kind == "i" or given.dtype.kind == "u":
