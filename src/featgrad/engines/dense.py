@@ -28,7 +28,7 @@ _BLOCK_ROWS_WIDE = 32
 _WIDE = 2048
 _BLOCK_ROWS_NARROW = 128
 _NARROW = 128
-_BLOCK_ROWS_DEVICE = 512
+_BLOCK_ROWS_DEVICE = 1024
 _BLOCKS_AT_ONCE = 2
 # Entries of a block that is only read through (statistics, products).
 _PASS_ENTRIES = 1 << 20

@@ -25,6 +25,8 @@ _STEPS = 120
 _SHARPNESS = 2.0, 20.0
 _STEP = 0.1
 _MOMENTUM = 0.9
+# Relative precision of the budget.
+_BUDGET_SLACK = 1e-9
 # Room above the expected top eigenvalue of k features.
 _HEADROOM = 1.2
 
@@ -72,13 +74,16 @@ def budgeted(
     v: Floats, k: int, sharpness: float, usable: NDArray[np.bool_]
 ) -> tuple[Floats, float]:
     """``sigmoid(sharpness (v - theta))`` over usable features, theta such that it sums to k."""
-    edge = logit(k / np.count_nonzero(usable)) / sharpness
+    edge = float(logit(k / np.count_nonzero(usable))) / sharpness
     low, high = float(v[usable].min()) - edge, float(v[usable].max()) - edge
-    for _ in range(60):
-        theta = (low + high) / 2
-        if expit(sharpness * (v[usable] - theta)).sum() > k:
-            low = theta
-        else:
-            high = theta
-    s = np.where(usable, expit(sharpness * (v - theta)), 0.0)
+    theta = (low + high) / 2
+    for _ in range(100):
+        s = np.where(usable, expit(sharpness * (v - theta)), 0.0)
+        excess = float(s.sum()) - k
+        if abs(excess) <= _BUDGET_SLACK * k:
+            break
+        low, high = (theta, high) if excess > 0 else (low, theta)
+        # Newton's step where it stays within the bracket, halving otherwise.
+        newton = theta + excess / max(sharpness * float(s @ (1 - s)), 1e-300)
+        theta = newton if low < newton < high else (low + high) / 2
     return s, theta
