@@ -1,5 +1,7 @@
 """Drawing of the paper's figures from finished cells."""
 
+from collections import defaultdict
+
 import numpy as np
 from scipy import stats
 
@@ -24,7 +26,9 @@ def paired_auc(cells, name, first, second):
 
 def scatter(cells, name, ours, peers, path):
     """AUC of `ours` against each peer, coloured by size; returns the p-value per peer."""
-    figure, panels = plt.subplots(1, len(peers), figsize=(5 * len(peers), 4.2), squeeze=False)
+    figure, panels = plt.subplots(
+        1, len(peers), figsize=(5.5 * len(peers), 4.2), squeeze=False, layout="constrained"
+    )
     p_values = {}
     for axes, peer in zip(panels[0], peers, strict=True):
         pairs = paired_auc(cells, name, ours, peer)
@@ -49,16 +53,7 @@ def orders(cells, names, path):
     figure, axes = plt.subplots(figsize=(6, 4))
     p_values = {}
     for name in names:
-        means = {}
-        for order in range(1, 7):
-            selector = f"featgrad_order{order}"
-            found = [
-                c["auc"].values()
-                for c in cells
-                if c["set"] == name and "auc" in c and c["selector"] == selector
-            ]
-            if found:
-                means[order] = np.mean([np.mean(list(values)) for values in found])
+        means = mean_by_order(cells, name)
         pairs = paired_auc(cells, name, "featgrad_order6", "featgrad_order1")
         if pairs is None:
             continue
@@ -70,6 +65,16 @@ def orders(cells, names, path):
         axes.legend(fontsize=8)
     save(figure, path)
     return p_values
+
+
+def mean_by_order(cells, name):
+    """{order: mean AUC over sizes and row samples} of one set."""
+    found = defaultdict(list)
+    for cell in cells:
+        if cell["set"] == name and cell["selector"].startswith("featgrad_order") and "auc" in cell:
+            order = int(cell["selector"].removeprefix("featgrad_order"))
+            found[order] += cell["auc"].values()
+    return {order: np.mean(found[order]) for order in sorted(found)}
 
 
 def pixel_maps(chosen, path):
