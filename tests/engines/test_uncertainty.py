@@ -55,9 +55,9 @@ def test_jackknife_equals_leaving_each_row_out(kind: Kind, n_rows: int):
     w, left_out = data.weights, np.array(left_out)
     influence = (w @ left_out - left_out) * (1 - w)
     expected = np.sum(influence**2) * n_rows / (n_rows - 1)
-    raw, through = uncertainty._moments(problem, data.mask, data.outputs)
-    found = uncertainty._jackknife(problem, problem.coefficients, raw[:, 0], through[:, :, 0])
-    assert relative_error(found, expected) <= 20 * kind.tolerance
+    candidates = problem.coefficients[None]
+    _, found = uncertainty._replicates(problem, data.mask, candidates, data.outputs)
+    assert relative_error(found[0, 0], expected) <= 20 * kind.tolerance
 
 
 def test_measured_value_is_that_of_the_chosen_filter(kind: Kind):
@@ -71,10 +71,12 @@ def test_measured_value_is_that_of_the_chosen_filter(kind: Kind):
 def test_all_replicates_are_made_where_only_a_few_fit_at_once(monkeypatch):
     data = example(40, 6)
     problem, _, _ = data.problem(KINDS["dense-float64"], 3)
-    monkeypatch.setattr(uncertainty, "_MAX_SUMS", 5 * 6 * 3)
-    raw, through = uncertainty._null_moments(problem, data.mask)
-    assert raw.shape == (3, 32)
-    assert through.shape == (40, 3, 32)
+    candidates = problem.coefficients[None]
+    at_once = uncertainty._null(problem, data.mask, candidates)
+    monkeypatch.setattr(uncertainty, "_MAX_FLOATS", 32 * 40 * 3 // 4)
+    in_parts = uncertainty._null(problem, data.mask, candidates)
+    assert at_once[0].shape == in_parts[0].shape == (32, 1)
+    assert np.all(in_parts[1] > 0)
 
 
 def test_order_is_lowered_where_the_rows_cannot_bear_it():

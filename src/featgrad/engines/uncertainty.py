@@ -38,7 +38,7 @@ class Measured(NamedTuple):
 
 
 def measure(problem: Problem, mask: Floats, candidates: Floats) -> Measured:
-    """Estimate with the highest bearable filter among `candidates`, shape (filters, order)."""
+    """Estimate with the highest bearable of filters of rising order, shape (filters, order)."""
     value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
     null_values, null_jackknife = _null(problem, mask, candidates)
     null = np.mean(null_values**2, axis=0)
@@ -46,7 +46,7 @@ def measure(problem: Problem, mask: Floats, candidates: Floats) -> Measured:
     chosen = int(np.max(bearable, initial=0))
     excess = np.mean(null_jackknife, axis=0) - null
     variance = max(float(jackknife[0, chosen] - excess[chosen]), float(null[chosen]))
-    order = int(np.max(np.flatnonzero(candidates[chosen]))) + 1
+    order = problem.order - len(candidates) + chosen + 1
     return Measured(float(value[0, chosen]), math.sqrt(variance), order)
 
 
