@@ -1,0 +1,82 @@
+"""Honesty of the estimate and of its interval, by simulation with Gaussian features.
+
+Over 60 runs the mean error may reach three of its standard errors, and the share of intervals that
+cover the truth may miss 90 to 99 % by two binomial standard deviations (0.077 below; above, all
+60 may cover).
+"""
+
+import numpy as np
+import pytest
+from scipy.linalg import toeplitz
+
+from featgrad import Learnability
+
+N_FEATURES = 40
+RUNS = 60
+EXPLAINED = 0.6
+
+
+def draw(rng, n_rows: int, n_features: int, correlation: float, r2: float, target: str):
+    """Features, a target, and the explained fraction of its variance."""
+    covariance = toeplitz(correlation ** np.arange(n_features))
+    X = rng.standard_normal((n_rows, n_features)) @ np.linalg.cholesky(covariance).T
+    slopes = rng.standard_normal(n_features)
+    slopes /= np.sqrt(slopes @ covariance @ slopes)
+    u = np.sqrt(r2) * X @ slopes + np.sqrt(1 - r2) * rng.standard_normal(n_rows)
+    return (X, u, r2) if target == "linear" else (X, (u > 0).astype(int), 2 * r2 / np.pi)
+
+
+def simulate(n_rows: int, correlation: float, target: str, order: int):
+    """Errors, and whether each interval covers the truth."""
+    rng = np.random.default_rng(n_rows)
+    errors, covers = [], []
+    for _ in range(RUNS):
+        X, y, truth = draw(rng, n_rows, N_FEATURES, correlation, EXPLAINED, target)
+        task = "regression" if target == "linear" else "binary"
+        estimate = Learnability(X, y, order=order, task=task).estimate()
+        low, high = estimate.interval
+        errors.append(estimate.value - truth)
+        covers.append(low <= truth <= high)
+    return np.array(errors), np.mean(covers)
+
+
+@pytest.mark.parametrize("target", ["linear", "probit"])
+@pytest.mark.parametrize("n_rows", [N_FEATURES // 4, N_FEATURES, 10 * N_FEATURES])
+def test_isotropic_features(n_rows: int, target: str):
+    errors, coverage = simulate(n_rows, 0.0, target, order=4)
+    assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(RUNS)
+    assert coverage >= 0.9 - 0.077
+
+
+@pytest.mark.parametrize("target", ["linear", "probit"])
+def test_correlated_features_where_the_filter_is_exact_enough(target: str):
+    _, coverage = simulate(10 * N_FEATURES, 0.5, target, order=8)
+    assert coverage >= 0.9 - 0.077
+
+
+def test_interval_is_not_wider_than_needed():
+    """Half a width of 1.96 standard errors, and these within a third of the true spread."""
+    rng = np.random.default_rng(0)
+    values, errors = [], []
+    for _ in range(RUNS):
+        X, y, _ = draw(rng, 120, 30, 0.0, EXPLAINED, "linear")
+        estimate = Learnability(X, y).estimate()
+        values.append(estimate.value)
+        errors.append(estimate.standard_error)
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=1 / 3)
+
+
+def test_a_quarter_as_many_rows_as_features_still_tells():
+    rng = np.random.default_rng(0)
+    values = {
+        r2: np.array(
+            [
+                Learnability(*draw(rng, 100, 400, 0.0, r2, "linear")[:2]).estimate().value
+                for _ in range(10)
+            ]
+        )
+        for r2 in (0.0, 0.8)
+    }
+    assert max(part.std() for part in values.values()) < 0.4
+    # Standard error of the difference of two means of 10: below 0.18.
+    assert values[0.8].mean() - values[0.0].mean() > 0.4

@@ -1,0 +1,220 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from engine_kinds import KINDS
+from featgrad import Learnability, learnability
+from featgrad.objective import reference
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 5))
+    X[:, 1] *= rng.random(400) < 0.5
+    return X, X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(400)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        ["a", "b"],
+        ["b", "a"],
+        np.array(["a", "b"], dtype=object),
+        [0, 1],
+        np.array([1, 0], dtype=np.uint8),
+        [True, True, False, False, False],
+        [1.0, 1.0, 0.0, 0.0, 0.0],
+    ],
+)
+def test_features_by_name_index_or_mask(table, features):
+    data = Learnability(pd.DataFrame(table[0], columns=NAMES), table[1])
+    assert data.estimate(features) == data.estimate([0, 1])
+
+
+def test_none_stands_for_all_features(table):
+    data = Learnability(*table)
+    assert data.estimate() == data.estimate(range(5))
+    assert data.estimate().n_features == 5
+
+
+def test_mask_of_numbers_lies_between(table):
+    data = Learnability(*table, preprocess="center", filter="monotone")
+    half = data.estimate([1.0, 0.2, 0.0, 0.0, 0.0])
+    assert data.estimate([0]).value < half.value < data.estimate([0, 1]).value
+    assert half.n_features == 2
+
+
+@pytest.mark.parametrize("features", [[], np.zeros(5), np.zeros(5, dtype=bool)])
+def test_no_features_explain_nothing(table, features):
+    estimate = Learnability(*table).estimate(features)
+    assert (estimate.value, estimate.standard_error, estimate.n_features) == (0, 0, 0)
+
+
+def test_estimate_is_near_the_truth(table):
+    estimate = Learnability(*table).estimate([0, 1])
+    low, high = estimate.interval
+    assert low < 1 - 0.25 / np.var(table[1]) < high
+    assert str(estimate) == f"{estimate.value:.3f} ({low:.3f} to {high:.3f})"
+
+
+@pytest.mark.parametrize("container", ["csr", "csc", "coo"])
+def test_sparse_matrix_gives_what_the_array_gives(table, container: str):
+    dense = Learnability(*table, random_state=0)
+    compressed = Learnability(sparse.coo_array(table[0]).asformat(container), table[1])
+    assert compressed.estimate().value == pytest.approx(dense.estimate().value, rel=1e-9)
+    assert compressed.estimate([1]).value == pytest.approx(dense.estimate([1]).value, rel=1e-9)
+
+
+@pytest.mark.parametrize("build", [pd.DataFrame, pl.DataFrame])
+def test_dataframe_gives_what_the_array_gives(table, build):
+    frame = build(dict(zip(NAMES, table[0].T, strict=True)))
+    data = Learnability(frame, table[1])
+    assert data.feature_names_in_.tolist() == NAMES
+    expected = Learnability(*table).estimate([1, 3]).value
+    assert data.estimate(["b", "d"]).value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("library", ["array-api-strict", "torch-float64"])
+def test_other_array_libraries(table, library: str):
+    kind = KINDS[library]
+    pytest.importorskip(kind.library)
+    X, y = table
+    value, gradient = Learnability(kind.make(X), y, random_state=0).value_and_gradient(np.ones(5))
+    expected = Learnability(X, y, random_state=0).value_and_gradient(np.ones(5))
+    assert value == pytest.approx(expected[0], rel=0.1)
+    assert gradient.shape == (5,)
+
+
+def test_gain_of_a_feature_is_what_is_lost_without_it(table):
+    gains = Learnability(*table).gains([0, 1, 2])
+    variance = np.var(table[1])
+    expected = np.array([1.0, np.var(table[0][:, 1]), 0.0]) / variance
+    np.testing.assert_allclose(gains, expected, atol=0.08)
+
+
+def test_gains_of_no_features(table):
+    assert Learnability(*table).gains([]).shape == (0,)
+
+
+def test_value_and_gradient_equal_the_reference(table):
+    X, y = table
+    data = Learnability(X, y, order=3, filter="kong-valiant", random_state=0)
+    mask = np.linspace(0.1, 1, 5)
+    value, gradient = data.value_and_gradient(mask)
+    problem, rows = data._problem, data._problem.engine._rows
+    weights = np.full(400, 1 / 400)
+    Z = reference.standardise(X[rows], weights, "zscore")
+    expected = reference.value_and_gradient(
+        Z, (y - y.mean())[rows, None], mask, weights, problem.coefficients, problem.scale
+    )
+    assert value == pytest.approx(expected[0] / np.var(y), rel=1e-9)
+    np.testing.assert_allclose(gradient, expected[1] / np.var(y), rtol=1e-9, atol=1e-12)
+
+
+def test_gradient_is_that_of_the_value(table):
+    data = Learnability(*table)
+    mask, step = np.full(5, 0.5), 1e-6
+    _, gradient = data.value_and_gradient(mask)
+    differences = [
+        data.value_and_gradient(mask + step * row)[0]
+        - data.value_and_gradient(mask - step * row)[0]
+        for row in np.eye(5)
+    ]
+    np.testing.assert_allclose(gradient, np.array(differences) / (2 * step), rtol=1e-6, atol=1e-8)
+
+
+def test_one_line_form(table):
+    options = {"order": 2, "filter": "monotone", "random_state": 3}
+    assert learnability(*table, features=[0], **options) == Learnability(
+        *table, **options
+    ).estimate([0])
+
+
+def test_error_rate_of_a_binary_target(table):
+    X, y = table
+    estimate = Learnability(X, y > 0).estimate()
+    assert estimate.error_rate == pytest.approx(np.arctan(0.5 / np.sqrt(1.5)) / np.pi, abs=0.04)
+    assert Learnability(X, y).estimate().error_rate is None
+    without = Learnability(X, y > 0).estimate([])
+    assert without.error_rate == pytest.approx(min(np.mean(y > 0), np.mean(y <= 0)))
+
+
+@pytest.mark.parametrize("task", ["regression", "multiclass", "ordinal"])
+def test_task_can_be_chosen(table, task: str):
+    y = np.digitize(table[1], [-1, 0, 1])
+    data = Learnability(table[0], y, task=task)
+    assert data.task_ == task
+    assert 0.2 < data.estimate().value < 1
+
+
+def test_higher_order_is_lowered_where_noise_would_drown_it():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 60)), rng.standard_normal(20)
+    assert Learnability(X, y, order=8).estimate().order < 8
+
+
+def test_filter_given_as_an_array_keeps_its_order(table):
+    estimate = Learnability(*table, order=2, filter=[2.0, -1.0]).estimate()
+    assert estimate.order == 2
+    assert estimate.value == pytest.approx(
+        Learnability(*table, order=2, filter="monotone").estimate().value
+    )
+
+
+def test_weights_of_zero_are_absent_rows(table):
+    X, y = table
+    kept = np.arange(400) < 300
+    weighted = Learnability(X, y, sample_weight=kept.astype(float)).estimate()
+    removed = Learnability(X[kept], y[kept]).estimate()
+    assert weighted.value == pytest.approx(removed.value, rel=1e-9)
+    assert weighted.standard_error == pytest.approx(removed.standard_error, rel=1e-6)
+
+
+def test_constant_features_add_nothing(table):
+    X, y = table
+    with_constant = Learnability(np.column_stack([X, np.ones(400)]), y)
+    assert with_constant.estimate([5]).value == 0
+    assert with_constant.estimate().value == pytest.approx(
+        Learnability(X, y).estimate().value, abs=0.05
+    )
+
+
+def test_missing_values_as_the_mean(table):
+    X, y = table
+    gaps = X.copy()
+    gaps[::10, 0] = np.nan
+    assert (
+        0.4
+        < Learnability(gaps, y, missing="mean").estimate().value
+        < Learnability(X, y).estimate().value
+    )
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ([0, 5], "features contains 5 but X has 5 columns"),
+        ([-1], "features contains -1"),
+        (["a"], "features are given by name but X has no column names"),
+        ([[0, 1]], r"features has shape \(1, 2\)"),
+        ([0.5, 0.5], "features is a mask of length 2 but X has 5 columns"),
+        ([0, 0, 0, 0, 1.5], "features as a mask must lie between 0 and 1"),
+        ([np.nan, 0, 0, 0, 0], "features as a mask must lie between 0 and 1"),
+    ],
+)
+def test_wrong_features_are_refused(table, features, message: str):
+    with pytest.raises(ValueError, match=message):
+        Learnability(*table).estimate(features)
+
+
+def test_unknown_name_is_refused(table):
+    data = Learnability(pd.DataFrame(table[0], columns=NAMES), table[1])
+    with pytest.raises(
+        ValueError, match=r"features contains 'z', which is no column of X.*'a', 'b'"
+    ):
+        data.estimate(["a", "z"])
