@@ -95,7 +95,7 @@ class Learnability:
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> data = Learnability(X, y)
     >>> print(data.estimate(["worst radius", "worst smoothness"]))
-    0.648 (0.612 to 0.684)
+    0.662 (0.613 to 0.712)
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Learnability:
             dtype="numeric",
             ensure_all_finite="allow-nan",
             ensure_min_samples=2,
+            input_name="X",
         )
         check_missing(X, missing)
         check_consistent_length(X, y)
@@ -299,6 +300,6 @@ def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Est
     >>> from sklearn.datasets import load_diabetes
     >>> from featgrad import learnability
     >>> print(learnability(*load_diabetes(return_X_y=True)))
-    0.490 (0.422 to 0.558)
+    0.506 (0.447 to 0.565)
     """
     return Learnability(X, y, **options).estimate(features)

@@ -100,7 +100,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['worst radius', 'worst texture', 'worst smoothness'], dtype=object)
+    array(['worst radius', 'worst concave points', 'worst symmetry'],
+          dtype=object)
     """
 
     def __init__(
