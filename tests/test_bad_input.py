@@ -1,0 +1,148 @@
+"""Bad input gets a ValueError that names the argument and the way out, and nothing half-done."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from featgrad import FeatureGradientSelector, Learnability
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((30, 4))
+y = X[:, 0] + rng.standard_normal(30)
+
+
+def with_value(value, column: int = 1) -> np.ndarray:
+    changed = X.copy()
+    changed[3, column] = value
+    return changed
+
+
+DATA = {
+    "NaN": (with_value(np.nan), y, {}, "Input X contains NaN: pass missing='mean'"),
+    "NaN in sparse": (sparse.csr_array(with_value(np.nan)), y, {}, "Input X contains NaN"),
+    "infinity": (with_value(np.inf), y, {}, "Input X contains infinity"),
+    "infinity in sparse": (sparse.csr_array(with_value(-np.inf)), y, {}, "X contains infinity"),
+    "no rows": (X[:0], y[:0], {}, r"0 sample\(s\)"),
+    "one row": (X[:1], y[:1], {}, r"1 sample.* while a minimum of 2 is required"),
+    "no columns": (X[:, :0], y, {}, r"0 feature\(s\).* while a minimum of 1 is required"),
+    "one dimension": (X[:, 0], y, {}, "Expected 2D array, got 1D array instead"),
+    "complex X": (X + 1j, y, {}, "Complex data not supported"),
+    "words in X": (np.full((30, 4), "a"), y, {}, "could not convert string to float|numeric"),
+    "object column": (
+        pd.DataFrame({"a": X[:, 0], "b": ["red"] * 30}),
+        y,
+        {},
+        "could not convert string to float: 'red'",
+    ),
+    "y too short": (X, y[:20], {}, "inconsistent numbers of samples: .*30, 20"),
+    "one class": (X, np.ones(30), {}, "y has only one value .* or one class only"),
+    "one label": (X, ["a"] * 30, {}, "y has only one value .* or one class only"),
+    "NaN in y": (X, np.where(y > 1, np.nan, y), {}, "y contains NaN"),
+    "infinity in y": (X, np.where(y > 1, np.inf, y), {}, "y contains infinity"),
+    "all weights zero": (X, y, {"sample_weight": np.zeros(30)}, "sample_weight is zero for every"),
+    "negative weight": (X, y, {"sample_weight": -np.ones(30)}, r"sample_weight contains -1\.0"),
+    "NaN weight": (X, y, {"sample_weight": np.full(30, np.nan)}, "sample_weight contains NaN"),
+    "too few weights": (X, y, {"sample_weight": np.ones(29)}, r"sample_weight has shape \(29,\)"),
+    "one weight left": (
+        X,
+        y,
+        {"sample_weight": np.arange(30) == 4},
+        "y has only one value|minimum of 2 is required",
+    ),
+}
+
+OPTIONS = {
+    "unknown filter": ({"filter": "wavelet"}, "filter='wavelet' is unknown: use one of"),
+    "unknown task": ({"task": "ranking"}, "task='ranking' is unknown: use one of"),
+    "unknown preprocess": ({"preprocess": "scale"}, "preprocess='scale' is unknown: use one of"),
+    "unknown missing": ({"missing": "drop"}, "missing='drop' is unknown: use one of"),
+    "missing of another type": ({"missing": 3}, "missing=3 is unknown: use one of"),
+    "order zero": ({"order": 0}, "order=0 is out of range: use 1 to 12"),
+    "order too large": ({"order": 13}, "order=13 is out of range"),
+    "order broken": ({"order": 2.5}, r"order=2\.5 is not a whole number"),
+    "too few coefficients": ({"filter": [1.0]}, "filter has 1 coefficients but order=4"),
+}
+
+SELECTOR_OPTIONS = {
+    "k zero": ({"n_features_to_select": 0}, "n_features_to_select=0 .* from 1 to 4"),
+    "k negative": ({"n_features_to_select": -1}, "n_features_to_select=-1"),
+    "k larger than D": ({"n_features_to_select": 5}, "n_features_to_select=5 .* from 1 to 4"),
+    "fraction zero": ({"n_features_to_select": 0.0}, r"n_features_to_select=0\.0"),
+    "fraction too large": ({"n_features_to_select": 1.5}, r"n_features_to_select=1\.5"),
+    "k a truth value": ({"n_features_to_select": True}, "n_features_to_select=True"),
+    "k a word": ({"n_features_to_select": "all"}, "n_features_to_select='all'"),
+    "unknown link": ({"link": "logit"}, "link='logit' is unknown: use one of"),
+    "penalty negative": ({"penalty": -1.0}, r"penalty=-1\.0 cannot be used: give a number of at"),
+    "penalty NaN": ({"penalty": np.nan}, "penalty=nan cannot be used"),
+    "tol negative": ({"tol": -1e-3}, r"tol=-0\.001 cannot be used"),
+    "learning rate zero": ({"learning_rate": 0}, "learning_rate=0 cannot be used: give a number a"),
+    "no steps": ({"max_iter": 0}, "max_iter=0 cannot be used: give a whole number of at least 1"),
+    "no epochs": ({"n_epochs": 0}, "n_epochs=0 cannot be used"),
+    "no accumulation": ({"accumulate": 1.5}, r"accumulate=1\.5 cannot be used"),
+    "batch of one": ({"batch_size": 1}, "batch_size=1 cannot be used: give a whole number"),
+    "verbose negative": ({"verbose": -1}, "verbose=-1 cannot be used"),
+}
+
+
+def assert_nothing_fitted(selector: FeatureGradientSelector) -> None:
+    outcome = {"scores_", "ranking_", "learnability_", "n_features_", "n_iter_", "history_"}
+    assert not outcome & set(vars(selector))
+
+
+@pytest.mark.parametrize("k", [None, 0.5])
+@pytest.mark.parametrize("case", DATA)
+def test_selector_refuses_bad_data(case: str, k: float | None):
+    bad_X, bad_y, options, message = DATA[case]
+    selector = FeatureGradientSelector(k)
+    with pytest.raises(ValueError, match=message):
+        selector.fit(bad_X, bad_y, **options)
+    assert_nothing_fitted(selector)
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_learnability_refuses_bad_data(case: str):
+    bad_X, bad_y, options, message = DATA[case]
+    with pytest.raises(ValueError, match=message):
+        Learnability(bad_X, bad_y, **options)
+
+
+@pytest.mark.parametrize("case", [*OPTIONS, *SELECTOR_OPTIONS])
+def test_selector_refuses_bad_options(case: str):
+    options, message = (OPTIONS | SELECTOR_OPTIONS)[case]
+    selector = FeatureGradientSelector(**options)
+    with pytest.raises(ValueError, match=message):
+        selector.fit(X, y)
+    assert_nothing_fitted(selector)
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_learnability_refuses_bad_options(case: str):
+    options, message = OPTIONS[case]
+    with pytest.raises(ValueError, match=message):
+        Learnability(X, y, **options)
+
+
+def test_coefficients_for_more_rows_than_there_are():
+    with pytest.raises(ValueError, match="order=4 needs at least 5 rows of positive weight"):
+        Learnability(X[:3], y[:3], filter=[1.0, 0.0, 0.0, 0.0])
+
+
+def test_failed_fit_leaves_an_earlier_one_alone():
+    selector = FeatureGradientSelector(2, max_iter=5, random_state=0).fit(X, y)
+    before = selector.scores_.copy()
+    with pytest.raises(ValueError, match="y has only one value"):
+        selector.fit(X, np.ones(30))
+    np.testing.assert_array_equal(selector.scores_, before)
+
+
+@pytest.mark.parametrize("method", ["transform", "get_support"])
+def test_use_before_fit(method: str):
+    arguments = [X] if method == "transform" else []
+    with pytest.raises(ValueError, match="not fitted yet"):
+        getattr(FeatureGradientSelector(), method)(*arguments)
+
+
+def test_infinity_is_refused_where_missing_values_are_not():
+    with pytest.raises(ValueError, match="X contains infinity"):
+        FeatureGradientSelector(missing="mean").fit(with_value(np.inf), y)

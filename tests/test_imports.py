@@ -1,0 +1,92 @@
+"""The package as a whole: documentation, examples, imports."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import featgrad
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(featgrad.__path__, prefix=f"{featgrad.__name__}.")
+]
+PUBLIC = [getattr(featgrad, name) for name in featgrad.__all__]
+METHODS = [
+    method
+    for owner in PUBLIC
+    if inspect.isclass(owner)
+    for name, method in vars(owner).items()
+    if inspect.isfunction(method) and not name.startswith("_")
+]
+
+
+def arguments(documented) -> list[str]:
+    names = inspect.signature(documented).parameters
+    return [name for name in names if name not in ("self", "cls", "options")]
+
+
+@pytest.mark.parametrize("documented", [*PUBLIC, *METHODS], ids=lambda it: it.__qualname__)
+def test_public_names_document_their_parameters(documented):
+    text = inspect.getdoc(documented)
+    assert text
+    section = "Attributes" if documented is featgrad.Estimate else "Parameters"
+    assert f"{section}\n{'-' * len(section)}" in text
+    # A line of the section may name several: "X, y" or "X : ...".
+    named = {name for line in text.splitlines() for name in line.split(" :")[0].split(", ")}
+    assert set(arguments(documented)) <= named
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_for(name: str):
+    assert importlib.import_module(name).__doc__
+
+
+@pytest.mark.parametrize("name", [featgrad.__name__, *MODULES])
+def test_examples_in_docstrings(name: str):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(featgrad.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_import_adds_no_heavy_or_optional_package_to_scikit_learns_own():
+    heavy = ("numba", "torch", "pandas", "polars", "matplotlib", "array_api_compat", "pyarrow")
+    code = (
+        "import sys, sklearn.feature_selection; before = set(sys.modules); import featgrad; "
+        f"print(sorted({set(heavy)} & (set(sys.modules) - before)))"
+    )
+    assert run(code) == "[]"
+
+
+def test_dense_fit_compiles_nothing():
+    code = (
+        "import sys, numpy as np; from featgrad import FeatureGradientSelector as F; "
+        "X = np.random.default_rng(0).standard_normal((30, 4)); F(2).fit(X, X[:, 0]); "
+        "print('numba' in sys.modules)"
+    )
+    assert run(code) == "False"
+
+
+def test_imports_go_one_way(monkeypatch):
+    cli = pytest.importorskip("importlinter.cli")
+    root = Path(__file__).parents[1]
+    monkeypatch.chdir(root)
+    assert cli.lint_imports(config_filename=str(root / "pyproject.toml"), no_cache=True) == 0
+
+
+def test_types_are_shipped():
+    assert (Path(featgrad.__file__).parent / "py.typed").exists()
