@@ -87,9 +87,9 @@ def doubled(repeats: int) -> None:
 
     base = data.problem(data.dense(4000, 1000), 4)
     tall, wide = (data.problem(data.dense(*shape), 4) for shape in ((8000, 1000), (4000, 2000)))
-    deep = replace(base, coefficients=np.ones(8))
+    deep = replace(base, filters=(np.ones(8),))
     rows = data.problem(data.text_like(10_000, 20_000, 50), 4)
-    deep_rows = replace(rows, coefficients=np.ones(8))
+    deep_rows = replace(rows, filters=(np.ones(8),))
     entries = data.problem(data.text_like(10_000, 20_000, 100), 4)
     print(
         f"doubling (bar 2.2): dense rows {timed(base, tall):.2f}, "

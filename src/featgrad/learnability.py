@@ -16,7 +16,7 @@ from featgrad.data.prepare import prepare
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import spectrum
 from featgrad.engines.uncertainty import measure
-from featgrad.objective.filters import coefficients
+from featgrad.objective.filters import up_to, value_at
 from featgrad.objective.links import probit_error_rate
 from featgrad.objective.targets import Target
 
@@ -133,18 +133,18 @@ class Learnability:
             sample_weight=sample_weight,
             rng=check_random_state(random_state),
         )
-        self._adopt(problem, target, filter)
+        self._adopt(problem, target)
 
     @classmethod
     def from_prepared(cls, problem: Problem, target: Target) -> Self:
         """Of a problem that is prepared already, with the default filter in place of its own."""
         self = cls.__new__(cls)
         self.feature_names_in_ = None
-        self._adopt(problem, target, "chebyshev")
+        self._adopt(replace(problem, filters=up_to("chebyshev", problem.order)), target)
         return self
 
-    def _adopt(self, problem: Problem, target: Target, filter: str | ArrayLike) -> None:
-        self._problem, self._target, self._filter = problem, target, filter
+    def _adopt(self, problem: Problem, target: Target) -> None:
+        self._problem, self._target = problem, target
         self.task_ = target.task
         self.n_features_in_ = problem.n_features
 
@@ -166,8 +166,8 @@ class Learnability:
         chosen = np.flatnonzero(mask)
         if len(chosen) == 0:
             return Estimate(0.0, 0.0, 0, 0, self._error_rate(0.0))
-        problem, candidates = self._restricted(chosen, mask)
-        value, error, order = measure(problem, mask[chosen], candidates)
+        problem = self._restricted(chosen, mask)
+        value, error, order = measure(problem, mask[chosen])
         return Estimate(value, error, len(chosen), order, self._error_rate(value))
 
     def gains(self, features: Any) -> Floats:
@@ -187,7 +187,7 @@ class Learnability:
         chosen = np.flatnonzero(mask)
         if len(chosen) == 0:
             return np.zeros(0)
-        problem, _ = self._restricted(chosen, mask)
+        problem = self._restricted(chosen, mask)
         whole = problem.value(mask[chosen])
         without = mask[chosen] * (1 - np.eye(len(chosen)))
         return np.array([whole - problem.value(left) for left in without])
@@ -208,8 +208,8 @@ class Learnability:
         """
         return self._problem.value_and_gradient(self._mask(np.asarray(mask)))
 
-    def _restricted(self, chosen: NDArray[np.intp], mask: Floats) -> tuple[Problem, Floats]:
-        """The problem of some columns at their own scale, and the filters up to its order.
+    def _restricted(self, chosen: NDArray[np.intp], mask: Floats) -> Problem:
+        """The problem of some columns at their own scale.
 
         Each filter is normalised to be exact at the centre of the spectrum.
         """
@@ -217,12 +217,8 @@ class Learnability:
         if len(chosen) < problem.n_features:
             problem = problem.columns(chosen)
         top, centre = spectrum(problem.engine, mask[chosen], problem.weights)
-        orders = range(1, problem.order + 1) if isinstance(self._filter, str) else [problem.order]
-        candidates = np.zeros((len(orders), problem.order))
-        for row, order in zip(candidates, orders, strict=True):
-            row[:order] = coefficients(self._filter, order)
-        candidates /= candidates @ (centre / top) ** np.arange(1, problem.order + 1)[:, None]
-        return replace(problem, scale=top, coefficients=candidates[-1]), candidates
+        exact = tuple(row / value_at(row, centre / top) for row in problem.filters)
+        return replace(problem, scale=top, filters=exact)
 
     def _error_rate(self, value: float) -> float | None:
         share = self._target.positive_share

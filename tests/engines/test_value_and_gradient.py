@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from engine_kinds import KINDS, Kind, example, relative_error
+from engine_kinds import KINDS, Kind, example, problem_of, relative_error
 from featgrad.engines.problem import Problem
 from featgrad.objective import filters
 
@@ -71,14 +71,7 @@ def test_mask_of_zeros_gives_zero_and_the_gradient_of_single_features(kind: Kind
     data = example(50, 12)
     problem, _, _ = data.problem(kind, 4)
     value, gradient = problem.value_and_gradient(np.zeros(12))
-    first_order = Problem(
-        problem.engine,
-        problem.outputs,
-        problem.weights,
-        problem.variance,
-        problem.coefficients[:1],
-        problem.scale,
-    )
+    first_order = problem_of(problem.engine, data, problem.coefficients[:1], problem.scale)
     singles = [first_order.value(row) for row in np.eye(12)]
     assert value == 0
     assert relative_error(gradient, singles) <= kind.tolerance
@@ -94,7 +87,7 @@ def test_dense_matrices_of_small_and_whole_numbers(dtype: type):
     engines = [kind.engine(X.astype(np.float64), data.weights) for kind in (stored, exact)]
     coefficients = filters.coefficients("monotone", 4)
     found, expected = (
-        Problem(engine, data.outputs, data.weights, 1.0, coefficients, 5.0).value_and_gradient(
+        Problem(engine, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
             data.mask
         )
         for engine in engines
@@ -126,7 +119,7 @@ def test_sparse_matrix_of_whole_numbers(index: str):
     ]
     coefficients = filters.coefficients("monotone", 4)
     found, expected = (
-        Problem(engine, data.outputs, data.weights, 1.0, coefficients, 5.0).value(data.mask)
+        Problem(engine, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value(data.mask)
         for engine in engines
     )
     assert relative_error(found, expected) <= 1e-9

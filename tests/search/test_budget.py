@@ -67,6 +67,6 @@ def test_nothing_to_search_for_where_all_usable_columns_fit(k: int):
 
 def test_scale_is_that_of_few_features():
     problem, _, _ = example(300, 40, weighted=False).problem(DENSE, 4)
-    scales = [budget.matched_scale(problem, k) for k in (2, 10, 40)]
+    scales = [budget.match(problem, k).scale for k in (2, 10, 40)]
     assert scales[0] < scales[1] < scales[2]
     assert scales[2] >= problem.scale

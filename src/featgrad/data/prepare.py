@@ -39,10 +39,10 @@ def prepare(
     rows, weights = distinct_rows(X, raw, weights, rng)
     target = centre(raw[rows], task, weights)
     order = usable_order(order, filter, len(rows))
-    coefficients = filters.coefficients(filter, order)
     engine = build_engine(X, rows, weights, preprocess)
     scale = top_eigenvalue(engine, np.ones(engine.n_features), weights)
-    problem = Problem(engine, target.outputs, weights, target.variance, coefficients, scale)
+    family = filters.up_to(filter, order)
+    problem = Problem(engine, target.outputs, weights, target.variance, family, scale)
     return problem, target
 
 

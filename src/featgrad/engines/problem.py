@@ -28,8 +28,8 @@ class Problem:
         Positive weights that sum to one.
     variance : float
         The target's total variance.
-    coefficients : ndarray of shape (order,)
-        The filter.
+    filters : tuple of ndarray
+        Coefficients of the filter in use, last, and of its lower orders, where it has them.
     scale : float
         The eigenvalue that the filter takes for 1.
     """
@@ -38,8 +38,18 @@ class Problem:
     outputs: Floats
     weights: Floats
     variance: float
-    coefficients: Floats
+    filters: tuple[Floats, ...]
     scale: float
+
+    @property
+    def coefficients(self) -> Floats:
+        return self.filters[-1]
+
+    @property
+    def candidates(self) -> Floats:
+        """All filters in one matrix, shape (filters, order)."""
+        rows = [np.pad(row, (0, self.order - len(row))) for row in self.filters]
+        return np.array(rows)
 
     @property
     def n_features(self) -> int:

@@ -37,17 +37,28 @@ class Measured(NamedTuple):
     order: int
 
 
-def measure(problem: Problem, mask: Floats, candidates: Floats) -> Measured:
-    """Estimate with the highest bearable of filters of rising order, shape (filters, order)."""
+def measure(problem: Problem, mask: Floats) -> Measured:
+    """Estimate with the highest of the problem's filters that its rows can bear."""
+    candidates = problem.candidates
     value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
     null_values, null_jackknife = _null(problem, mask, candidates)
     null = np.mean(null_values**2, axis=0)
-    bearable = np.flatnonzero(np.sqrt(null) <= _BEARABLE_NOISE)
-    chosen = int(np.max(bearable, initial=0))
+    chosen = _highest_bearable(null)
     excess = np.mean(null_jackknife, axis=0) - null
     variance = max(float(jackknife[0, chosen] - excess[chosen]), float(null[chosen]))
     order = problem.order - len(candidates) + chosen + 1
     return Measured(float(value[0, chosen]), math.sqrt(variance), order)
+
+
+def bearable_filters(problem: Problem, mask: Floats) -> tuple[Floats, ...]:
+    """The problem's filters up to the highest that its rows can bear."""
+    values, _ = _null(problem, mask, problem.candidates)
+    return problem.filters[: _highest_bearable(np.mean(values**2, axis=0)) + 1]
+
+
+def _highest_bearable(null_variance: Floats) -> int:
+    bearable = np.flatnonzero(np.sqrt(null_variance) <= _BEARABLE_NOISE)
+    return int(np.max(bearable, initial=0))
 
 
 def _null(problem: Problem, mask: Floats, candidates: Floats) -> tuple[Floats, Floats]:

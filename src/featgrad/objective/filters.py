@@ -122,6 +122,17 @@ def coefficients(filter: str | ArrayLike, order: int) -> Coefficients:
     return _FILTERS[filter](check_order(order))
 
 
+def up_to(filter: str | ArrayLike, order: int) -> tuple[Coefficients, ...]:
+    """A filter preceded by its lower orders; an array has none."""
+    lowest = 1 if isinstance(filter, str) else order
+    return tuple(coefficients(filter, lower) for lower in range(lowest, order + 1))
+
+
+def value_at(coefficients: Coefficients, x: float) -> float:
+    """``p(x)``."""
+    return float(coefficients @ x ** np.arange(1, len(coefficients) + 1))
+
+
 def check_order(order: int) -> int:
     if isinstance(order, bool) or not isinstance(order, int | np.integer):
         raise ValueError(f"order={order!r} is not a whole number: use 1 to {MAX_ORDER}.")

@@ -17,6 +17,7 @@ from scipy.special import expit, logit
 
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import top_eigenvalue
+from featgrad.engines.uncertainty import bearable_filters
 from featgrad.search.progress import Found, OnStep, Step
 
 Floats = NDArray[np.float64]
@@ -41,8 +42,8 @@ def search(
     if k >= np.count_nonzero(usable):
         found.scores = np.where(usable, 1.0, -1.0)
         return found
-    scale = matched_scale(problem, k)
-    batches = [replace(batch, scale=scale) for batch in batches]
+    matched = match(problem, k)
+    batches = [replace(batch, scale=matched.scale, filters=matched.filters) for batch in batches]
     momentum = np.zeros_like(v)
     for step, sharpness in enumerate(np.geomspace(*_SHARPNESS, min(max_iter, _STEPS))):
         s, theta = budgeted(v, k, sharpness, usable)
@@ -61,13 +62,18 @@ def search(
     return found
 
 
-def matched_scale(problem: Problem, k: int) -> float:
-    """Top eigenvalue to expect of k chosen features: their share of the whole, or the k best."""
+def match(problem: Problem, k: int) -> Problem:
+    """Scale and order for k features, judged by those that explain most on their own.
+
+    The scale is the top eigenvalue to expect of k chosen features: their share of the whole, or
+    that of the best. The order is lowered where k features are too many for the rows.
+    """
     _, gradient = problem.value_and_gradient(np.zeros(problem.n_features))
-    best = np.argsort(-gradient)[:k]
+    best = problem.columns(np.sort(np.argsort(-gradient)[:k]))
     ones = np.ones(k)
-    chosen = top_eigenvalue(problem.engine.columns(np.sort(best)), ones, problem.weights)
-    return _HEADROOM * max(problem.scale * k / problem.n_features, chosen)
+    top = top_eigenvalue(best.engine, ones, problem.weights)
+    scale = _HEADROOM * max(problem.scale * k / problem.n_features, top)
+    return replace(problem, scale=scale, filters=bearable_filters(replace(best, scale=scale), ones))
 
 
 def budgeted(
