@@ -43,21 +43,21 @@ def measure(problem: Problem, mask: Floats) -> Measured:
     value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
     null_values, null_jackknife = _null(problem, mask, candidates)
     null = np.mean(null_values**2, axis=0)
-    chosen = _highest_bearable(null)
+    chosen = _highest_bearable(null, _BEARABLE_NOISE)
     excess = np.mean(null_jackknife, axis=0) - null
     variance = max(float(jackknife[0, chosen] - excess[chosen]), float(null[chosen]))
     order = problem.order - len(candidates) + chosen + 1
     return Measured(float(value[0, chosen]), math.sqrt(variance), order)
 
 
-def bearable_filters(problem: Problem, mask: Floats) -> tuple[Floats, ...]:
-    """The problem's filters up to the highest that its rows can bear."""
+def bearable_filters(problem: Problem, mask: Floats, noise: float) -> tuple[Floats, ...]:
+    """The problem's filters up to the highest whose noise is within bounds."""
     values, _ = _null(problem, mask, problem.candidates)
-    return problem.filters[: _highest_bearable(np.mean(values**2, axis=0)) + 1]
+    return problem.filters[: _highest_bearable(np.mean(values**2, axis=0), noise) + 1]
 
 
-def _highest_bearable(null_variance: Floats) -> int:
-    bearable = np.flatnonzero(np.sqrt(null_variance) <= _BEARABLE_NOISE)
+def _highest_bearable(null_variance: Floats, noise: float) -> int:
+    bearable = np.flatnonzero(np.sqrt(null_variance) <= noise)
     return int(np.max(bearable, initial=0))
 
 
