@@ -30,6 +30,8 @@ _MOMENTUM = 0.9
 _BUDGET_SLACK = 1e-9
 # Room above the expected top eigenvalue of k features.
 _HEADROOM = 1.2
+# Noise of the explained fraction for k given features; the search, free to choose them, finds more.
+_BEARABLE_NOISE = 0.05
 
 
 def search(
@@ -73,7 +75,8 @@ def match(problem: Problem, k: int) -> Problem:
     ones = np.ones(k)
     top = top_eigenvalue(best.engine, ones, problem.weights)
     scale = _HEADROOM * max(problem.scale * k / problem.n_features, top)
-    return replace(problem, scale=scale, filters=bearable_filters(replace(best, scale=scale), ones))
+    filters = bearable_filters(replace(best, scale=scale), ones, _BEARABLE_NOISE)
+    return replace(problem, scale=scale, filters=filters)
 
 
 def budgeted(
