@@ -57,7 +57,7 @@ def search(
         length = float(np.sqrt(np.mean(tangent**2)))
         momentum = _MOMENTUM * momentum + (1 - _MOMENTUM) * tangent / max(length, 1e-300)
         v += _STEP * momentum
-        found.scores = np.where(usable, v - theta, -np.inf)
+        found.scores = np.where(usable, v - theta, v.min() - theta - 1)
         found.steps.append(Step(1 - explained, explained, float(s.sum())))
         if on_step(found.steps[-1], found.scores):
             break
