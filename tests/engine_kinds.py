@@ -95,7 +95,7 @@ class Example:
         scale = float(np.linalg.norm(np.sqrt(self.weights)[:, None] * Z, 2) ** 2)
         variance = float(np.sum(self.weights @ self.outputs**2))
         coefficients = filters.coefficients(filter, order)
-        problem = Problem(engine, self.outputs, self.weights, variance, (coefficients,), scale)
+        problem = problem_of(engine, self, coefficients, scale)
         value, gradient = reference.value_and_gradient(
             Z, self.outputs, self.mask, self.weights, coefficients, scale
         )
@@ -106,7 +106,7 @@ def problem_of(
     engine: Engine, data: Example, coefficients: np.ndarray, scale: float = 5.0
 ) -> Problem:
     variance = float(np.sum(data.weights @ data.outputs**2))
-    return Problem(engine, data.outputs, data.weights, variance, coefficients, scale)
+    return Problem(engine, data.outputs, data.weights, variance, (coefficients,), scale)
 
 
 def example(
