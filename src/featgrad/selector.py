@@ -41,8 +41,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         `penalty`. A number is searched for as such, not cut from a longer list.
     order : int, default=4
         Degree of the filter, 1 to 12: higher orders see more of the redundancy between features.
-    filter : {"kong-valiant", "monotone", "chebyshev"} or array-like, default="kong-valiant"
-        Polynomial that stands for 1 on the covariance's spectrum.
+    filter : {"monotone", "kong-valiant", "chebyshev"} or array-like, default="monotone"
+        Polynomial that stands for 1 on the covariance's spectrum. The paper's is "kong-valiant".
     penalty : float, default=1.0
         Weight of the mask's size beside the loss where `n_features_to_select` is None.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
@@ -100,7 +100,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['worst radius', 'worst concave points', 'worst symmetry'],
+    array(['worst radius', 'worst texture', 'worst concave points'],
           dtype=object)
     """
 
@@ -109,7 +109,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         n_features_to_select: int | float | None = None,
         *,
         order: int = 4,
-        filter: str | ArrayLike = "kong-valiant",
+        filter: str | ArrayLike = "monotone",
         penalty: float = 1.0,
         task: str = "auto",
         link: str = "auto",

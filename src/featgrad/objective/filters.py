@@ -133,6 +133,14 @@ def value_at(coefficients: Coefficients, x: float) -> float:
     return float(coefficients @ x ** np.arange(1, len(coefficients) + 1))
 
 
+def first_peak(coefficients: Coefficients) -> float:
+    """Where the filter first stops rising on (0, 1], or 1."""
+    x = np.linspace(0, 1, 1001)[1:]
+    values = Polynomial([0, *coefficients])(x)
+    falls = np.flatnonzero(np.diff(values) < 0)
+    return float(x[falls[0]]) if len(falls) else 1.0
+
+
 def check_order(order: int) -> int:
     if isinstance(order, bool) or not isinstance(order, int | np.integer):
         raise ValueError(f"order={order!r} is not a whole number: use 1 to {MAX_ORDER}.")

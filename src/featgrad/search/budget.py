@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import top_eigenvalue
 from featgrad.engines.uncertainty import bearable_filters
+from featgrad.objective.filters import first_peak
 from featgrad.search.progress import Found, OnStep, Step
 
 Floats = NDArray[np.float64]
@@ -76,7 +77,8 @@ def match(problem: Problem, k: int) -> Problem:
     top = top_eigenvalue(best.engine, ones, problem.weights)
     scale = _HEADROOM * max(problem.scale * k / problem.n_features, top)
     filters = bearable_filters(replace(best, scale=scale), ones, _BEARABLE_NOISE)
-    return replace(problem, scale=scale, filters=filters)
+    # Beyond its peak a filter pays for closing features halfway.
+    return replace(problem, scale=scale / first_peak(filters[-1]), filters=filters)
 
 
 def budgeted(
