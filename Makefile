@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench-speed clean
+.PHONY: demo test lint bench-speed bench-quality paper clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
@@ -17,8 +17,14 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench-speed: $(VENV)/.bench
+bench-speed: $(VENV)/.bench-speed
 	$(BIN)/python -m benchmarks.speed
+
+bench-quality: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.quality
+
+paper: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.paper
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -31,9 +37,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@ $(VENV)/.run
 
-$(VENV)/.bench: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,bench]"
-	touch $@ $(VENV)/.dev $(VENV)/.run
+$(VENV)/.bench $(VENV)/.bench-speed: $(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
+	touch $@ $(VENV)/.run
 
 clean:
 	rm -rf $(VENV) dist build .coverage .mypy_cache .pytest_cache .ruff_cache
