@@ -59,7 +59,7 @@ class DenseEngine:
         has_missing: bool,
     ) -> None:
         self._X, self._xp, self._rows, self._mean = X, xp, rows, mean
-        self._row_index = xp.asarray(rows, device=X.device)
+        self._row_index = self._index(rows)
         self._has_missing = has_missing
         self.inverse_variance = inverse_variance
         self.n_rows, self.n_features = len(rows), X.shape[1]
@@ -69,7 +69,6 @@ class DenseEngine:
         self._block = _block_rows(X)
         self.concurrent = on_cpu(X) and self.n_features >= _WIDE
         self._keep_grams = 8 * self._block <= self.n_features
-
         self._orders: dict[tuple[int, bool], Any] = {}
 
     @classmethod
@@ -214,8 +213,8 @@ class DenseEngine:
         """Which row (column) of a block a sweep passes before which (row)."""
         if (size, ascending) not in self._orders:
             ones = self._xp.ones((size, size), **self._kind)
-            lower, upper = self._xp.tril(ones, k=-1), self._xp.triu(ones, k=1)
-            self._orders[size, ascending] = lower if ascending else upper
+            before = self._xp.tril(ones, k=-1) if ascending else self._xp.triu(ones, k=1)
+            self._orders[size, ascending] = before
         return self._orders[size, ascending]
 
     def _centred(self, start: int, stop: int) -> Any:

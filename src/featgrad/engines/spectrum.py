@@ -37,8 +37,9 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
     that could be told from the bulk. The trace of the squared covariance overshoots by
     ``(tr C)^2 / n``.
     """
-    n_rows = min(engine.n_rows, _MAX_ROWS)
-    weights = weights[:n_rows] / weights[:n_rows].sum()
+    if engine.n_rows > _MAX_ROWS:
+        engine = engine.take(np.arange(_MAX_ROWS))
+    weights = weights[: engine.n_rows] / weights[: engine.n_rows].sum()
     root = np.sqrt(mask * engine.inverse_variance)
     active = np.flatnonzero(root)
     if len(active) == 0:

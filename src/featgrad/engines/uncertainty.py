@@ -12,6 +12,7 @@ the highest is taken whose noise is not out of proportion.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.engines.problem import Problem
+from featgrad.engines.sweeps import TwoSweeps
 from featgrad.objective.normalise import tuple_weights, tuple_weights_without_each
 
 Floats = NDArray[np.float64]
@@ -52,7 +54,12 @@ def measure(problem: Problem, mask: Floats) -> Measured:
 
 def bearable_filters(problem: Problem, mask: Floats, noise: float) -> tuple[Floats, ...]:
     """The problem's filters up to the highest whose noise is within bounds."""
-    values, _ = _null(problem, mask, problem.candidates)
+    values = np.concatenate(
+        [
+            _values(problem, problem.candidates, _raw(problem, mask, outputs)[1])
+            for outputs in _sign_flips(problem)
+        ]
+    )
     return problem.filters[: _highest_bearable(np.mean(values**2, axis=0), noise) + 1]
 
 
@@ -63,18 +70,22 @@ def _highest_bearable(null_variance: Floats, noise: float) -> int:
 
 def _null(problem: Problem, mask: Floats, candidates: Floats) -> tuple[Floats, Floats]:
     """Estimates and their jackknife variances for targets with random signs."""
+    parts = [_replicates(problem, mask, candidates, outputs) for outputs in _sign_flips(problem)]
+    values, variances = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(variances)
+
+
+def _sign_flips(problem: Problem) -> Iterator[Floats]:
+    """Targets with random signs, as many side by side as fit."""
     rng = np.random.default_rng(0)
     n_rows, n_outputs = problem.outputs.shape
     room = _MAX_FLOATS // (max(n_rows, problem.n_features) * problem.order * n_outputs)
     at_once = int(np.clip(room, 1, _REPLICATES))
-    parts = []
     for start in range(0, _REPLICATES, at_once):
         count = min(at_once, _REPLICATES - start)
         signs = rng.choice([-1.0, 1.0], size=(n_rows, count))
         outputs = signs[:, :, None] * problem.outputs[:, None, :]
-        parts.append(_replicates(problem, mask, candidates, outputs.reshape(n_rows, -1)))
-    values, variances = zip(*parts, strict=True)
-    return np.concatenate(values), np.concatenate(variances)
+        yield outputs.reshape(n_rows, -1)
 
 
 def _replicates(
@@ -84,17 +95,27 @@ def _replicates(
 
     `outputs` hold whole replicates of the target side by side.
     """
-    sweeps = replace(problem, outputs=outputs).sweeps(mask)
+    sweeps, raw = _raw(problem, mask, outputs)
     n_rows, n_outputs = problem.outputs.shape
-    raw = sweeps.moments.reshape(problem.order, -1, n_outputs).sum(axis=2)
     through = sweeps.paths_through_rows().reshape(n_rows, problem.order, -1, n_outputs)
-    divisor = tuple_weights(problem.weights, problem.order) * problem.variance
-    values = candidates @ (raw / divisor[:, None])
     variances = [
         _jackknife(problem, candidates, raw[:, i], through[:, :, i].sum(axis=2))
         for i in range(raw.shape[1])
     ]
-    return values.T, np.array(variances)
+    return _values(problem, candidates, raw), np.array(variances)
+
+
+def _raw(problem: Problem, mask: Floats, outputs: Floats) -> tuple[TwoSweeps, Floats]:
+    """The sweeps for some replicates and their raw moments, shape (order, replicates)."""
+    sweeps = replace(problem, outputs=outputs).sweeps(mask)
+    n_outputs = problem.outputs.shape[1]
+    return sweeps, sweeps.moments.reshape(problem.order, -1, n_outputs).sum(axis=2)
+
+
+def _values(problem: Problem, candidates: Floats, raw: Floats) -> Floats:
+    """Estimates, shape (replicates, filters)."""
+    divisor = tuple_weights(problem.weights, problem.order) * problem.variance
+    return (candidates @ (raw / divisor[:, None])).T
 
 
 def _jackknife(problem: Problem, candidates: Floats, raw: Floats, through: Floats) -> Floats:
