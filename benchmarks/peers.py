@@ -243,12 +243,8 @@ def by_featgrad(X, y, ks, seed):
     """The library under test, defaults only."""
     from featgrad import FeatureGradientSelector
 
-    return {
-        k: FeatureGradientSelector(n_features_to_select=k, random_state=seed)
-        .fit(X, y)
-        .get_support(indices=True)
-        for k in ks
-    }
+    selector = FeatureGradientSelector(max(ks), path_sizes=ks, random_state=seed).fit(X, y)
+    return {k: selector.at(k).get_support(indices=True) for k in ks}
 
 
 SELECTORS = {

@@ -1,6 +1,15 @@
 """Feature selection by gradient descent on an unbiased estimate of learnability."""
 
+from featgrad.data.constraints import groups_by_origin
 from featgrad.learnability import Estimate, Learnability, learnability
+from featgrad.path import PathPoint
 from featgrad.selector import FeatureGradientSelector
 
-__all__ = ["Estimate", "FeatureGradientSelector", "Learnability", "learnability"]
+__all__ = [
+    "Estimate",
+    "FeatureGradientSelector",
+    "Learnability",
+    "PathPoint",
+    "groups_by_origin",
+    "learnability",
+]

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from featgrad.data.checks import MISSING, check_missing, check_option
-from featgrad.data.prepare import prepare
+from featgrad.data.prepare import prepare, scaled
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import spectrum
 from featgrad.engines.uncertainty import measure
@@ -123,7 +123,7 @@ class Learnability:
         )
         check_missing(X, missing)
         check_consistent_length(X, y)
-        problem, target = prepare(
+        problem, target, _ = prepare(
             X,
             y,
             order=order,
@@ -133,7 +133,7 @@ class Learnability:
             sample_weight=sample_weight,
             rng=check_random_state(random_state),
         )
-        self._adopt(problem, target)
+        self._adopt(scaled(problem), target)
 
     @classmethod
     def from_prepared(cls, problem: Problem, target: Target) -> Self:

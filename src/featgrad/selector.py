@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -16,12 +17,19 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.data.checks import MISSING, check_missing, check_number, check_option
-from featgrad.data.prepare import prepare
+from featgrad.data.compressed import CompressedColumns
+from featgrad.data.constraints import read_constraints
+from featgrad.data.prepare import Prepared, prepare, scaled
 from featgrad.engines.problem import Problem
-from featgrad.learnability import Estimate, Learnability
+from featgrad.learnability import Learnability
 from featgrad.objective.links import LINKS, Link
-from featgrad.search import budget, penalised
-from featgrad.search.progress import Found, OnStep, Step
+from featgrad.path import PathPoint
+from featgrad.search import penalised
+from featgrad.search.asked import Asked, asked_for
+from featgrad.search.progress import OnStep, Step
+from featgrad.search.stability import Stability, agreement
+from featgrad.search.subsets import Subset, SubsetSearch
+from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
 
@@ -36,9 +44,26 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
 
     Parameters
     ----------
-    n_features_to_select : int, float or None, default=None
-        How many features to choose: a number, a fraction of all, or None for the natural size at
-        `penalty`. A number is searched for as such, not cut from a longer list.
+    n_features_to_select : int, float, "auto" or None, default=None
+        How many features to choose: a number, a fraction of all, "auto" for the smallest number
+        that predicts held-out rows as well as any (within one standard error), or None for the
+        natural size at `penalty`. A number is searched for as such, not cut from a longer list.
+    path_sizes : array-like of int or None, default=None
+        Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
+        chooses among them, or among 1 to 300 in some twenty steps.
+    feature_groups : list of lists or array-like of shape (n_features,), default=None
+        Features that are chosen together or not at all: lists of column indices or names, or one
+        label per feature. Groups are never split, so that fewer features than asked for can result.
+    keep : array-like, default=None
+        Features, by index or name, that must be chosen; they count towards the number.
+    exclude : array-like, default=None
+        Features that must not be chosen.
+    costs : array-like of shape (n_features,) or dict, default=None
+        Cost of each feature, or of some by index or name, the others costing 1. Needs `max_cost`.
+    max_cost : float or None, default=None
+        Largest total cost of the chosen features, in place of `n_features_to_select`.
+    n_resamples : int, default=0
+        How often the search is repeated on a random half of the rows, see `stability_`.
     order : int, default=4
         Degree of the filter, 1 to 12: higher orders see more of the redundancy between features.
     filter : {"monotone", "kong-valiant", "chebyshev"} or array-like, default="monotone"
@@ -56,11 +81,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     learning_rate : float, default=0.1
         Step of Adam where `n_features_to_select` is None.
     max_iter : int, default=1000
-        Largest number of steps. A search for a given number of features takes 120 at most.
+        Largest number of steps. A search for a given number of features takes 40 at most.
     tol : float, default=1e-5
         Relative change of the objective that ends the search where `n_features_to_select` is None.
     batch_size : int or None, default=None
-        Rows per step; None takes all rows in each step.
+        Rows per step where `n_features_to_select` is None; None takes all rows in each step.
     accumulate : int, default=1
         Batches whose gradients are added up for one step.
     n_epochs : int, default=1
@@ -82,6 +107,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         Explained fraction of the target's variance by the chosen features, with its interval.
     n_features_ : int
         How many features were chosen.
+    path_ : list of PathPoint
+        Size, features (column indices) and learnability of the best sets found, by rising size:
+        those of `path_sizes` and the chosen one.
+    stability_ : Stability or None
+        How often each feature is chosen from half the rows, with an index of agreement.
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray
@@ -106,8 +136,15 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
 
     def __init__(
         self,
-        n_features_to_select: int | float | None = None,
+        n_features_to_select: int | float | str | None = None,
         *,
+        path_sizes: ArrayLike | None = None,
+        feature_groups: Any = None,
+        keep: Any = None,
+        exclude: Any = None,
+        costs: Any = None,
+        max_cost: float | None = None,
+        n_resamples: int = 0,
         order: int = 4,
         filter: str | ArrayLike = "monotone",
         penalty: float = 1.0,
@@ -125,6 +162,13 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.path_sizes = path_sizes
+        self.feature_groups = feature_groups
+        self.keep = keep
+        self.exclude = exclude
+        self.costs = costs
+        self.max_cost = max_cost
+        self.n_resamples = n_resamples
         self.order = order
         self.filter = filter
         self.penalty = penalty
@@ -172,8 +216,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             multi_output=True,
         )
         check_missing(X, self.missing)
-        size = self._size(X.shape[1])
-        problem, target = prepare(
+        asked = self._asked(X.shape[1])
+        rng = check_random_state(self.random_state)
+        prepared = prepare(
             X,
             y,
             order=self.order,
@@ -181,14 +226,48 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             task=self.task,
             preprocess=self.preprocess,
             sample_weight=sample_weight,
-            rng=check_random_state(self.random_state),
+            rng=rng,
         )
-        self.task_ = target.task
-        self._keep(self._search(problem, size, self._reporter(context)), size)
-        explained = Learnability.from_prepared(problem, target)
-        self.learnability_: Estimate = explained.estimate(self._support)
+        self.task_ = prepared.target.task
+        self.stability_: Stability | None = None
+        on_step = self._reporter(context)
+        if asked is None:
+            subsets, chosen = [self._natural(scaled(prepared.problem), on_step)], 0
+        else:
+            subsets, chosen = self._searched(X, prepared, asked, on_step, rng)
+        explained = Learnability.from_prepared(prepared.problem, prepared.target)
+        self._subsets = subsets
+        self.path_ = [
+            PathPoint(len(subset.features), subset.features, explained.estimate(subset.features))
+            for subset in subsets
+        ]
+        self._take(chosen)
         context.call_on_fit_task_end(estimator=self)
         return self
+
+    def at(self, size: int) -> Self:
+        """The selector for another size of its path, without fitting again.
+
+        Parameters
+        ----------
+        size : int
+            One of the sizes in `path_`.
+
+        Returns
+        -------
+        FeatureGradientSelector
+            Fitted; this one stays as it is.
+        """
+        check_is_fitted(self)
+        sizes = [point.size for point in self.path_]
+        if size not in sizes:
+            raise ValueError(
+                f"size={size!r} is not on the path, which has {sizes}: choose one of these, or fit "
+                "with other path_sizes."
+            )
+        other = copy.copy(self)
+        other._take(sizes.index(size))
+        return other
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the chosen features.
@@ -211,14 +290,13 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             return kept.to_native()
         return super().transform(X)
 
-    def _search(self, problem: Problem, size: int | None, on_step: OnStep) -> Found:
+    def _natural(self, problem: Problem, on_step: OnStep) -> Subset:
+        """The paper's search: the set whose size the penalty decides."""
         n_rows = problem.engine.n_rows
         batch_size = n_rows if self.batch_size is None else max(self.batch_size, problem.order + 1)
         batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
-        if size is not None:
-            return budget.search(problem, batches, size, max_iter=self.max_iter, on_step=on_step)
         groups = range(0, len(batches), self.accumulate)
-        return penalised.search(
+        found = penalised.search(
             [batches[start : start + self.accumulate] for start in groups],
             link=self._link(),
             penalty=self.penalty,
@@ -228,19 +306,50 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             n_epochs=self.n_epochs,
             on_step=on_step,
         )
-
-    def _keep(self, found: Found, size: int | None) -> None:
-        """Best scores first; constant columns come last and equal scores in column order."""
-        order = np.argsort(-found.scores, kind="stable")
+        chosen = np.flatnonzero(found.scores > 0)
         # A penalty that leaves nothing still leaves the best feature: transform needs a column.
-        count = max(1, int(np.sum(found.scores > 0))) if size is None else size
-        self.scores_ = found.scores
+        if len(chosen) == 0:
+            chosen = np.array([np.argmax(found.scores)])
+        return Subset(float(len(chosen)), chosen, found.scores, found.steps)
+
+    def _searched(
+        self, X: Any, prepared: Prepared, asked: Asked, on_step: OnStep, rng: np.random.RandomState
+    ) -> tuple[list[Subset], int]:
+        """The best sets for all budgets asked for, and which of them is the choice."""
+        problem = prepared.problem
+        search = SubsetSearch(
+            CompressedColumns(X, prepared.rows, problem.weights, self.preprocess),
+            problem.outputs,
+            problem.weights,
+            asked.units,
+            largest=max(asked.budgets),
+            coefficients=problem.coefficients,
+            max_iter=self.max_iter,
+        )
+        strategy = search.choose_strategy(asked.budgets)
+        chosen = asked.chosen
+        if chosen is None:
+            chosen = search.choose_budget(strategy, asked.budgets)
+        subsets = search.best(strategy, asked.budgets, on_step)
+        if self.n_resamples:
+            halves = search.from_halves(strategy, asked.budgets[chosen], self.n_resamples, rng)
+            self.stability_ = agreement(halves)
+        return subsets, chosen
+
+    def _take(self, place: int) -> None:
+        """Make a set of the path the chosen one."""
+        subset, point = self._subsets[place], self.path_[place]
+        # Best scores first; constant columns come last and equal scores in column order.
+        order = np.argsort(-subset.scores, kind="stable")
+        self.scores_ = subset.scores
         self.ranking_ = np.empty(len(order), dtype=np.intp)
         self.ranking_[order] = np.arange(1, len(order) + 1)
-        self._support = self.ranking_ <= count
-        self.n_features_ = count
-        self.n_iter_ = len(found.steps)
-        columns = np.array(found.steps, dtype=np.float64).reshape(-1, len(Step._fields))
+        self._support = np.zeros(len(order), bool)
+        self._support[subset.features] = True
+        self.n_features_ = point.size
+        self.learnability_ = point.learnability
+        self.n_iter_ = len(subset.steps)
+        columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
@@ -271,17 +380,23 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             name = "residual" if self.task_ == "regression" else "root"
         return LINKS[name]
 
-    def _size(self, n_features: int) -> int | None:
-        k = self.n_features_to_select
-        if k is None:
-            return None
-        if isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_features:
-            return int(k)
-        if isinstance(k, Real) and not isinstance(k, Integral) and 0 < k <= 1:
-            return max(1, int(k * n_features))
-        raise ValueError(
-            f"n_features_to_select={k!r} does not fit n_features={n_features} of X: use a whole "
-            f"number from 1 to {n_features}, a fraction between 0 and 1, or None."
+    def _asked(self, n_features: int) -> Asked | None:
+        """Units and budgets to search for; None where the penalty decides the size."""
+        constraints = read_constraints(
+            n_features,
+            getattr(self, "feature_names_in_", None),
+            feature_groups=self.feature_groups,
+            keep=self.keep,
+            exclude=self.exclude,
+            costs=self.costs,
+        )
+        return asked_for(
+            Units(*constraints),
+            n_features,
+            n_features_to_select=self.n_features_to_select,
+            path_sizes=self.path_sizes,
+            max_cost=self.max_cost,
+            has_costs=self.costs is not None,
         )
 
     def _check_parameters(self) -> None:
@@ -291,7 +406,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             check_number(name, getattr(self, name), Integral, at_least=1)
         if self.batch_size is not None:
             check_number("batch_size", self.batch_size, Integral, at_least=2)
-        check_number("verbose", self.verbose, Integral, at_least=0)
+        for name in ("verbose", "n_resamples"):
+            check_number(name, getattr(self, name), Integral, at_least=0)
+        if self.max_cost is not None:
+            check_number("max_cost", self.max_cost, Real, above=0)
         for name in ("penalty", "tol"):
             check_number(name, getattr(self, name), Real, at_least=0)
         check_number("learning_rate", self.learning_rate, Real, above=0)

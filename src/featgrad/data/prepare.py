@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,14 @@ from featgrad.objective.targets import Target, centre, encode
 Floats = NDArray[np.float64]
 
 
+class Prepared(NamedTuple):
+    """A problem at scale 1, its target, and the rows of X in the order that it visits them."""
+
+    problem: Problem
+    target: Target
+    rows: NDArray[np.intp]
+
+
 def prepare(
     X: Any,
     y: Any,
@@ -31,8 +40,8 @@ def prepare(
     preprocess: str,
     sample_weight: Any,
     rng: np.random.RandomState,
-) -> tuple[Problem, Target]:
-    """Encode the target, order the rows, choose the engine and find the scale."""
+) -> Prepared:
+    """Encode the target, order the rows and choose the engine."""
     check_option("preprocess", preprocess, PREPROCESS)
     weights = check_weights(sample_weight, X.shape[0])
     raw, task = encode(y, task)
@@ -40,10 +49,15 @@ def prepare(
     order = usable_order(order, filter, len(rows))
     target = centre(raw[rows], task, weights)
     engine = build_engine(X, rows, weights, preprocess)
-    scale = top_eigenvalue(engine, np.ones(engine.n_features), weights)
     family = filters.up_to(filter, order)
-    problem = Problem(engine, target.outputs, weights, target.variance, family, scale)
-    return problem, target
+    problem = Problem(engine, target.outputs, weights, target.variance, family, scale=1.0)
+    return Prepared(problem, target, rows)
+
+
+def scaled(problem: Problem) -> Problem:
+    """The problem with the whole spectrum within the filter's reach."""
+    everything = np.ones(problem.n_features)
+    return replace(problem, scale=top_eigenvalue(problem.engine, everything, problem.weights))
 
 
 def build_engine(X: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str) -> Engine:

@@ -1,0 +1,204 @@
+"""What the caller asks of the chosen set: groups, features to keep or to exclude, costs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Constraints(NamedTuple):
+    """Units that are chosen as one.
+
+    Attributes
+    ----------
+    of_column : ndarray of shape (n_features,)
+        The unit that each feature belongs to; -1 for excluded ones.
+    costs : ndarray of shape (units,)
+        Sum of the costs of a unit's features: their number where no costs are given.
+    kept : ndarray of bool, shape (units,)
+        Units that must be chosen.
+    """
+
+    of_column: Indices
+    costs: Floats
+    kept: NDArray[np.bool_]
+
+
+def read_constraints(
+    n_features: int,
+    names: NDArray[Any] | None,
+    *,
+    feature_groups: Any,
+    keep: Any,
+    exclude: Any,
+    costs: Any,
+) -> Constraints:
+    """Check the constraints and bring them to one form."""
+    labels = _group_labels(feature_groups, n_features, names)
+    kept = np.zeros(n_features, bool)
+    kept[_features("keep", keep, n_features, names)] = True
+    excluded = np.zeros(n_features, bool)
+    excluded[_features("exclude", exclude, n_features, names)] = True
+    price = _costs(costs, n_features, names)
+    # A group goes with its members: one that is kept keeps all, one that is excluded excludes all.
+    count = int(labels.max()) + 1
+    kept_units = np.bincount(labels, weights=kept, minlength=count) > 0
+    excluded_units = np.bincount(labels, weights=excluded, minlength=count) > 0
+    both = np.flatnonzero(kept_units & excluded_units)
+    if len(both):
+        feature = int(np.flatnonzero(labels == both[0])[0])
+        raise ValueError(
+            f"keep and exclude both name {_name(feature, names)} or a feature of its group: take "
+            "it out of one of them."
+        )
+    if excluded_units.all():
+        raise ValueError("exclude leaves no feature to choose from: exclude fewer.")
+    units = np.flatnonzero(~excluded_units)
+    place = np.full(count, -1)
+    place[units] = np.arange(len(units))
+    totals = np.bincount(labels, weights=price, minlength=count)
+    return Constraints(place[labels], totals[units], kept_units[units])
+
+
+def groups_by_origin(transformer: Any) -> NDArray[np.intp]:
+    """Label each output column of a fitted transformer by the column that it comes from.
+
+    Parameters
+    ----------
+    transformer : OneHotEncoder or ColumnTransformer
+        Fitted. Columns that a OneHotEncoder makes of one variable share a label; all others get
+        labels of their own.
+
+    Returns
+    -------
+    ndarray of shape (n_output_columns,)
+        For `feature_groups` of `FeatureGradientSelector`.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from featgrad import groups_by_origin
+    >>> encoder = OneHotEncoder().fit([["a", "x"], ["b", "y"], ["b", "z"]])
+    >>> groups_by_origin(encoder)
+    array([0, 0, 1, 1, 1])
+    """
+    origins = _origins(transformer)
+    _, first, labels = np.unique(origins, return_index=True, return_inverse=True)
+    # Labels in the order of the columns.
+    return np.asarray(np.argsort(np.argsort(first))[labels], dtype=np.intp)
+
+
+def _origins(transformer: Any) -> list[str]:
+    """A name for each output column, shared by those of one origin."""
+    if hasattr(transformer, "output_indices_"):
+        size = max(part.stop for part in transformer.output_indices_.values())
+        origins = [f"column {i}" for i in range(size)]
+        for name, part in transformer.output_indices_.items():
+            inner = transformer.named_transformers_.get(name)
+            if hasattr(inner, "categories_") and hasattr(inner, "feature_name_combiner"):
+                origins[part] = [f"{name} {origin}" for origin in _origins(inner)]
+        return origins
+    if hasattr(transformer, "categories_") and hasattr(transformer, "feature_name_combiner"):
+        # The encoder itself says which variable a column is made of, categories dropped or merged.
+        named = copy.copy(transformer)
+        named.feature_name_combiner = lambda feature, category: str(feature)
+        return list(named.get_feature_names_out())
+    raise ValueError(
+        f"transformer={transformer!r} is neither a fitted OneHotEncoder nor a fitted "
+        "ColumnTransformer: fit it first, or pass feature_groups as lists of columns."
+    )
+
+
+def _group_labels(groups: Any, n_features: int, names: NDArray[Any] | None) -> Indices:
+    if groups is None:
+        return np.arange(n_features)
+    groups = list(groups)
+    if groups and all(_is_list(group) for group in groups):
+        return _labels_of_lists(groups, n_features, names)
+    if len(groups) != n_features:
+        raise ValueError(
+            f"feature_groups has {len(groups)} labels but X has {n_features} features: give one "
+            "label per feature, or a list of lists of features."
+        )
+    return np.unique(np.array(groups), return_inverse=True)[1]
+
+
+def _labels_of_lists(groups: list[Any], n_features: int, names: NDArray[Any] | None) -> Indices:
+    labels = np.arange(n_features)
+    seen = np.zeros(n_features, bool)
+    for group in groups:
+        members = _features("feature_groups", group, n_features, names)
+        if seen[members].any():
+            twice = int(members[seen[members]][0])
+            raise ValueError(
+                f"feature_groups names {_name(twice, names)} in two groups: a feature belongs to "
+                "one."
+            )
+        seen[members] = True
+        if len(members):
+            labels[members] = members[0]
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _is_list(group: Any) -> bool:
+    return isinstance(group, (list, tuple, set, frozenset, np.ndarray))
+
+
+def _features(argument: str, given: Any, n_features: int, names: NDArray[Any] | None) -> Indices:
+    """Column indices of features given by index, by name or as a boolean mask."""
+    if given is None:
+        return np.zeros(0, dtype=np.intp)
+    if isinstance(given, str):
+        given = [given]
+    given = list(given)
+    if len(given) == n_features and all(isinstance(item, (bool, np.bool_)) for item in given):
+        return np.flatnonzero(given)
+    return np.array([_index(argument, item, n_features, names) for item in given], dtype=np.intp)
+
+
+def _index(argument: str, item: Any, n_features: int, names: NDArray[Any] | None) -> int:
+    if isinstance(item, Integral) and not isinstance(item, (bool, np.bool_)):
+        if 0 <= item < n_features:
+            return int(item)
+        raise ValueError(
+            f"{argument} contains {item} but X has {n_features} features: use 0 to "
+            f"{n_features - 1}."
+        )
+    found = [] if names is None else np.flatnonzero(names == item)
+    if len(found):
+        return int(found[0])
+    hint = "X has no feature names: use column indices" if names is None else "check its spelling"
+    raise ValueError(f"{argument} contains {item!r}, which is no feature of X: {hint}.")
+
+
+def _costs(costs: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
+    if costs is None:
+        return np.ones(n_features)
+    if isinstance(costs, Mapping):
+        price = np.ones(n_features)
+        for item, cost in costs.items():
+            price[_index("costs", item, n_features, names)] = cost
+    else:
+        price = np.asarray(costs, dtype=np.float64)
+    if price.shape != (n_features,):
+        raise ValueError(
+            f"costs has shape {price.shape} but X has {n_features} features: give one cost each."
+        )
+    if not np.all(np.isfinite(price) & (price > 0)):
+        bad = int(np.flatnonzero(~(np.isfinite(price) & (price > 0)))[0])
+        raise ValueError(
+            f"costs of {_name(bad, names)} is {price[bad]:g}: costs must be positive numbers."
+        )
+    return price
+
+
+def _name(feature: int, names: NDArray[Any] | None) -> str:
+    return f"feature {feature}" if names is None else f"{str(names[feature])!r}"

@@ -1,0 +1,172 @@
+"""Folds engine: moments over folds of rows instead of rows, for a few columns.
+
+Split the rows into folds and let T be strictly triangular over folds: only tuples of rows from
+distinct folds enter, so the moments are as unbiased as those over rows,
+
+    m_i = sum over f_0 < .. < f_(i+1) of b_(f_0)^T S C_(f_1) S .. S b_(f_(i+1)),
+
+with ``b_f = sum w x y`` and ``C_f = sum w x x^T`` over the rows of fold f. Once these are known the
+rows are not needed any more: value and gradient cost the same for any number of rows, and so do
+elimination, cross-validation and resampling, which drop folds. Folds with few rows are kept as
+rows, whose products cost less than those of their C_f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.objective.normalise import hankel, tuple_weights
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+class Fold(NamedTuple):
+    """What is known of the rows of one fold."""
+
+    weight: float
+    n_rows: int
+    # b_f, shape (columns, outputs), and sum w y^2 per output.
+    cross: Floats
+    squares: Floats
+    # Rows times the root of their weight, or C_f itself: whichever is smaller.
+    rows: Singles | None
+    gram: Singles | None
+
+    def product(self, vectors: Singles) -> Singles:
+        """``C_f V``."""
+        if self.gram is not None:
+            return self.gram @ vectors
+        assert self.rows is not None
+        return self.rows.T @ (self.rows @ vectors)
+
+    def covariance(self) -> Singles:
+        """C_f."""
+        if self.gram is not None:
+            return self.gram
+        assert self.rows is not None
+        return self.rows.T @ self.rows
+
+    def columns(self, indices: NDArray[np.intp]) -> Fold:
+        rows = None if self.rows is None else self.rows[:, indices]
+        gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
+        return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
+
+
+def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
+    """Fold of standardised rows, their outputs and weights."""
+    root = np.sqrt(weights)
+    rows = values * root[:, None].astype(np.float32)
+    cross = (rows.T @ (outputs * root[:, None]).astype(np.float32)).astype(np.float64)
+    keep_rows = 2 * len(rows) <= rows.shape[1]
+    return Fold(
+        weight=float(weights.sum()),
+        n_rows=len(rows),
+        cross=cross,
+        squares=weights @ outputs**2,
+        rows=rows if keep_rows else None,
+        gram=None if keep_rows else rows.T @ rows,
+    )
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Disjoint folds of rows over the same columns."""
+
+    folds: Sequence[Fold]
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.folds[0].cross)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights of the folds, which sum to one."""
+        weights = np.array([fold.weight for fold in self.folds])
+        return weights / weights.sum()
+
+    @property
+    def n_rows(self) -> int:
+        return sum(fold.n_rows for fold in self.folds)
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of each output."""
+        return sum(fold.squares for fold in self.folds) / self._total
+
+    def cross(self) -> Floats:
+        """Covariance of columns and outputs."""
+        return np.asarray(sum(fold.cross for fold in self.folds) / self._total)
+
+    def covariance(self) -> Floats:
+        """Covariance of the columns."""
+        total = np.zeros((self.n_columns, self.n_columns))
+        for fold in self.folds:
+            total += fold.covariance()
+        return total / self._total
+
+    def columns(self, indices: NDArray[np.intp]) -> Folds:
+        return Folds([fold.columns(indices) for fold in self.folds])
+
+    def only(self, chosen: Sequence[int]) -> Folds:
+        return Folds([self.folds[i] for i in chosen])
+
+    def value_and_gradient(
+        self, mask: Floats, coefficients: Floats, scale: float, sequence: Sequence[int]
+    ) -> tuple[float, Floats]:
+        """Explained fraction of the target's variance, and its gradient in the mask.
+
+        Outputs count by their variance. `sequence` is the order in which folds are passed.
+        """
+        order = len(coefficients)
+        strength = (mask / scale).astype(np.float32)[:, None, None]
+        alpha = coefficients / tuple_weights(self.weights, order) / float(np.sum(self.variance))
+        left, before = self._sweep(strength, order, sequence)
+        _, after = self._sweep(strength, order, sequence[::-1])
+        moments = np.tensordot(
+            self._first[list(sequence)], strength * before, ([0, 1, 2], [0, 1, 3])
+        )
+        # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
+        mixed = np.matmul(hankel(alpha).astype(np.float32), after[::-1])
+        gradient = np.einsum("fdac,fdac->d", left, mixed)
+        return float(alpha @ moments), gradient.astype(np.float64) / scale
+
+    def _sweep(
+        self, strength: Singles, order: int, sequence: Sequence[int]
+    ) -> tuple[Singles, Singles]:
+        """Vectors of each fold and their sums over the folds before it.
+
+        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both (folds, columns, order, outputs).
+        """
+        shape = (len(sequence), self.n_columns, order, self._first.shape[2])
+        vectors, passed = np.empty(shape, np.float32), np.zeros(shape, np.float32)
+        for step, i in enumerate(sequence):
+            vectors[step, :, 0] = self._first[i]
+            if step:
+                passed[step] = passed[step - 1] + vectors[step - 1]
+            if order > 1:
+                through = (strength * passed[step, :, :-1]).reshape(self.n_columns, -1)
+                vectors[step, :, 1:] = (self.folds[i].product(through) * self._share).reshape(
+                    vectors[step, :, 1:].shape
+                )
+        return vectors, passed
+
+    @cached_property
+    def _first(self) -> Singles:
+        """b_f of folds whose weights sum to one."""
+        crosses = np.array([fold.cross for fold in self.folds])
+        return (crosses * self._share).astype(np.float32)
+
+    @cached_property
+    def _share(self) -> np.float32:
+        return np.float32(1 / self._total)
+
+    @property
+    def _total(self) -> float:
+        return sum(fold.weight for fold in self.folds)

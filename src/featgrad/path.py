@@ -1,0 +1,28 @@
+"""One point on the path of sizes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.learnability import Estimate
+
+
+class PathPoint(NamedTuple):
+    """The best set found for one size.
+
+    Attributes
+    ----------
+    size : int
+        Number of features.
+    features : ndarray of int
+        Their column indices, rising.
+    learnability : Estimate
+        Explained fraction of the target's variance by these features, with its interval.
+    """
+
+    size: int
+    features: NDArray[np.intp]
+    learnability: Estimate

@@ -1,0 +1,99 @@
+"""Which budgets the caller asks for."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featgrad.search.units import Units
+
+# Sizes that "auto" chooses among where none are given.
+_LADDER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
+
+
+class Asked(NamedTuple):
+    """Budgets, rising, and the place of the one asked for; None where held-out rows decide."""
+
+    units: Units
+    budgets: list[float]
+    chosen: int | None
+
+
+def asked_for(
+    units: Units,
+    n_features: int,
+    *,
+    n_features_to_select: Any,
+    path_sizes: Any,
+    max_cost: float | None,
+    has_costs: bool,
+) -> Asked | None:
+    """Check the sizes; None where a penalty is to decide."""
+    available = int(np.count_nonzero(units.of_column >= 0))
+    if has_costs and max_cost is None:
+        raise ValueError(
+            "costs are given without max_cost: set max_cost, the total they may reach."
+        )
+    if max_cost is not None:
+        if n_features_to_select is not None or path_sizes is not None:
+            raise ValueError(
+                f"max_cost={max_cost!r} takes the place of n_features_to_select="
+                f"{n_features_to_select!r} and path_sizes={path_sizes!r}: leave those None."
+            )
+        _check_kept(units, float(max_cost), f"max_cost={max_cost!r}")
+        return Asked(units, [float(max_cost)], 0)
+    if n_features_to_select is None and path_sizes is None:
+        if units.count < n_features or units.kept.any():
+            raise ValueError(
+                "feature_groups, keep and exclude need n_features_to_select, path_sizes or "
+                "max_cost: give one of them."
+            )
+        return None
+    sizes = _path(path_sizes, available, n_features_to_select == "auto")
+    if n_features_to_select in ("auto", None):
+        least = float(units.costs[units.kept].sum())
+        budgets = sorted({float(size) for size in sizes if size >= least} or {least})
+        return Asked(units, budgets, None)
+    size = _size(n_features_to_select, n_features, available)
+    _check_kept(units, size, f"n_features_to_select={n_features_to_select!r}")
+    for other in sizes:
+        _check_kept(units, other, f"path_sizes with {other}")
+    budgets = sorted({float(other) for other in (*sizes, size)})
+    return Asked(units, budgets, budgets.index(float(size)))
+
+
+def _size(k: Any, n_features: int, available: int) -> int:
+    if isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= available:
+        return int(k)
+    if isinstance(k, Real) and not isinstance(k, Integral) and 0 < k <= 1:
+        return min(available, max(1, int(k * n_features)))
+    raise ValueError(
+        f"n_features_to_select={k!r} does not fit n_features={n_features} of X, {available} of "
+        f"them available: use a whole number from 1 to {available}, a fraction between 0 and 1, "
+        "'auto' or None."
+    )
+
+
+def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
+    if path_sizes is None:
+        return [size for size in _LADDER if size <= available] if auto else []
+    sizes = np.asarray(path_sizes)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or len(sizes) == 0:
+        raise ValueError(f"path_sizes={path_sizes!r} is not a list of whole numbers: give sizes.")
+    if sizes.min() < 1 or sizes.max() > available:
+        raise ValueError(
+            f"path_sizes={path_sizes!r} goes beyond 1 to {available}, the number of features that "
+            "can be chosen: leave those sizes out."
+        )
+    return [int(size) for size in sizes]
+
+
+def _check_kept(units: Units, budget: float, argument: str) -> None:
+    needed = float(units.costs[units.kept].sum())
+    if needed > budget:
+        raise ValueError(
+            f"keep asks for features that count {needed:g} together but {argument}: keep fewer or "
+            "allow more."
+        )

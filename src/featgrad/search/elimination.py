@@ -1,0 +1,54 @@
+"""The exact step: leave out, one after another, the unit that ridge regression misses least.
+
+With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the columns g costs
+``B_g^T H_gg^-1 B_g`` of explained variance, and H and B without them follow by a rank-|g| update.
+One run gives the sets of all sizes; time depends on the number of columns only. While many units
+are present a few go at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.engines.folds import Folds
+from featgrad.search.units import Units
+
+Floats = NDArray[np.float64]
+
+
+# One in this many of the units that are present goes at once.
+_AT_ONCE = 32
+
+
+def eliminate(folds: Folds, units: Units, ridge: float) -> list[int]:
+    """All units but the kept ones, in the order in which they are left out."""
+    H = np.linalg.inv(folds.covariance() + ridge * np.eye(folds.n_columns))
+    B = H @ folds.cross()
+    names = np.arange(units.count)
+    left_out: list[int] = []
+    while not units.kept.all():
+        losses = np.where(units.kept, np.inf, _losses(H, B, units) / units.costs)
+        count = min(max(1, units.count // _AT_ONCE), int(np.count_nonzero(~units.kept)))
+        going = np.argsort(losses, kind="stable")[:count]
+        left_out += names[going].tolist()
+        rest = np.setdiff1d(np.arange(units.count), going)
+        gone = np.flatnonzero(np.isin(units.of_column, going))
+        units, columns = units.only(rest)
+        inner = np.linalg.solve(H[np.ix_(gone, gone)], H[np.ix_(gone, columns)])
+        B = B[columns] - inner.T @ B[gone]
+        H = H[np.ix_(columns, columns)] - H[np.ix_(columns, gone)] @ inner
+        names = names[rest]
+    return left_out
+
+
+def _losses(H: Floats, B: Floats, units: Units) -> Floats:
+    """What each unit explains beyond the others."""
+    if units.single:
+        return np.asarray(np.sum(B**2, axis=1) / np.diagonal(H))
+    losses = np.zeros(units.count)
+    for unit in range(units.count):
+        columns = np.flatnonzero(units.of_column == unit)
+        block = H[np.ix_(columns, columns)]
+        losses[unit] = float(np.sum(B[columns] * np.linalg.solve(block, B[columns])))
+    return losses

@@ -1,0 +1,68 @@
+"""The ways to find a set that compete on held-out rows.
+
+Both minimise what the chosen features leave unexplained. The gradient search does so on moments
+over distinct rows, which cannot be overfitted, and wins where rows are few; elimination is exact
+but has to be held back by a ridge, and wins where rows are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.engines.folds import Folds
+from featgrad.search import budget as budgeted
+from featgrad.search.elimination import eliminate
+from featgrad.search.progress import Found, OnStep
+from featgrad.search.units import Units
+
+Floats = NDArray[np.float64]
+
+
+class Strategy(Protocol):
+    """Scores of units, the higher the better, for each of some budgets."""
+
+    def __call__(
+        self, folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep
+    ) -> list[Found]: ...
+
+
+def gradient(coefficients: Floats, room: float, max_iter: int) -> Strategy:
+    def run(folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep) -> list[Found]:
+        return [
+            budgeted.search(
+                folds,
+                units,
+                budget,
+                coefficients=coefficients,
+                room=room,
+                max_iter=max_iter,
+                on_step=on_step,
+            )
+            for budget in budgets
+        ]
+
+    return run
+
+
+def elimination(ridge: float) -> Strategy:
+    def run(folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep) -> list[Found]:
+        scores = np.full(units.count, float(units.count))
+        left_out = eliminate(folds, units, ridge)
+        scores[left_out] = np.arange(len(left_out))
+        return [Found(scores) for _ in budgets]
+
+    return run
+
+
+def competitors(coefficients: Floats, n_outputs: int, max_iter: int) -> list[Strategy]:
+    """The strategies; the first is taken unless another is clearly better on held-out rows.
+
+    Several outputs want sets that cover them all, so redundancy is looked at more closely.
+    """
+    wide, tight = (gradient(coefficients, room, max_iter) for room in (3.6, 1.2))
+    searches = [wide, tight] if n_outputs == 1 else [tight, wide]
+    return [*searches, elimination(1.0), elimination(0.1)]

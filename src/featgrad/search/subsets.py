@@ -1,0 +1,214 @@
+"""The search for the best sets within given budgets, from rows to chosen features.
+
+1. One pass over all columns: what each one tells of the target on its own, by groups of rows.
+2. A shortlist of a few hundred columns, and the folds' moments of those; beyond this point
+   neither the number of rows nor that of features matters.
+3. Strategies compete on held-out folds; the winner chooses from the shortlist with all folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.data.compressed import CompressedColumns
+from featgrad.engines.folds import Folds, make_fold
+from featgrad.search import validation
+from featgrad.search.progress import OnStep, Step, go_on
+from featgrad.search.strategies import Strategy, competitors
+from featgrad.search.units import Indices, Units
+
+Floats = NDArray[np.float64]
+
+_GROUPS = 5
+_FOLDS_PER_GROUP = 4
+# Fewer rows than this in a group tell nothing about strategies.
+_ROWS_PER_GROUP = 4
+# Columns on the shortlist: at least, and beside the largest set that is asked for.
+_SHORTLIST = 256
+_SHORTLIST_FACTOR = 3
+# Budgets at which strategies are compared, and the most units that one of them buys: what is best
+# for a hundred is best for more.
+_COMPARED = 3
+_COMPARED_UNITS = 100
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Features chosen within a budget, with the scores of all and the steps to them."""
+
+    budget: float
+    features: Indices
+    scores: Floats
+    steps: list[Step] = field(repr=False)
+
+
+@dataclass
+class SubsetSearch:
+    """A search prepared once, for any budgets.
+
+    Parameters
+    ----------
+    columns : CompressedColumns
+        The features.
+    outputs : ndarray of shape (rows, outputs)
+        Centred target, rows as in the columns.
+    weights : ndarray of shape (rows,)
+        Positive weights that sum to one.
+    units : Units
+        What is chosen as one, over all features; excluded features belong to none (-1).
+    largest : float
+        The largest budget that will be asked for.
+    coefficients : ndarray
+        The filter.
+    max_iter : int
+        Largest number of gradient steps for one budget.
+    """
+
+    columns: CompressedColumns
+    outputs: Floats
+    weights: Floats
+    units: Units
+    largest: float
+    coefficients: Floats
+    max_iter: int
+
+    def __post_init__(self) -> None:
+        # Outputs count alike, whatever their units or however rare their class.
+        self.outputs = self.outputs / np.sqrt(self.weights @ self.outputs**2)
+        n_rows = len(self.outputs)
+        n_folds = min(_GROUPS * _FOLDS_PER_GROUP, n_rows)
+        self._spans = [
+            slice(part[0], part[-1] + 1) for part in np.array_split(np.arange(n_rows), n_folds)
+        ]
+        self._validated = n_rows >= _GROUPS * _ROWS_PER_GROUP
+        self._groups = np.array_split(np.arange(n_folds), _GROUPS if self._validated else 1)
+        cross = self.columns.cross(self._outputs_by_group())
+        by_group = cross.reshape(len(cross), len(self._groups), -1)
+        self.alone = self._of_units(by_group.sum(axis=1))
+        suggested = [self._shortlist(self.alone, self.largest)]
+        if self._validated:
+            total, budget = by_group.sum(axis=1), self._comparable(self.largest)
+            suggested += [
+                self._shortlist(self._of_units(total - by_group[:, g]), budget)
+                for g in range(len(self._groups))
+            ]
+        self._listed = np.unique(np.concatenate(suggested))
+        self._inner, self._members = self.units.only(self._listed)
+        places = [np.searchsorted(self._listed, those) for those in suggested]
+        self._folds = self._make_folds()
+        self._strategies = competitors(self.coefficients, self.outputs.shape[1], self.max_iter)
+        self._divisions: list[validation.HeldOut] = []
+        if self._validated:
+            groups = [group.tolist() for group in self._groups]
+            self._divisions = validation.divide(self._folds, self._inner, groups, places[1:])
+
+    def choose_strategy(self, budgets: Sequence[float]) -> Strategy:
+        """The one that does best on held-out rows at some of the budgets."""
+        if not self._divisions:
+            return self._strategies[0]
+        some = _spread(sorted({self._comparable(budget) for budget in budgets}), _COMPARED)
+        tables = [validation.scores(s, self._divisions, some) for s in self._strategies]
+        return validation.best_strategy(self._strategies, tables)
+
+    def choose_budget(self, strategy: Strategy, budgets: Sequence[float]) -> int:
+        """Index of the smallest budget that does as well as any on held-out rows."""
+        if not self._divisions:
+            return len(budgets) - 1
+        return validation.smallest_good(validation.scores(strategy, self._divisions, budgets))
+
+    def from_halves(
+        self, strategy: Strategy, budget: float, count: int, rng: np.random.RandomState
+    ) -> NDArray[np.bool_]:
+        """Sets chosen from random halves of the folds, shape (count, features)."""
+        chosen = np.zeros((count, self.columns.n_features), bool)
+        n_folds = len(self._spans)
+        for row in chosen:
+            half = rng.permutation(n_folds)[: max(2, n_folds // 2)]
+            (subset,) = self.best(strategy, [budget], go_on, half.tolist())
+            row[subset.features] = True
+        return chosen
+
+    def best(
+        self,
+        strategy: Strategy,
+        budgets: Sequence[float],
+        on_step: OnStep,
+        only: Sequence[int] | None = None,
+    ) -> list[Subset]:
+        """The best set within each of the budgets, by all folds or only some."""
+        folds = self._folds if only is None else self._folds.only(only)
+        return [self._best(folds, strategy, budget, on_step) for budget in budgets]
+
+    def _best(self, folds: Folds, strategy: Strategy, budget: float, on_step: OnStep) -> Subset:
+        listed = self._shortlist(self.alone, budget)
+        units, columns = self._inner.only(np.searchsorted(self._listed, listed))
+        (found,) = strategy(folds.columns(columns), units, [budget], on_step)
+        # What does not vary comes last, whatever noise makes of the others.
+        found.scores[self.alone[listed] == 0] = found.scores.min() - 1
+        chosen = units.best_within(found.scores, budget)
+        scores = self._all_scores(listed, found.scores, chosen)
+        features = self._members[columns[units.members(chosen)]]
+        return Subset(budget, features, scores, found.steps)
+
+    def _all_scores(self, listed: Indices, scores: Floats, chosen: NDArray[np.bool_]) -> Floats:
+        """Scores of all features: above 0 for chosen ones, lowest for those not on the list."""
+        size = max(float(np.abs(scores).max()), 1e-6)
+        signed = np.where(chosen, np.maximum(scores, 1e-9 * size), np.minimum(scores, -1e-9 * size))
+        # Off the list: by what a unit tells on its own, below all that are on it.
+        of_units = -size * (2 - self.alone / max(float(self.alone.max()), 1e-300))
+        of_units[listed] = signed
+        of_columns = np.full(self.columns.n_features, -4 * size)
+        inside = self.units.of_column >= 0
+        of_columns[inside] = of_units[self.units.of_column[inside]]
+        return of_columns
+
+    def _outputs_by_group(self) -> Floats:
+        """Outputs of each group of folds side by side, 0 in the rows of others."""
+        n_rows, n_outputs = self.outputs.shape
+        parts = np.zeros((n_rows, len(self._groups), n_outputs))
+        for g, group in enumerate(self._groups):
+            rows = slice(self._spans[group[0]].start, self._spans[group[-1]].stop)
+            parts[rows, g] = self.outputs[rows]
+        return parts.reshape(n_rows, -1)
+
+    def _of_units(self, cross: Floats) -> Floats:
+        """What each unit explains per cost, its columns judged one by one."""
+        inside = self.units.of_column >= 0
+        values = np.where(inside, np.sum(cross**2, axis=1), 0.0)
+        of_column = np.where(inside, self.units.of_column, 0)
+        total = np.bincount(of_column, weights=values, minlength=self.units.count)
+        return np.asarray(total / self.units.costs)
+
+    def _shortlist(self, alone: Floats, budget: float) -> Indices:
+        """Kept units and the best others, sorted."""
+        affordable = self.units.best_within(alone, budget)
+        size = max(_SHORTLIST, _SHORTLIST_FACTOR * int(np.count_nonzero(affordable)))
+        ranked = np.where(self.units.kept, np.inf, alone)
+        best = np.argsort(-ranked, kind="stable")[:size]
+        return np.union1d(best, np.flatnonzero(affordable))
+
+    def _comparable(self, budget: float) -> float:
+        """The budget, or as much of it as buys the units that a comparison needs."""
+        count = int(np.count_nonzero(self.units.best_within(self.alone, budget)))
+        least = float(self.units.costs[self.units.kept].sum())
+        return max(budget * min(1.0, _COMPARED_UNITS / max(count, 1)), least)
+
+    def _make_folds(self) -> Folds:
+        return Folds(
+            [
+                make_fold(
+                    self.columns.block(span, self._members), self.outputs[span], self.weights[span]
+                )
+                for span in self._spans
+            ]
+        )
+
+
+def _spread(budgets: Sequence[float], count: int) -> list[float]:
+    """At most `count` of the budgets, from the first to the last."""
+    places = np.linspace(0, len(budgets) - 1, min(count, len(budgets)))
+    return [budgets[i] for i in np.unique(np.round(places).astype(int))]
