@@ -111,6 +111,13 @@ def test_inverse_transform_fills_with_zeros(planted):
 def test_clone_keeps_every_parameter():
     parameters = {
         "n_features_to_select": 3,
+        "path_sizes": [2, 4],
+        "feature_groups": [[0, 1]],
+        "keep": [0],
+        "exclude": [5],
+        "costs": {1: 2.0},
+        "max_cost": 4.0,
+        "n_resamples": 2,
         "order": 5,
         "filter": "chebyshev",
         "penalty": 2.0,

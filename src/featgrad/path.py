@@ -13,7 +13,7 @@ from featgrad.learnability import Estimate
 class PathPoint(NamedTuple):
     """The best set found for one size.
 
-    Attributes
+    Parameters
     ----------
     size : int
         Number of features.

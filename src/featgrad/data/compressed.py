@@ -111,16 +111,17 @@ class CompressedColumns:
         return total, square, cross
 
     def _compressed(self, values: Floats, indices: Any = slice(None)) -> Floats:
-        values = values - self._middle[indices]
+        values = np.asarray(values - self._middle[indices])
         heavy = self._heavy[indices]
         if heavy.all():
             return _signed_root(values)
         values[:, heavy] = _signed_root(values[:, heavy])
-        return values
+        return np.asarray(values)
 
     def _at_zero(self) -> Floats:
         """What a compressed column holds where the matrix holds nothing."""
-        return self._compressed(np.zeros((1, self.n_features)))[0]
+        nothing = np.zeros((1, self.n_features))
+        return self._compressed(nothing).ravel()
 
     def _compressed_entries(self) -> Any:
         X = self._filled(self._X).astype(np.float64)
@@ -160,7 +161,7 @@ def _column_means(X: Any, weights: Floats) -> Floats | None:
     else:
         total, absent = weights @ np.nan_to_num(X), weights @ np.isnan(X)
     there = weights.sum() - absent
-    return np.divide(total, there, out=np.zeros_like(total), where=there > 0)
+    return np.asarray(np.divide(total, there, out=np.zeros_like(total), where=there > 0))
 
 
 def _shape(sample: Any) -> tuple[Floats, NDArray[np.bool_]]:

@@ -64,7 +64,7 @@ def read_constraints(
     units = np.flatnonzero(~excluded_units)
     place = np.full(count, -1)
     place[units] = np.arange(len(units))
-    totals = np.bincount(labels, weights=price, minlength=count)
+    totals = np.bincount(labels, weights=price, minlength=count).astype(np.float64)
     return Constraints(place[labels], totals[units], kept_units[units])
 
 
@@ -166,13 +166,13 @@ def _features(argument: str, given: Any, n_features: int, names: NDArray[Any] | 
 
 def _index(argument: str, item: Any, n_features: int, names: NDArray[Any] | None) -> int:
     if isinstance(item, Integral) and not isinstance(item, (bool, np.bool_)):
-        if 0 <= item < n_features:
+        if 0 <= int(item) < n_features:
             return int(item)
         raise ValueError(
             f"{argument} contains {item} but X has {n_features} features: use 0 to "
             f"{n_features - 1}."
         )
-    found = [] if names is None else np.flatnonzero(names == item)
+    found = np.zeros(0, int) if names is None else np.flatnonzero(names == item)
     if len(found):
         return int(found[0])
     hint = "X has no feature names: use column indices" if names is None else "check its spelling"

@@ -89,7 +89,7 @@ class Folds:
     def weights(self) -> Floats:
         """Weights of the folds, which sum to one."""
         weights = np.array([fold.weight for fold in self.folds])
-        return weights / weights.sum()
+        return np.asarray(weights / weights.sum())
 
     @property
     def n_rows(self) -> int:
@@ -98,7 +98,7 @@ class Folds:
     @property
     def variance(self) -> Floats:
         """Variance of each output."""
-        return sum(fold.squares for fold in self.folds) / self._total
+        return np.asarray(sum(fold.squares for fold in self.folds) / self._total)
 
     def cross(self) -> Floats:
         """Covariance of columns and outputs."""

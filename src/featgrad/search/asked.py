@@ -65,10 +65,11 @@ def asked_for(
 
 
 def _size(k: Any, n_features: int, available: int) -> int:
-    if isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= available:
+    whole = isinstance(k, Integral) and not isinstance(k, bool)
+    if whole and 1 <= int(k) <= available:
         return int(k)
-    if isinstance(k, Real) and not isinstance(k, Integral) and 0 < k <= 1:
-        return min(available, max(1, int(k * n_features)))
+    if isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1:
+        return min(available, max(1, int(float(k) * n_features)))
     raise ValueError(
         f"n_features_to_select={k!r} does not fit n_features={n_features} of X, {available} of "
         f"them available: use a whole number from 1 to {available}, a fraction between 0 and 1, "

@@ -61,7 +61,8 @@ def search(
         gradient = units.total(by_column)
         # Along the budget: what a unit gains beyond its cost at the going price.
         slope = s * (1 - s)
-        price = (slope * units.costs) @ gradient / max((slope * units.costs) @ units.costs, 1e-300)
+        slope *= units.costs
+        price = (slope @ gradient) / max(float(slope @ units.costs), 1e-300)
         tangent = gradient - price * units.costs
         length = float(np.sqrt(np.mean(tangent**2)))
         momentum = _MOMENTUM * momentum + (1 - _MOMENTUM) * tangent / max(length, 1e-300)

@@ -23,7 +23,8 @@ _AT_ONCE = 32
 
 def eliminate(folds: Folds, units: Units, ridge: float) -> list[int]:
     """All units but the kept ones, in the order in which they are left out."""
-    H = np.linalg.inv(folds.covariance() + ridge * np.eye(folds.n_columns))
+    penalised = folds.covariance() + ridge * np.eye(folds.n_columns)
+    H: Floats = np.linalg.inv(penalised).astype(np.float64)
     B = H @ folds.cross()
     names = np.arange(units.count)
     left_out: list[int] = []

@@ -156,8 +156,13 @@ class SubsetSearch:
 
     def _all_scores(self, listed: Indices, scores: Floats, chosen: NDArray[np.bool_]) -> Floats:
         """Scores of all features: above 0 for chosen ones, lowest for those not on the list."""
-        size = max(float(np.abs(scores).max()), 1e-6)
-        signed = np.where(chosen, np.maximum(scores, 1e-9 * size), np.minimum(scores, -1e-9 * size))
+        worst_in = float(scores[chosen].min())
+        best_out = float(scores[~chosen].max()) if not chosen.all() else worst_in - 1
+        # A unit that did not fit the budget may have a better score than one that did.
+        edge = (worst_in + max(best_out, worst_in - 1)) / 2 if best_out < worst_in else worst_in
+        signed = scores - edge
+        size = max(float(np.abs(signed).max()), 1e-6)
+        signed = np.where(chosen, np.maximum(signed, 1e-9 * size), np.minimum(signed, -1e-9 * size))
         # Off the list: by what a unit tells on its own, below all that are on it.
         of_units = -size * (2 - self.alone / max(float(self.alone.max()), 1e-300))
         of_units[listed] = signed

@@ -42,7 +42,8 @@ class Units:
 
     def total(self, values: Floats) -> Floats:
         """Sums over the columns of each unit."""
-        return np.bincount(self.of_column, weights=values, minlength=self.count)
+        total = np.bincount(self.of_column, weights=values, minlength=self.count)
+        return total.astype(np.float64)
 
     def members(self, chosen: NDArray[np.bool_]) -> Indices:
         """Columns of the chosen units."""
