@@ -116,13 +116,12 @@ class DenseEngine:
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        xp, order, n_outputs = self._xp, sums.order, seeds.shape[1]
+        xp, order, n_outputs = self._xp, sums.order, len(seeds)
         width = order * n_outputs
-        # Vectors of a power lie together, rows last: (order + 1, outputs, rows).
-        V = xp.empty((order + 1, n_outputs, len(seeds)), **self._kind)
-        V[0, :, :] = self._array(seeds.T)
+        V = xp.empty((order + 1, n_outputs, len(weights)), **self._kind)
+        V[0, :, :] = self._array(seeds)
         w = self._array(weights)
-        W = None if partner is None else self._array(partner.reshape(-1, width).T)
+        W = None if partner is None else self._array(partner.reshape(width, -1))
         step = self._block * _BLOCKS_AT_ONCE
         starts = range(span[0], span[1], step)
         for start in starts if sums.ascending else reversed(starts):
@@ -138,7 +137,7 @@ class DenseEngine:
                 W_here = xp.permute_dims(W_here, (1, 0, 2))
                 self._advance(sums, A, G, V[:, :, local], w[local], W_here @ A)
                 self._add_pairs_within(sums, A, V[:order, :, local], W_here, before)
-        return np.ascontiguousarray(self._numpy(V).transpose(2, 0, 1))
+        return self._numpy(V)
 
     def _advance(
         self, sums: _Sums, A: Any, G: Any, V: Any, w: Any, partner_sums: Any = None
@@ -176,13 +175,13 @@ class DenseEngine:
         b = xp.permute_dims(xp.reshape(right.Z, shape), (1, 2, 0))
         return self._numpy(xp.matmul(a, b))
 
-    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
+    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Any:
         xp, order = self._xp, left.order
         mixed = self._array(hankel) @ xp.reshape(left.Z, (order, -1))
-        return self._numpy(xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0))
+        return xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
 
-    def collected(self, sums: _Sums) -> Floats:
-        return self._numpy(sums.gradient)
+    def collected(self, left: _Sums, right: _Sums, crossing: Any) -> Floats:
+        return self._numpy(left.gradient + right.gradient - crossing)
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         total = np.zeros((self.n_features, vectors[0].size))
