@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -97,24 +98,26 @@ class TwoSweeps:
         self._seeds = self._outputs * weights
         n_rows, n_outputs = outputs.shape
         self._halves = (0, n_rows // 2), (n_rows // 2, n_rows)
-        self._left, self._right = engine.begin(strength, order, n_outputs)
         lower, upper = self._halves
-        first, last = self._both(
-            lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
-        )
-        self._first, self._last = first, last
-        self.moments = self._moments()
+        with _one_blas_thread():
+            self._left, self._right = engine.begin(strength, order, n_outputs)
+            self._first, self._last = self._both(
+                lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
+            )
+            self.moments = self._moments()
 
     def gradient(self, alpha: Floats) -> Floats:
         """``d(sum_i alpha_i m_i)/d strength``, the moments m_i summed over outputs."""
         hankel = _hankel(alpha)
-        crossing = self._engine.crossing(self._left, self._right, hankel)
-        self._finish(self._mixed(self._first, hankel), self._mixed(self._last, hankel))
-        return self._engine.collected(self._left, self._right, crossing)
+        with _one_blas_thread():
+            crossing = self._engine.crossing(self._left, self._right, hankel)
+            self._finish(self._mixed(self._first, hankel), self._mixed(self._last, hankel))
+            return self._engine.collected(self._left, self._right, crossing)
 
     def paths_through_rows(self) -> Floats:
         """Share of each raw moment that passes through each row, shape (rows, order, outputs)."""
-        before_last, after_first = self._finish(None, None)
+        with _one_blas_thread():
+            before_last, after_first = self._finish(None, None)
         left = np.concatenate([self._first, before_last], axis=2)
         right = np.concatenate([after_first, self._last], axis=2)
         through = np.stack(
@@ -154,17 +157,24 @@ class TwoSweeps:
     def _both(
         self, left: Callable[[], Floats], right: Callable[[], Floats]
     ) -> tuple[Floats, Floats]:
-        with _blas().limit(limits=1, user_api="blas"):
-            if not self._engine.concurrent:
-                return left(), right()
-            with ThreadPoolExecutor(1) as pool:
-                other = pool.submit(right)
-                return left(), other.result()
+        if not self._engine.concurrent:
+            return left(), right()
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(right)
+            return left(), other.result()
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    """Products here are too short to be shared by threads.
+
+    Those that helped with one would keep a core from the other sweep, waiting for the next.
+    """
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limit
 
 
 @functools.cache
 def _blas() -> ThreadpoolController:
-    """Handle to the BLAS libraries: the sweeps' products are too short to be shared by threads."""
     return ThreadpoolController()
 
 
