@@ -3,11 +3,15 @@
 import pytest
 
 from engine_kinds import KINDS, Kind
+from featgrad.engines import dense
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> Kind:
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
     chosen = KINDS[request.param]
+    if chosen.is_compiled:
+        monkeypatch.setattr(dense, "_COMPILED_ENTRIES", 0)
+        monkeypatch.setattr(dense, "_COMPILED_COLUMNS", 0)
     if chosen.library is not None:
         pytest.importorskip(chosen.library)
     return chosen

@@ -24,6 +24,7 @@ class Kind:
     dtype: type = np.float64
     library: str | None = None
     is_sparse: bool = False
+    is_compiled: bool = False  # dense sweeps as for large matrices, whatever the size
 
     @property
     def tolerance(self) -> float:
@@ -65,6 +66,8 @@ KINDS = {
     "dense-float64": Kind(lambda X: X.copy()),
     "dense-float32": Kind(lambda X: X.astype(np.float32), np.float32),
     "fortran-float64": Kind(np.asfortranarray),
+    "compiled-float64": Kind(lambda X: X.copy(), is_compiled=True),
+    "compiled-float32": Kind(lambda X: X.astype(np.float32), np.float32, is_compiled=True),
     "array-api-strict": Kind(
         _of_library("array_api_strict", "float64"), library="array_api_strict"
     ),

@@ -159,3 +159,12 @@ def test_entries_stored_twice_or_as_zero_count_once():
     problem, *expected = data.problem(KINDS["csr-float64-int32"], 3)
     again = replace(problem, engine=Kind(lambda X: doubled).engine(data.X, data.weights))
     assert errors(again, data.mask, expected) <= 1e-9
+
+
+def test_sweeps_over_large_matrices_run_at_the_same_time():
+    weights = np.full(1 << 14, 2.0**-14)
+    large = np.zeros((1 << 14, 1 << 8), np.float32)
+    large[0] = 1
+    kind = KINDS["dense-float32"]
+    assert kind.engine(large, weights).concurrent
+    assert not kind.engine(large[:100], np.full(100, 0.01)).concurrent

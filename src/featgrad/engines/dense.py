@@ -2,7 +2,7 @@
 
 For a block A of c rows, ``G = triud(A S A^T)`` and ``U = A S Z^T`` give the block's vectors by a
 c x c recursion, and everything else is a matrix product too: BLAS on the CPU, the device's own
-kernels elsewhere.
+kernels elsewhere. For large NumPy matrices the loop over blocks is compiled.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ _BLOCK_ROWS_NARROW = 128
 _NARROW = 128
 _BLOCK_ROWS_DEVICE = 1024
 _BLOCKS_AT_ONCE = 2
+# Size from which sweeps are compiled, which takes seconds once, and columns from which the Gram
+# matrices kept by compiled sweeps are small beside X.
+_COMPILED_ENTRIES = 1 << 22
+_COMPILED_COLUMNS = 256
 # Entries of a block that is only read through (statistics, products).
 _PASS_ENTRIES = 1 << 20
 
@@ -67,7 +71,8 @@ class DenseEngine:
         self._kind = {"dtype": self._dtype, "device": X.device}
         self._mean_high, self._mean_low = self._split_mean()
         self._block = _block_rows(X)
-        self.concurrent = on_cpu(X) and self.n_features >= _WIDE
+        self._compiled = _pays_to_compile(X)
+        self.concurrent = self._compiled or (on_cpu(X) and self.n_features >= _WIDE)
         self._keep_grams = 8 * self._block <= self.n_features
         self._orders: dict[tuple[int, bool], Any] = {}
 
@@ -116,13 +121,20 @@ class DenseEngine:
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        xp, order, n_outputs = self._xp, sums.order, seeds.shape[1]
+        xp, order, n_outputs = self._xp, sums.order, len(seeds)
         width = order * n_outputs
-        # Vectors of a power lie together, rows last: (order + 1, outputs, rows).
-        V = xp.empty((order + 1, n_outputs, len(seeds)), **self._kind)
-        V[0, :, :] = self._array(seeds.T)
+        V = xp.empty((order + 1, n_outputs, len(weights)), **self._kind)
+        V[0, :, :] = self._array(seeds)
         w = self._array(weights)
-        W = None if partner is None else self._array(partner.reshape(-1, width).T)
+        W = None if partner is None else self._array(partner.reshape(width, -1))
+        if self._compiled:
+            self._sweep_compiled(sums, span, V, w, W)
+        else:
+            self._sweep_blocks(sums, span, V, w, W)
+        return self._numpy(V)
+
+    def _sweep_blocks(self, sums: _Sums, span: tuple[int, int], V: Any, w: Any, W: Any) -> None:
+        xp, order, width = self._xp, sums.order, sums.Z.shape[0]
         step = self._block * _BLOCKS_AT_ONCE
         starts = range(span[0], span[1], step)
         for start in starts if sums.ascending else reversed(starts):
@@ -138,7 +150,22 @@ class DenseEngine:
                 W_here = xp.permute_dims(W_here, (1, 0, 2))
                 self._advance(sums, A, G, V[:, :, local], w[local], W_here @ A)
                 self._add_pairs_within(sums, A, V[:order, :, local], W_here, before)
-        return np.ascontiguousarray(self._numpy(V).transpose(2, 0, 1))
+
+    def _sweep_compiled(self, sums: _Sums, span: tuple[int, int], V: Any, w: Any, W: Any) -> None:
+        from featgrad.engines import dense_kernels as kernels
+
+        size, n_rows = kernels.BLOCK_ROWS, len(w)
+        grams = sums.grams.pop(span[0], None)
+        known = grams is not None
+        if grams is None:
+            grams = np.empty((-(-n_rows // size), size, size), self._dtype)
+            sums.grams[span[0]] = grams
+        low = np.zeros_like(self._mean_high) if self._mean_low is None else self._mean_low
+        kernels.sweep(
+            np.asarray(self._X), self._rows[slice(*span)], self._mean_high, low, sums.strength,
+            sums.ascending, w, sums.Z, grams, known, V.reshape(-1, n_rows),
+            np.empty((0, n_rows), self._dtype) if W is None else W, sums.gradient,
+        )  # fmt: skip
 
     def _advance(
         self, sums: _Sums, A: Any, G: Any, V: Any, w: Any, partner_sums: Any = None
@@ -176,13 +203,13 @@ class DenseEngine:
         b = xp.permute_dims(xp.reshape(right.Z, shape), (1, 2, 0))
         return self._numpy(xp.matmul(a, b))
 
-    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
+    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Any:
         xp, order = self._xp, left.order
         mixed = self._array(hankel) @ xp.reshape(left.Z, (order, -1))
-        return self._numpy(xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0))
+        return xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
 
-    def collected(self, sums: _Sums) -> Floats:
-        return self._numpy(sums.gradient)
+    def collected(self, left: _Sums, right: _Sums, crossing: Any) -> Floats:
+        return self._numpy(left.gradient + right.gradient - crossing)
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         total = np.zeros((self.n_features, vectors[0].size))
@@ -255,6 +282,11 @@ def _compute_dtype(X: Any, xp: Any) -> Any:
         return xp.float64
     small = ("float16", "float32", "bool", "int8", "uint8", "int16", "uint16")
     return xp.float32 if str(X.dtype).rpartition(".")[2] in small else xp.float64
+
+
+def _pays_to_compile(X: Any) -> bool:
+    fits = isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64)
+    return fits and X.size >= _COMPILED_ENTRIES and X.shape[1] >= _COMPILED_COLUMNS
 
 
 def _block_rows(X: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ Floats = NDArray[np.float64]
 # Columns without zeros are shifted to mean 0 if their mean is this large beside their deviation:
 # the implicit centring of the others cannot lose more than their own share of zeros.
 _FAR_FROM_ZERO = 8.0
+_CACHE_LINE = 64
 
 
 @dataclass
@@ -26,22 +28,17 @@ class _Sums:
     ascending: bool
     order: int
     n_outputs: int
-    strength: NDArray[Any]
-    along_mean: Floats  # x_n^T S mu
     mean_norm: float  # mu^T S mu
-    Z: NDArray[Any]  # (features, chunks, 4)
+    records: NDArray[Any]  # (features, 1 + chunks, 4), see `sparse_kernels`
     H: Floats
     q: Floats
-    # The gradient is the sum over pairs - mu mean_pairs + mu^2 mean_square_pairs.
-    pairs: NDArray[Any]  # (features, 4)
-    mean_pairs: NDArray[Any]
+    # The gradient is the sum over pairs + mu^2 mean_square_pairs.
     mean_square_pairs: float = 0.0
 
     @property
-    def flat(self) -> tuple[NDArray[Any], Floats]:
-        """Z and H with the powers and outputs of a feature on one axis, without the padding."""
-        width = self.order * self.n_outputs
-        return self.Z.reshape(len(self.Z), -1)[:, :width], self.H.ravel()[:width]
+    def flat(self) -> NDArray[Any]:
+        """Each feature's record on one axis."""
+        return self.records.reshape(len(self.records), -1)
 
 
 class SparseEngine:
@@ -57,8 +54,7 @@ class SparseEngine:
         self, X: Any, mean: Floats, inverse_variance: Floats, popular: NDArray[np.intp]
     ) -> None:
         self._X, self._mean, self._popular = X, mean, popular
-        self._mean_typed = mean.astype(X.dtype)
-        self._kept: dict[bool, tuple[NDArray[Any], ...]] = {}
+        self._kept: dict[bool, NDArray[Any]] = {}
         self.inverse_variance = inverse_variance
         self.n_rows, self.n_features = X.shape
         kernels.compile_sweep(X.dtype, X.indices.dtype)
@@ -97,18 +93,13 @@ class SparseEngine:
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
         chunks = -(-order * n_outputs // kernels.CHUNK)
-        strength = strength[self._popular]
-        typed = strength.astype(self._X.dtype)
-        along_mean = (self._X @ (typed * self._mean_typed)).astype(np.float64)
-        mean_norm = float(self._mean @ (strength * self._mean))
+        mean_norm = float(self._mean**2 @ strength[self._popular])
 
         def empty(ascending: bool) -> _Sums:
-            Z, pairs, mean_pairs = self._workspace(ascending, chunks)
-            H, q = np.zeros((2, chunks, kernels.CHUNK))
-            return _Sums(
-                ascending, order, n_outputs, typed, along_mean, mean_norm, Z, H, q, pairs,
-                mean_pairs,
-            )  # fmt: skip
+            records = self._workspace(ascending, chunks)
+            kernels.begin(records, strength, self._mean, self._popular)
+            H, q = np.zeros((2, order * n_outputs))
+            return _Sums(ascending, order, n_outputs, mean_norm, records, H, q)
 
         return empty(True), empty(False)
 
@@ -120,50 +111,33 @@ class SparseEngine:
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        vectors = np.empty((len(seeds), (sums.order + 1) * sums.n_outputs))
-        W = np.zeros((0, *sums.H.shape), sums.Z.dtype)
-        if partner is not None:
-            W = self._chunked(partner, sums)
-            # Rows passed before the middle meet every row of this half through -mu.
-            Z = sums.Z.reshape(self.n_features, -1)
-            sums.mean_pairs += Z @ W.reshape(len(W), -1).sum(axis=0)
-        sums.mean_square_pairs += kernels.sweep(
-            self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending, seeds, weights,
-            sums.strength, sums.along_mean, sums.mean_norm, sums.Z, sums.H, sums.q, vectors, W,
-            sums.pairs, sums.mean_pairs,
+        n_rows = len(weights)
+        vectors = np.empty(((sums.order + 1) * sums.n_outputs, n_rows))
+        W = np.empty((0, n_rows)) if partner is None else partner.reshape(-1, n_rows)
+        sums.mean_square_pairs = kernels.sweep(
+            self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending,
+            np.ascontiguousarray(seeds), weights, sums.mean_norm, sums.records, sums.H, sums.q,
+            vectors, W,
         )  # fmt: skip
-        return vectors.reshape(len(seeds), sums.order + 1, sums.n_outputs)
+        return vectors.reshape(-1, sums.n_outputs, n_rows)
 
     def overlap(self, left: _Sums, right: _Sums) -> Floats:
-        """Centred afterwards: ``Z~^T S Z~ = Z^T S Z - H (mu^T S Z)^T - .. + H H^T mu^T S mu``."""
-        n = left.n_outputs
-        weighted_mean = (self._mean * left.strength).astype(left.Z.dtype)
-        (a, a_sum), (b, b_sum) = left.flat, right.flat
-        a_mean, b_mean = weighted_mean @ a, weighted_mean @ b
-        weighted = a * left.strength[:, None]
-        centred = [
-            weighted[:, c::n].T @ b[:, c::n]
-            - np.outer(a_sum[c::n], b_mean[c::n])
-            - np.outer(a_mean[c::n], b_sum[c::n])
-            + np.outer(a_sum[c::n], b_sum[c::n]) * left.mean_norm
-            for c in range(n)
-        ]
-        # Powers come first, outputs second: every n-th column belongs to one output.
-        return np.stack(centred)
+        across = np.zeros((left.n_outputs, left.order, left.order))
+        kernels.overlap(left.flat, left.H, right.flat, right.H, across)
+        return across
 
     def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
-        """Centred afterwards, as for `overlap`."""
-        mix = np.kron(hankel, np.eye(left.n_outputs)).astype(left.Z.dtype)
-        (a, a_sum), (b, b_sum) = left.flat, right.flat
-        raw = np.einsum("dk,dk->d", a @ mix, b)
-        through_mean = a @ (mix @ b_sum.astype(mix.dtype)) + b @ (mix @ a_sum.astype(mix.dtype))
-        both = float(a_sum @ mix @ b_sum)
-        return self._outside(raw - self._mean * through_mean + self._mean**2 * both)
+        met = np.empty(self.n_features)
+        kernels.crossing(left.flat, left.H, right.flat, right.H, hankel, left.n_outputs, met)
+        return met
 
-    def collected(self, sums: _Sums) -> Floats:
-        pairs = sums.pairs @ np.ones(kernels.CHUNK, sums.pairs.dtype)
-        pairs = pairs - self._mean * sums.mean_pairs
-        return self._outside(pairs + self._mean**2 * sums.mean_square_pairs)
+    def collected(self, left: _Sums, right: _Sums, crossing: Floats) -> Floats:
+        gradient = np.empty(self.n_features)
+        mean_square_pairs = left.mean_square_pairs + right.mean_square_pairs
+        kernels.collect(
+            left.flat, right.flat, crossing, mean_square_pairs, self._mean, self._popular, gradient
+        )
+        return gradient
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         X = self._X if len(weights) == self.n_rows else self._X[: len(weights)]
@@ -177,23 +151,21 @@ class SparseEngine:
         outside[self._popular] = inside
         return outside
 
-    def _workspace(self, ascending: bool, chunks: int) -> tuple[NDArray[Any], ...]:
-        """Zeroed memory, kept between calls: fresh pages cost as much as the sweep itself."""
+    def _workspace(self, ascending: bool, chunks: int) -> NDArray[Any]:
+        """Memory kept between calls: fresh pages cost as much as the sweep itself."""
         kept = self._kept.get(ascending)
-        if kept is None or kept[0].shape[1] != chunks:
-            size = self.n_features
-            shapes = (size, chunks, kernels.CHUNK), (size, kernels.CHUNK), size
-            kept = tuple(np.zeros(shape, self._X.dtype) for shape in shapes)
+        if kept is None or kept.shape[1] != 1 + chunks:
+            kept = _aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
             self._kept[ascending] = kept
-        for array in kept:
-            array.fill(0)
         return kept
 
-    def _chunked(self, partner: Floats, sums: _Sums) -> NDArray[Any]:
-        n_rows = len(partner)
-        W = np.zeros((n_rows, *sums.H.shape), sums.Z.dtype)
-        W.reshape(n_rows, -1)[:, : sums.order * sums.n_outputs] = partner.reshape(n_rows, -1)
-        return W
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Memory that begins with a cache line, so that no record lies across more than it must."""
+    size = math.prod(shape) * dtype.itemsize
+    raw = np.empty(size + _CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:

@@ -4,9 +4,10 @@ With column means mu, every product with ``x_n - mu`` is one with x_n and a few 
 ``(x_n - mu)^T S Z~_j = x_n^T S Z_j - H_j x_n^T S mu - q_j + H_j mu^T S mu``, where Z~ are sums over
 centred rows, Z those over raw ones, ``H_j = sum r_j`` and ``q_j = sum r_j x^T S mu``.
 
-Running sums are laid out (feature, chunk, 4): a chunk's four sums of a feature come with one access
-and stay in registers. Indices are made unsigned, or each access would first be tested for a
-negative one.
+What a sweep knows of a feature is one record F[d] of fours: ``[S, mu, pairs, -]``, then its running
+sums Z, a chunk of four after the other. All of it comes with one or two cache lines, and the sums
+of a chunk stay in one register. Indices are made unsigned, or each access would first be tested for
+a negative one.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -19,129 +20,207 @@ from numba import njit
 from numba.core import config
 
 CHUNK = 4
+STRENGTH, MEAN, PAIRS = range(3)
 _compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 @njit(inline="always")
-def _project(indices, data, start, stop, strength, Z, c):
-    """``x^T S Z`` for the four sums of a chunk; two chains of additions hide each other's wait."""
-    u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = Z.dtype.type(0)
-    pairs_end = start + ((stop - start) & ~np.uintp(1))
-    for e in range(start, pairs_end, np.uintp(2)):
+def _project(indices, data, origin, step, count, F, chunk):
+    """``x^T S Z`` for the four sums of a chunk and ``x^T S mu``.
+
+    Two chains of additions hide each other's wait.
+    """
+    u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = a = b = F.dtype.type(0)
+    pairs_end = count & ~np.uintp(1)
+    for j in range(np.uintp(0), pairs_end, np.uintp(2)):
+        e = origin + step * j
         d = np.uintp(indices[e])
-        x = data[e] * strength[d]
-        u0 += x * Z[d, c, 0]
-        u1 += x * Z[d, c, 1]
-        u2 += x * Z[d, c, 2]
-        u3 += x * Z[d, c, 3]
-        f = e + np.uintp(1)
-        d = np.uintp(indices[f])
-        x = data[f] * strength[d]
-        v0 += x * Z[d, c, 0]
-        v1 += x * Z[d, c, 1]
-        v2 += x * Z[d, c, 2]
-        v3 += x * Z[d, c, 3]
-    for e in range(pairs_end, stop):
+        x = data[e] * F[d, 0, STRENGTH]
+        a += x * F[d, 0, MEAN]
+        u0 += x * F[d, chunk, 0]
+        u1 += x * F[d, chunk, 1]
+        u2 += x * F[d, chunk, 2]
+        u3 += x * F[d, chunk, 3]
+        d = np.uintp(indices[e + step])
+        x = data[e + step] * F[d, 0, STRENGTH]
+        b += x * F[d, 0, MEAN]
+        v0 += x * F[d, chunk, 0]
+        v1 += x * F[d, chunk, 1]
+        v2 += x * F[d, chunk, 2]
+        v3 += x * F[d, chunk, 3]
+    for j in range(pairs_end, count):
+        e = origin + step * j
         d = np.uintp(indices[e])
-        x = data[e] * strength[d]
-        u0 += x * Z[d, c, 0]
-        u1 += x * Z[d, c, 1]
-        u2 += x * Z[d, c, 2]
-        u3 += x * Z[d, c, 3]
-    return u0 + v0, u1 + v1, u2 + v2, u3 + v3
+        x = data[e] * F[d, 0, STRENGTH]
+        a += x * F[d, 0, MEAN]
+        u0 += x * F[d, chunk, 0]
+        u1 += x * F[d, chunk, 1]
+        u2 += x * F[d, chunk, 2]
+        u3 += x * F[d, chunk, 3]
+    return u0 + v0, u1 + v1, u2 + v2, u3 + v3, a + b
 
 
 @njit(inline="always")
-def _accumulate(indices, data, start, stop, Z, c, r):
+def _accumulate(indices, data, origin, step, count, F, chunk, r):
     """``Z += x r`` for the four sums of a chunk."""
-    r0, r1, r2, r3 = r[c, 0], r[c, 1], r[c, 2], r[c, 3]
-    for e in range(start, stop):
+    r0, r1, r2, r3 = r[chunk, 0], r[chunk, 1], r[chunk, 2], r[chunk, 3]
+    for j in range(count):
+        e = origin + step * j
         d = np.uintp(indices[e])
         x = data[e]
-        Z[d, c, 0] += x * r0
-        Z[d, c, 1] += x * r1
-        Z[d, c, 2] += x * r2
-        Z[d, c, 3] += x * r3
+        F[d, chunk, 0] += x * r0
+        F[d, chunk, 1] += x * r1
+        F[d, chunk, 2] += x * r2
+        F[d, chunk, 3] += x * r3
 
 
 @njit(inline="always")
-def _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W, pairs):
-    """The same, after ``pairs_d += x_d W_b Z_b[d]``, four b at a time."""
-    r0, r1, r2, r3 = r[c, 0], r[c, 1], r[c, 2], r[c, 3]
-    w0, w1, w2, w3 = W[c, 0], W[c, 1], W[c, 2], W[c, 3]
-    for e in range(start, stop):
+def _accumulate_with_pairs(indices, data, origin, step, count, F, chunk, r, w, through_mean):
+    """The same, after ``pairs_d += x_d (sum_b w_b Z_b[d] - mu_d through_mean)``."""
+    r0, r1, r2, r3 = r[chunk, 0], r[chunk, 1], r[chunk, 2], r[chunk, 3]
+    w0, w1, w2, w3 = w[chunk, 0], w[chunk, 1], w[chunk, 2], w[chunk, 3]
+    for j in range(count):
+        e = origin + step * j
         d = np.uintp(indices[e])
         x = data[e]
-        z0, z1, z2, z3 = Z[d, c, 0], Z[d, c, 1], Z[d, c, 2], Z[d, c, 3]
-        pairs[d, 0] += x * w0 * z0
-        pairs[d, 1] += x * w1 * z1
-        pairs[d, 2] += x * w2 * z2
-        pairs[d, 3] += x * w3 * z3
-        Z[d, c, 0] = z0 + x * r0
-        Z[d, c, 1] = z1 + x * r1
-        Z[d, c, 2] = z2 + x * r2
-        Z[d, c, 3] = z3 + x * r3
+        z0, z1, z2, z3 = F[d, chunk, 0], F[d, chunk, 1], F[d, chunk, 2], F[d, chunk, 3]
+        met = (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3)
+        F[d, 0, PAIRS] += x * (met - F[d, 0, MEAN] * through_mean)
+        F[d, chunk, 0] = z0 + x * r0
+        F[d, chunk, 1] = z1 + x * r1
+        F[d, chunk, 2] = z2 + x * r2
+        F[d, chunk, 3] = z3 + x * r3
+
+
+@njit(inline="always")
+def _begin_pairs(F, W):
+    """Rows passed before meet all those to come, whose vectors sum up to W, through -mu."""
+    for d in range(F.shape[0]):
+        met = F.dtype.type(0)
+        for chunk in range(1, F.shape[1]):
+            for lane in range(CHUNK):
+                met += W[chunk, lane] * F[d, chunk, lane]
+        F[d, 0, PAIRS] = -F[d, 0, MEAN] * met
+
+
+@_compiled()
+def begin(F, strength, mean, place):
+    """Records without any row; the strength of feature d is at ``place[d]``."""
+    for d in range(F.shape[0]):
+        for chunk in range(F.shape[1]):
+            for lane in range(CHUNK):
+                F[d, chunk, lane] = 0
+        F[d, 0, STRENGTH] = strength[place[d]]
+        F[d, 0, MEAN] = mean[d]
 
 
 @_compiled()
 def sweep(
-    indptr, indices, data, first, last, ascending, seeds, weights, strength, along_mean, mean_norm,
-    Z, H, q, vectors, W, pairs, mean_pairs,
-):  # fmt: skip
-    """Carry the sums over rows first..last; W is empty or the partner's (rows, chunks, 4).
+    indptr, indices, data, first, last, ascending, seeds, weights, mean_norm, F, H, q, vectors, W
+):
+    """Carry the sums over rows first..last; W is empty or the partner's (powers, rows).
 
-    With W, pairs collect ``sum_n x_n W Z``, mean_pairs ``sum_n x_n h_n + sum_n W Z`` but for the
-    rows passed before, and ``sum_n h_n`` is returned, with ``h_n = sum_b W_b[n] H_b``.
+    With W, pairs become ``sum_n x_n W Z - mu (sum_n x_n h_n + sum_n W Z)`` and ``sum_n h_n`` is
+    returned, with ``h_n = sum_b W_b[n] H_b``.
     """
-    n_rows, n_chunks, n_outputs = last - first, H.shape[0], seeds.shape[1]
-    width = vectors.shape[1] - n_outputs
+    n_rows, n_chunks, n_outputs = last - first, F.shape[1] - 1, seeds.shape[0]
+    width = vectors.shape[0] - n_outputs
     with_pairs = W.shape[0] > 0
-    U = np.zeros((n_chunks, CHUNK), Z.dtype)
-    r = np.zeros((n_chunks, CHUNK), Z.dtype)
+    # By chunk and lane as in F, and the same numbers on one axis.
+    shape = 1 + n_chunks, CHUNK
+    U, r, w = np.zeros(shape, F.dtype), np.zeros(shape, F.dtype), np.zeros(shape, F.dtype)
+    U_flat, r_flat, w_flat = U.ravel()[CHUNK:], r.ravel()[CHUNK:], w.ravel()[CHUNK:]
     # Sum of W over the rows still to come: what a row's raw entries meet through -mu later on.
-    W_ahead = np.zeros((n_chunks, CHUNK))
-    for i in range(W.shape[0]):
-        for c in range(n_chunks):
-            for lane in range(CHUNK):
-                W_ahead[c, lane] += W[i, c, lane]
-    through_mean = np.zeros(W.shape[0], Z.dtype)
+    W_ahead = np.zeros(width)
+    if with_pairs:
+        for k in range(width):
+            W_ahead[k] = W[k].sum()
+            w_flat[k] = W_ahead[k]
+        _begin_pairs(F, w)
     h_total = 0.0
+    along_mean = F.dtype.type(0)
+    # Entries in the direction of the rows: memory is then read in one direction too.
+    step = np.uintp(1) if ascending else ~np.uintp(0)
     for position in range(n_rows):
         i = position if ascending else n_rows - 1 - position
         start, stop = np.uintp(indptr[first + i]), np.uintp(indptr[first + i + 1])
-        for c in range(n_chunks):
-            U[c, 0], U[c, 1], U[c, 2], U[c, 3] = _project(
-                indices, data, start, stop, strength, Z, c
+        origin, count = start if ascending else stop - np.uintp(1), stop - start
+        for chunk in range(np.uintp(1), np.uintp(1 + n_chunks)):
+            U[chunk, 0], U[chunk, 1], U[chunk, 2], U[chunk, 3], along_mean = _project(
+                indices, data, origin, step, count, F, chunk
             )
         for k in range(n_outputs):
-            vectors[i, k] = seeds[i, k]
+            vectors[k, i] = seeds[k, i]
         for k in range(width):
-            c, lane = k // CHUNK, k % CHUNK
-            centred = U[c, lane] - q[c, lane] + H[c, lane] * (mean_norm - along_mean[first + i])
-            vectors[i, k + n_outputs] = weights[i] * centred
+            centred = U_flat[k] - q[k] + H[k] * (mean_norm - along_mean)
+            vectors[k + n_outputs, i] = weights[i] * centred
         h = ahead = 0.0
         for k in range(width):
-            c, lane = k // CHUNK, k % CHUNK
-            r[c, lane] = vectors[i, k]
+            vector = vectors[k, i]
+            r_flat[k] = vector
             if with_pairs:
-                h += W[i, c, lane] * H[c, lane]
-                W_ahead[c, lane] -= W[i, c, lane]
-                ahead += vectors[i, k] * W_ahead[c, lane]
-            H[c, lane] += vectors[i, k]
-            q[c, lane] += vectors[i, k] * along_mean[first + i]
+                w_flat[k] = W[k, i]
+                h += W[k, i] * H[k]
+                W_ahead[k] -= W[k, i]
+                ahead += vector * W_ahead[k]
+            H[k] += vector
+            q[k] += vector * along_mean
         h_total += h
-        for c in range(n_chunks):
+        through_mean = F.dtype.type((h + ahead) / n_chunks)
+        for chunk in range(np.uintp(1), np.uintp(1 + n_chunks)):
             if with_pairs:
-                _accumulate_with_pairs(indices, data, start, stop, Z, c, r, W[i], pairs)
+                _accumulate_with_pairs(
+                    indices, data, origin, step, count, F, chunk, r, w, through_mean
+                )
             else:
-                _accumulate(indices, data, start, stop, Z, c, r)
-        if with_pairs:
-            through_mean[i] = h + ahead
-    for i in range(W.shape[0]):
-        start, stop = np.uintp(indptr[first + i]), np.uintp(indptr[first + i + 1])
-        for e in range(start, stop):
-            mean_pairs[np.uintp(indices[e])] += data[e] * through_mean[i]
+                _accumulate(indices, data, origin, step, count, F, chunk, r)
     return h_total
+
+
+@_compiled()
+def overlap(left, left_H, right, right_H, across):
+    """``across[c, a, b] += Z~_a(left)^T S Z~_b(right)`` for output c; records are flat."""
+    n_outputs, order, _ = across.shape
+    z = np.zeros(order)
+    for d in range(left.shape[0]):
+        strength, mean = left[d, STRENGTH], left[d, MEAN]
+        for c in range(n_outputs):
+            for b in range(order):
+                k = b * n_outputs + c
+                z[b] = strength * (right[d, CHUNK + k] - mean * right_H[k])
+            for a in range(order):
+                k = a * n_outputs + c
+                other = left[d, CHUNK + k] - mean * left_H[k]
+                for b in range(order):
+                    across[c, a, b] += other * z[b]
+
+
+@_compiled()
+def crossing(left, left_H, right, right_H, hankel, n_outputs, met):
+    """``met_d = sum_ab hankel_ab Z~_a(left) Z~_b(right)``, summed over outputs."""
+    order = hankel.shape[0]
+    z = np.zeros(order)
+    for d in range(left.shape[0]):
+        mean, total = left[d, MEAN], 0.0
+        for c in range(n_outputs):
+            for b in range(order):
+                k = b * n_outputs + c
+                z[b] = right[d, CHUNK + k] - mean * right_H[k]
+            for a in range(order):
+                k = a * n_outputs + c
+                mixed = 0.0
+                for b in range(order - a):
+                    mixed += hankel[a, b] * z[b]
+                total += mixed * (left[d, CHUNK + k] - mean * left_H[k])
+        met[d] = total
+
+
+@_compiled()
+def collect(left, right, crossing, mean_square_pairs, mean, place, gradient):
+    """Pairs of both sweeps less those met by both, each feature at its place."""
+    for d in range(left.shape[0]):
+        pairs = left[d, PAIRS] + right[d, PAIRS] - crossing[d]
+        gradient[place[d]] = pairs + mean[d] ** 2 * mean_square_pairs
 
 
 @_compiled()
@@ -166,12 +245,23 @@ def compile_sweep(value_dtype, index_dtype):
     before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
     try:
         index = np.zeros(1, index_dtype)
-        vector, matrix = np.zeros(1, value_dtype), np.zeros((1, CHUNK), value_dtype)
-        cube = np.zeros((1, 1, CHUNK), value_dtype)
-        doubles, sums = np.zeros((1, 1)), np.zeros((1, CHUNK))
+        vector, records = np.zeros(1, value_dtype), np.zeros((1, 2, CHUNK), value_dtype)
+        sums, rows = np.zeros(CHUNK), np.zeros((1, 1))
         sweep(
-            index, index, vector, 0, 0, True, doubles, doubles[0], vector, doubles[0], 0.0,
-            cube, sums, sums, np.zeros((1, CHUNK + 1)), cube[:0], matrix, vector,
-        )  # fmt: skip
+            index,
+            index,
+            vector,
+            0,
+            0,
+            True,
+            rows,
+            rows[0],
+            0.0,
+            records,
+            sums,
+            sums,
+            rows,
+            rows[:0],
+        )
     finally:
         config.SLP_VECTORIZE = before

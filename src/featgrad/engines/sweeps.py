@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,21 +54,22 @@ class Engine(Protocol):
     ) -> Floats:
         """Carry the sums over the rows of `span`; return ``r_0 .. r_order`` of those rows.
 
-        With `partner`, shape (rows, order, outputs), also add
+        Seeds are (outputs, rows), what is returned (order + 1, outputs, rows). With `partner`,
+        shape (order, outputs, rows), also add
         ``sum_n x_n * sum_b partner_b[n] Z_b`` to the gradient held by the sums.
         """
         ...
 
     def overlap(self, left: Any, right: Any) -> Floats:
-        """``Z_a(left)^T S Z_b(right)`` for each output, shape (outputs, order, order)."""
+        """``Z_a(left)^T S Z_b(right)`` where a + b < order, shape (outputs, order, order)."""
         ...
 
-    def crossing(self, left: Any, right: Any, hankel: Floats) -> Floats:
+    def crossing(self, left: Any, right: Any, hankel: Floats) -> Any:
         """``sum_ab hankel_ab Z_a(left) * Z_b(right)`` per feature, summed over outputs."""
         ...
 
-    def collected(self, sums: Any) -> Floats:
-        """The gradient that a sweep has added up."""
+    def collected(self, left: Any, right: Any, crossing: Any) -> Floats:
+        """The gradient that both sweeps have added up, less the crossing pairs both have met."""
         ...
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
@@ -92,43 +94,43 @@ class TwoSweeps:
         self._engine = engine
         self._order = order
         self._weights = weights
-        self._seeds = outputs * weights[:, None]
+        self._outputs = np.ascontiguousarray(outputs.T)
+        self._seeds = self._outputs * weights
         n_rows, n_outputs = outputs.shape
         self._halves = (0, n_rows // 2), (n_rows // 2, n_rows)
-        self._left, self._right = engine.begin(strength, order, n_outputs)
         lower, upper = self._halves
-        first, last = self._both(
-            lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
-        )
-        self._first, self._last = first, last
-        self.moments = self._moments(outputs)
+        with _one_blas_thread():
+            self._left, self._right = engine.begin(strength, order, n_outputs)
+            self._first, self._last = self._both(
+                lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
+            )
+            self.moments = self._moments()
 
     def gradient(self, alpha: Floats) -> Floats:
         """``d(sum_i alpha_i m_i)/d strength``, the moments m_i summed over outputs."""
         hankel = _hankel(alpha)
-        met_twice = self._engine.crossing(self._left, self._right, hankel)
-        self._finish(
-            np.einsum("njc,jb->nbc", self._first[:, : self._order], hankel),
-            np.einsum("njc,jb->nbc", self._last[:, : self._order], hankel),
-        )
-        engine = self._engine
-        return engine.collected(self._left) + engine.collected(self._right) - met_twice
+        with _one_blas_thread():
+            crossing = self._engine.crossing(self._left, self._right, hankel)
+            self._finish(self._mixed(self._first, hankel), self._mixed(self._last, hankel))
+            return self._engine.collected(self._left, self._right, crossing)
 
     def paths_through_rows(self) -> Floats:
         """Share of each raw moment that passes through each row, shape (rows, order, outputs)."""
-        before_last, after_first = self._finish(None, None)
-        left = np.concatenate([self._first, before_last])
-        right = np.concatenate([after_first, self._last])
+        with _one_blas_thread():
+            before_last, after_first = self._finish(None, None)
+        left = np.concatenate([self._first, before_last], axis=2)
+        right = np.concatenate([after_first, self._last], axis=2)
         through = np.stack(
-            [
-                sum(left[:, a] * right[:, i + 1 - a] for a in range(i + 2))
-                for i in range(self._order)
-            ],
-            axis=1,
+            [sum(left[a] * right[i + 1 - a] for a in range(i + 2)) for i in range(self._order)]
         )
         # Both vectors carry the row's own weight; a path passes it once.
-        through /= self._weights[:, None, None]
-        return np.asarray(through)
+        through /= self._weights
+        return np.ascontiguousarray(through.transpose(2, 0, 1))
+
+    def _mixed(self, vectors: Floats, hankel: Floats) -> Floats:
+        """``sum_a hankel_ab r_a`` of each row."""
+        used = vectors[: self._order]
+        return (hankel @ used.reshape(self._order, -1)).reshape(used.shape)
 
     def _finish(self, first: Floats | None, last: Floats | None) -> tuple[Floats, Floats]:
         lower, upper = self._halves
@@ -139,13 +141,13 @@ class TwoSweeps:
 
     def _advance(self, sums: Any, span: tuple[int, int], partner: Floats | None = None) -> Floats:
         rows = slice(*span)
-        return self._engine.sweep(sums, span, self._seeds[rows], self._weights[rows], partner)
+        return self._engine.sweep(sums, span, self._seeds[:, rows], self._weights[rows], partner)
 
-    def _moments(self, outputs: Floats) -> Floats:
+    def _moments(self) -> Floats:
         """Raw moments, shape (order, outputs): paths left, right and across the middle."""
         (_, middle), _ = self._halves
-        raw = np.einsum("nc,nic->ic", outputs[:middle], self._first[:, 1:])
-        raw += np.einsum("nc,nic->ic", outputs[middle:], self._last[:, 1:])
+        raw = np.sum(self._first[1:] * self._outputs[:, :middle], axis=2)
+        raw += np.sum(self._last[1:] * self._outputs[:, middle:], axis=2)
         across = self._engine.overlap(self._left, self._right)
         for a in range(self._order):
             for b in range(self._order - a):
@@ -155,17 +157,24 @@ class TwoSweeps:
     def _both(
         self, left: Callable[[], Floats], right: Callable[[], Floats]
     ) -> tuple[Floats, Floats]:
-        with _blas().limit(limits=1, user_api="blas"):
-            if not self._engine.concurrent:
-                return left(), right()
-            with ThreadPoolExecutor(1) as pool:
-                other = pool.submit(right)
-                return left(), other.result()
+        if not self._engine.concurrent:
+            return left(), right()
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(right)
+            return left(), other.result()
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    """Products here are too short to be shared by threads.
+
+    Those that helped with one would keep a core from the other sweep, waiting for the next.
+    """
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limit
 
 
 @functools.cache
 def _blas() -> ThreadpoolController:
-    """Handle to the BLAS libraries: the sweeps' products are too short to be shared by threads."""
     return ThreadpoolController()
 
 
