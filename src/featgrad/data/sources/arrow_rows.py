@@ -98,7 +98,7 @@ class RowsSource:
         highest = -1
         for batch in self._file.batches(self.block_rows):
             indices = batch.column("idx").flatten().to_numpy(zero_copy_only=False)
-            highest = max(highest, int(np.nanmax(indices, initial=-1)))
+            highest = max(highest, int(np.nanmax(indices)) if indices.size else -1)
         if not 0 <= highest < MOST_FEATURES:
             raise ValueError(
                 f"{self._file.name} has the largest index {highest}: pass n_features to say how "

@@ -89,9 +89,10 @@ class Source(Protocol):
 
 
 def csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:
-    """A CSR matrix on these very arrays."""
-    shape = (len(indptr) - 1, n_features)
-    return sparse.csr_array((values, indices, indptr), shape=shape, copy=False)
+    """A CSR matrix on these very arrays; its constructor would copy views of larger ones."""
+    X = sparse.csr_array((len(indptr) - 1, n_features), dtype=values.dtype)
+    X.data, X.indices, X.indptr = values, indices, indptr
+    return X
 
 
 def regroup(pieces: Iterable[Block], block_rows: int) -> Iterator[Block]:

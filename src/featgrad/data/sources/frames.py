@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 
 from featgrad.data.sources.bad_rows import BadRows
 from featgrad.data.sources.tables import Piece
@@ -54,9 +53,9 @@ def _numbers(column: Any) -> Any:
 
 
 def _tokens(column: Any) -> Tokens:
-    return Tokens.of_bytes([_bytes(value) for value in column.to_list()])
+    pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
+    return Tokens.of_bytes([_bytes(value, missing) for value, missing in pairs])
 
 
-def _bytes(value: Any) -> bytes:
-    missing = value is None or (isinstance(value, float) and np.isnan(value))
+def _bytes(value: Any, missing: bool) -> bytes:
     return b"" if missing else str(value).encode("utf-8", "surrogatepass")

@@ -84,8 +84,8 @@ class TableSource:
         self._table, self._roles, self._bad = table, roles, bad
         self._signed, self._dtype, self.block_rows = signed, np.dtype(dtype), block_rows
         self.n_rows: int | None = None if bad.skip else table.n_rows
-        text = [name for name in roles.features if name in roles.text]
-        parts = self._hashed(text, hash_dim) if hash_dim and text else self._one_hot(text)
+        self._text = [name for name in roles.features if name in roles.text]
+        parts = self._one_hot() if hash_dim is None else self._hashed(hash_dim)
         self._layout = Layout([parts.get(name, Part(name)) for name in roles.features])
         self.n_features = len(self._layout)
         self._vocabularies = {
@@ -139,19 +139,19 @@ class TableSource:
         self._bad.skipped = 0
         return self._table.pieces(self._roles.text, self._bad)
 
-    def _hashed(self, text: Sequence[str], hash_dim: int) -> dict[str, Part]:
-        share = hash_dim // len(text)
-        if share < 2:
+    def _hashed(self, hash_dim: int) -> dict[str, Part]:
+        n_text = len(self._text)
+        if hash_dim < 2 * n_text:
             raise ValueError(
-                f"hash_dim={hash_dim} is too small for {len(text)} columns of text: give at least "
-                f"{2 * len(text)}."
+                f"hash_dim={hash_dim} is too small for {n_text} columns of text: give at least "
+                f"{2 * n_text}."
             )
-        return {name: Part(name, "hash", share) for name in text}
+        return {name: Part(name, "hash", hash_dim // n_text) for name in self._text}
 
-    def _one_hot(self, text: Sequence[str]) -> dict[str, Part]:
+    def _one_hot(self) -> dict[str, Part]:
         """Read the whole table once for the values of its text columns."""
-        values: dict[str, set[bytes]] = {name: set() for name in text}
-        for piece in self._pieces() if text else ():
+        values: dict[str, set[bytes]] = {name: set() for name in self._text}
+        for piece in self._pieces() if values else ():
             for name, seen in values.items():
                 tokens = piece[name]
                 rows = np.flatnonzero(tokens.are_utf8() & tokens.present)
@@ -163,8 +163,9 @@ class TableSource:
                     )
         parts = {}
         for name, seen in values.items():
-            texts = tuple(sorted(token.decode() for token in seen))
-            parts[name] = Part(name, "one-hot", len(texts), texts) if texts else Part(name)
+            # A column without any text keeps one feature, which is always 0.
+            texts = tuple(sorted(token.decode() for token in seen)) or ("",)
+            parts[name] = Part(name, "one-hot", len(texts), texts)
         return parts
 
     def _blocks(self) -> Iterator[Block]:
@@ -179,8 +180,7 @@ class TableSource:
     def _encode(self, piece: Piece) -> tuple[Block, dict[int, str]]:
         """All rows of a piece, and why some of them cannot be used."""
         faults: dict[int, str] = {}
-        all_numbers = len(self._layout.parts) == self.n_features
-        X = self._dense(piece, faults) if all_numbers else self._sparse(piece, faults)
+        X = self._sparse(piece, faults) if self._text else self._dense(piece, faults)
         roles = self._roles
         target = piece[roles.target]
         if roles.target in roles.text:

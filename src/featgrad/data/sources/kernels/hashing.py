@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.data.sources.kernels.scan import compiled, inlined
+from featgrad.data.sources.kernels.scan import compiled
 
 
-@inlined()
+@compiled
 def _rotated(x, by):
     return np.uint32((x << np.uint32(by)) | (x >> np.uint32(32 - by)))
 

@@ -6,40 +6,60 @@ Every piece of text ends with a newline, which stops each loop over it.
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 from numba import njit
 
 compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
-inlined = partial(njit, inline="always")
 
 # Places in the text are unsigned, or each access would first be tested for a negative one.
 AT_0, AT_1, AT_2, AT_3, AT_5 = (np.uintp(k) for k in (0, 1, 2, 3, 5))
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
-_POWERS = np.array([float(f"1e{e}") for e in range(-308, 309)])
-_ONE = 308  # where 10^0 stands
-# One more digit still fits 63 bits.
-_FULL = (2**63 - 10) // 10
+# Powers of ten as sums of two doubles: together exact to 106 bits.
+_ONE = 280  # where 10^0 stands
+_EXACT_POWERS = [Fraction(10) ** e for e in range(-_ONE, 309)]
+_POWERS = np.array([float(power) for power in _EXACT_POWERS])
+_RESTS = np.array([float(power - Fraction(float(power))) for power in _EXACT_POWERS])
+# One more digit still fits 62 bits, so that a double of it fits 63.
+_FULL = 2**62 // 10 - 1
+_SPLIT = 2.0**27 + 1
+
+
+@compiled
+def _product_error(a, b, product):
+    """``a b - product`` exactly, by Dekker's splitting of both into halves."""
+    a_high, b_high = a * _SPLIT, b * _SPLIT
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@compiled
+def _scaled_long(mantissa, exponent):
+    """``mantissa 10^exponent``, rounded once; near the ends of the range twice or thrice."""
+    value = float(mantissa)
+    if mantissa == 0 or exponent < -350:
+        return 0.0
+    if exponent > 308:
+        return np.inf
+    if exponent < -260:
+        return value * _POWERS[_ONE - 200] * _POWERS[_ONE + exponent + 200]
+    power = _POWERS[_ONE + exponent]
+    product = value * power
+    if exponent > 280:
+        return product
+    rest = float(mantissa - np.int64(value)) * power + value * _RESTS[_ONE + exponent]
+    return product + (_product_error(value, power, product) + rest)
 
 
 @compiled
 def _scaled(mantissa, exponent):
-    """``mantissa 10^exponent``, to the last place or the one before where it is long."""
-    if mantissa == 0:
-        return 0.0
-    value = float(mantissa)
-    if exponent == 0:
-        return value
-    if -22 <= exponent < 0:
-        return value / _POWERS[_ONE - exponent]
-    if exponent > 308:
-        return np.inf
-    if exponent > 0:
-        return value * _POWERS[_ONE + exponent]
-    if exponent >= -308:
-        return value * _POWERS[_ONE + exponent]
-    return value * _POWERS[0] * _POWERS[_ONE + max(exponent + 308, -308)]
+    """``mantissa 10^exponent``; short numbers, the usual ones, need one exact division."""
+    if mantissa < 2**53 and -22 <= exponent <= 0:
+        return float(mantissa) / _POWERS[_ONE - exponent]
+    return _scaled_long(mantissa, exponent)
 
 
 @compiled
@@ -61,7 +81,7 @@ def _word(buffer, i, end):
     return 0.0, i
 
 
-@inlined()
+@compiled
 def number(buffer, i, end):
     """A number from i on: its value, where it ends, and whether there is one."""
     negative = False
@@ -108,12 +128,12 @@ def number(buffer, i, end):
     return -value if negative else value, i, right
 
 
-@inlined()
+@compiled
 def is_blank(byte):
     return byte in (SPACE, TAB, RETURN)
 
 
-@inlined()
+@compiled
 def is_end(byte):
     return byte in (NEWLINE, HASH)
 

@@ -15,13 +15,12 @@ from featgrad.data.sources.kernels.scan import (
     NEWLINE,
     QUOTE,
     compiled,
-    inlined,
     is_blank,
     number,
 )
 
 
-@inlined()
+@compiled
 def _ends_token(byte):
     return is_blank(byte) or byte in (BAR, NEWLINE)
 
