@@ -48,7 +48,6 @@ def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
     ("content", "reason"),
     [
         (b"", "no first line"),
-        (b"y,n\n", "no rows"),
         (b"y,n,n\n1,2,3\n", "two columns 'n'"),
         (b"y,\xff\n1,2\n", "not UTF-8"),
     ],
@@ -58,10 +57,35 @@ def test_files_that_are_no_table_are_told(write, content: bytes, reason: str):
         open_source(write("rows.csv", content), target="y")
 
 
-def test_an_unclosed_quote_is_told(write):
-    path = write("rows.csv", b'y,n\n1,"2\n' + b"1,2\n" * 10)
-    with pytest.raises(ValueError, match=r"rows\.csv"):
-        read(open_source(path, target="y", categorical=[]))
+def test_a_first_line_alone_is_a_table_without_rows(write):
+    assert list(open_source(write("rows.csv", b"y,n\n"), target="y")) == []
+
+
+@pytest.mark.parametrize("line", [b'1,"2', b'1,"2"3'])
+def test_a_wrong_quote_is_one_bad_line(write, line: bytes):
+    path = write("rows.csv", b"y,n\n1,2\n" + line + b"\n" + b"1,2\n" * 10)
+    with pytest.raises(ValueError, match=r"rows\.csv, line 3: a quote does not close"):
+        read(open_source(path, target="y"))
+    source = open_source(path, target="y", on_bad_rows="skip")
+    np.testing.assert_array_equal(read(source).X, np.full((11, 1), 2))
+    assert source.skipped == 1
+
+
+def test_quoted_fields_may_reach_over_pieces_of_text(write, monkeypatch):
+    monkeypatch.setattr("featgrad.data.sources.lines._PIECE", 16)
+    lines = [b'%d,"a\n""b""\n",x\n' % k for k in range(50)]
+    path = write("rows.csv", b"y,t,u\n" + b"".join(lines) + b"oops,a,x\n")
+    with pytest.raises(ValueError, match="line 152: column 'y' holds 'oops'"):
+        read(open_source(path, target="y"))
+    source = open_source(path, target="y", on_bad_rows="skip")
+    np.testing.assert_array_equal(read(source).y, np.arange(50))
+    assert list(source.feature_names) == ["t=a", 't=a\n"b"\n', "u=x"]
+
+
+def test_a_first_line_of_many_columns(write):
+    names = ",".join(f"column{k}" for k in range(30_000)).encode()
+    path = write("rows.csv", names + b"\n" + b",".join([b"1"] * 30_000) + b"\n")
+    assert read(open_source(path, target="column7")).X.shape == (1, 29_999)
 
 
 def test_a_cut_compressed_file_is_told(write):

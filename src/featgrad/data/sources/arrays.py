@@ -54,22 +54,21 @@ class ArraySource:
         return X
 
 
-def from_arrays(X: Any, y: Any, weight: Any, **options: Any) -> ArraySource:
+def from_arrays(X: Any, y: Any, weight: Any, *, bad: BadRows, **options: Any) -> ArraySource:
     """Check what was given, and read it block by block."""
     if y is None:
-        raise ValueError("target=None: give the rows' targets as target=y beside an array.")
+        raise ValueError(f"target=None: give the targets of {bad.name} as target=y.")
     X = sparse.csr_array(X) if sparse.issparse(X) else np.asanyarray(X)
     if X.ndim != 2 or X.shape[1] == 0:
-        raise ValueError(f"The array has shape {X.shape}: give one row per sample, two dimensions.")
+        raise ValueError(f"{bad.name} has shape {X.shape}: give one row per sample.")
     if X.dtype.kind not in "fiub":
-        raise ValueError(
-            f"The array holds {X.dtype}: give real numbers, or a frame whose text is hashed."
-        )
+        raise ValueError(f"{bad.name} holds {X.dtype}: give real numbers, or a frame with text.")
     if sparse.issparse(X):
         X.check_format(full_check=True)
-    y = _column("target", y, X.shape[0])
-    weight = None if weight is None else _column("weight", weight, X.shape[0]).astype(np.float64)
-    return ArraySource(X, y, weight, **options)
+    y = _column(f"target of {bad.name}", y, X.shape[0])
+    if weight is not None:
+        weight = _column(f"weight of {bad.name}", weight, X.shape[0]).astype(np.float64)
+    return ArraySource(X, y, weight, bad=bad, **options)
 
 
 def _column(name: str, values: Any, n_rows: int) -> NDArray[Any]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from featgrad.data.sources.bad_rows import unreadable
+
+
+def need_pyarrow(what: str) -> None:
+    """Say how to get pyarrow where it is not installed."""
+    if find_spec("pyarrow") is None:
+        raise ImportError(f"{what} needs pyarrow: pip install 'featgrad[files]'.")
 
 
 class BatchFile(Protocol):

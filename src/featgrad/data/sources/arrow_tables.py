@@ -82,9 +82,7 @@ def as_tokens(column: Any) -> Tokens:
     if column.null_count:
         column = column.fill_null(b"")
     _, offsets, data = column.buffers()
-    if data is None or data.size == 0:
-        return Tokens(np.zeros(1, np.uint8), np.zeros(len(column) + 1, np.int64))
-    every = np.frombuffer(offsets, np.int64)
-    return Tokens(
-        np.frombuffer(data, np.uint8), every[column.offset : column.offset + len(column) + 1]
-    )
+    if data is None:
+        return Tokens.of_bytes([b""] * len(column))
+    every = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return Tokens(np.frombuffer(data, np.uint8), every[:-1], every[1:])

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.data.sources.ahead import ahead
+from featgrad.data.sources.arrow_files import need_pyarrow
 from featgrad.data.sources.block import Block, Source
 from featgrad.data.sources.layout import METADATA_KEY, Layout, Part
 from featgrad.data.sources.opening import open_source
@@ -48,6 +49,7 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     ...     convert(rows, pathlib.Path(folder, "rows.arrow")).n_rows
     3
     """
+    need_pyarrow("Writing Arrow files")
     import pyarrow as pa
 
     path = Path(path)

@@ -1,27 +1,27 @@
-"""CSV and TSV text, split into fields by pyarrow's streaming reader.
-
-Fields come as bytes and become numbers here, so that a row that does not fit can be told or left
-out by itself.
-"""
+"""CSV and TSV text: fields may be quoted, and quoted ones hold separators and line ends."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from featgrad.data.sources.arrow_files import reading
-from featgrad.data.sources.arrow_tables import as_tokens
-from featgrad.data.sources.bad_rows import BadRows, unreadable
-from featgrad.data.sources.lines import UNREADABLE, first_lines, open_text
+from featgrad.data.sources.bad_rows import BadRows
+from featgrad.data.sources.kernels.delimited import split
+from featgrad.data.sources.kernels.reasons import FIELDS, REASONS
+from featgrad.data.sources.lines import pieces_of_lines
 from featgrad.data.sources.tables import Piece
+from featgrad.data.sources.tokens import Tokens
 
-_BYTES_AT_ONCE = 1 << 22
+# A quote that does not close within as many bytes is a mistake.
+_LONGEST_RECORD = 1 << 20
 
 
 class DelimitedTable:
@@ -36,64 +36,48 @@ class DelimitedTable:
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
-        first = next(self.pieces(self.columns, BadRows(self.name, "skip", "nan")), None)
-        if first is None:
-            raise ValueError(f"{self.name} has no rows below its first line.")
+        first = next(self.pieces(self.columns, BadRows(self.name, "skip", "nan")), {})
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
     def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
-        bad.place = self._place
-        wrong: list[Any] = []
-        try:
-            with open_text(self._path) as file, reading(self.name):
-                for batch in self._reader(file, wrong):
-                    self._tell(wrong, bad)
-                    yield {
-                        name: as_tokens(column)
-                        for name, column in zip(self.columns, batch.columns, strict=True)
-                    }
-            self._tell(wrong, bad)
-        except UNREADABLE as error:
-            unreadable(self.name, error)
-
-    def _reader(self, file: Any, wrong: list[Any]) -> Any:
-        import pyarrow as pa
-        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
-
-        def put_aside(row: Any) -> str:
-            wrong.append(row)
-            return "skip"
-
-        return open_csv(
-            file,
-            # One thread: with more, rows that do not fit are told without their number.
-            ReadOptions(
-                use_threads=False,
-                block_size=_BYTES_AT_ONCE,
-                column_names=self.columns,
-                skip_rows=self._header_lines,
-            ),
-            ParseOptions(
-                delimiter=self._delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=put_aside,
-            ),
-            ConvertOptions(
-                column_types=dict.fromkeys(self.columns, pa.binary()), strings_can_be_null=False
-            ),
-        )
-
-    def _tell(self, wrong: list[Any], bad: BadRows) -> None:
-        for row in wrong:
-            number = row.number - 1 - self._header_lines
-            bad.meet(
-                number, f"it has {row.actual_columns} fields where {row.expected_columns} belong"
+        row, line, rest = 0, self._header_lines, b""
+        for read in chain(self._below_header(), [b""]):
+            content = rest + read
+            n_lines = content.count(b"\n")
+            places = np.empty((2, len(self.columns), n_lines), np.int64)
+            lines, data = np.empty(n_lines, np.int64), np.array(np.frombuffer(content, np.uint8))
+            rows, used, passed, reason, fields, n_bad = split(
+                data, ord(self._delimiter), _LONGEST_RECORD if read else 0, bad.skip, *places, lines
             )
-        wrong.clear()
+            bad.skipped += n_bad
+            if rows:
+                bad.place = partial(_place, line + lines, row)
+                yield {
+                    name: Tokens(data, places[0, column, :rows], places[1, column, :rows])
+                    for column, name in enumerate(self.columns)
+                }
+            if reason:
+                bad.place = partial(_place, [line + passed], 0)
+                bad.meet(0, self._explain(reason, fields))
+            row, line, rest = row + rows, line + passed, content[used:]
+
+    def _below_header(self) -> Iterator[bytes]:
+        """The file's text from the first row on."""
+        lines = self._header_lines
+        for number, read in enumerate(pieces_of_lines(self._path)):
+            text = read if number else read.removeprefix(codecs.BOM_UTF8)
+            while lines and text:
+                text, lines = text[text.index(b"\n") + 1 :], lines - 1
+            yield text
+
+    def _explain(self, reason: int, fields: int) -> str:
+        if reason == FIELDS:
+            return f"it has {fields} fields where {len(self.columns)} belong"
+        return REASONS[reason]
 
     def _header(self) -> list[str]:
         try:
-            text = first_lines(self._path).decode("utf-8-sig", "replace")
+            text = next(pieces_of_lines(self._path), b"").decode("utf-8-sig", "replace")
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
             names = next(row for row in reader if row)
         except (StopIteration, csv.Error):
@@ -103,23 +87,12 @@ class DelimitedTable:
         self._header_lines = reader.line_num
         return names
 
-    def _place(self, row: int) -> str:
-        """The line of a row, found by reading the file up to it again."""
-        with open_text(self._path) as file:
-            lines = io.TextIOWrapper(file, encoding="latin-1", newline="")
-            for _ in range(self._header_lines):
-                next(lines)
-            reader = csv.reader(lines, delimiter=self._delimiter)
-            try:
-                fields = next(islice((fields for fields in reader if fields), row, None))
-            except (csv.Error, StopIteration):
-                return f"row {row + 1}"
-            within = sum(field.count("\n") for field in fields)
-        return f"line {self._header_lines + reader.line_num - within}"
+
+def _place(lines: Any, first_row: int, row: int) -> str:
+    return f"line {lines[row - first_row] + 1}"
 
 
 def _are_numbers(tokens: Any) -> bool:
     """Whether most of the fields that are not empty are numbers: a few may be mistakes."""
     _, right = tokens.numbers()
-    present = tokens.present
-    return bool(2 * np.sum(right & present) >= np.sum(present))
+    return bool(2 * np.sum(right & tokens.present) >= np.sum(tokens.present))

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.data.checks import check_number, check_option
+from featgrad.data.sources.arrow_files import need_pyarrow
 from featgrad.data.sources.bad_rows import MISSING, ON_BAD_ROWS, BadRows
 from featgrad.data.sources.block import Source
 from featgrad.data.sources.lines import first_lines
@@ -218,7 +218,7 @@ def _open_frame(frame: Any, options: Options, **common: Any) -> Source:
 
 
 def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Source:
-    _need_pyarrow(path)
+    need_pyarrow(f"Reading {path}")
     from featgrad.data.sources import arrow_files, arrow_rows, arrow_tables
 
     file = arrow_files.IpcFile(path) if kind == "arrow" else arrow_files.ParquetFile(path)
@@ -232,7 +232,6 @@ def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Sou
 
 
 def _open_delimited(delimiter: str, path: Path, options: Options, **common: Any) -> Source:
-    _need_pyarrow(path)
     from featgrad.data.sources.delimited import DelimitedTable
 
     options = dict(options)
@@ -254,11 +253,6 @@ def _open_vw(path: Path, options: Options, **common: Any) -> Source:
     options = _only(("hash_dim", "signed"), options, str(path))
     defaults: Options = {"hash_dim": _VW_FEATURES, "signed": False}
     return VWSource(path, **defaults | options, **common)
-
-
-def _need_pyarrow(path: Path) -> None:
-    if find_spec("pyarrow") is None:
-        raise ImportError(f"Reading {path} needs pyarrow: pip install 'featgrad[files]'.")
 
 
 _OPENERS: dict[str, Callable[..., Source]] = {

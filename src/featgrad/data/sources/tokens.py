@@ -15,46 +15,49 @@ from featgrad.data.sources.kernels import hashing, scan
 
 @dataclass(frozen=True)
 class Tokens:
-    """One token per row: ``data[offsets[i]:offsets[i + 1]]``; an empty one is a missing value."""
+    """One token per row: ``data[starts[i]:ends[i]]``; an empty one is a missing value."""
 
     data: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        # Compiled code is made for one kind of array: these come from files, which are read-only.
+        for array in (self.data, self.starts, self.ends):
+            array.flags.writeable = False
 
     @classmethod
     def of_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
-        # One byte more than there are, so that there always is one.
-        data = np.frombuffer(b"".join(tokens) + b"\n", np.uint8)
-        return cls(data, np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64))
+        ends = np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(tokens), np.uint8), ends[:-1], ends[1:])
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.starts)
 
     def token(self, row: int) -> bytes:
-        return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
+        return self.data[self.starts[row] : self.ends[row]].tobytes()
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        return np.diff(self.offsets) > 0
+        return self.ends > self.starts
 
     def are_utf8(self) -> NDArray[np.bool_]:
         right = np.ones(len(self), bool)
-        used = self.data[self.offsets[0] : self.offsets[-1]]
-        if used.size and used.max() >= 0x80:
-            hashing.check_utf8(self.data, self.offsets, right)
+        hashing.check_utf8(self.data, self.starts, self.ends, right)
         return right
 
     def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The numbers that the tokens spell, NaN for missing ones, and where there is one."""
         values, right = np.empty(len(self)), np.ones(len(self), bool)
-        scan.numbers(self.data, self.offsets, values, right)
+        scan.numbers(self.data, self.starts, self.ends, values, right)
         return values, right
 
     def hashes(self) -> NDArray[np.uint32]:
-        return hashing.hashes(self.data, self.offsets, 0)  # type: ignore[no-any-return]
+        return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]
 
     def fingerprints(self) -> NDArray[np.uint64]:
         """Hashes of 64 bits: equal ones are taken for equal tokens."""
-        second = hashing.hashes(self.data, self.offsets, 0x9747B28C)
+        second = hashing.hashes(self.data, self.starts, self.ends, 0x9747B28C)
         return np.asarray(self.hashes().astype(np.uint64) << np.uint64(32) | second)
 
     def distinct(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, int]]:

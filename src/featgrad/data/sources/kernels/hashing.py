@@ -40,11 +40,11 @@ def murmur(data, start, stop, seed):
 
 
 @compiled
-def hashes(data, offsets, seed):
+def hashes(data, starts, ends, seed):
     """The hash of each token."""
-    found = np.empty(len(offsets) - 1, np.uint32)
+    found = np.empty(len(starts), np.uint32)
     for row in range(len(found)):
-        found[row] = murmur(data, offsets[row], offsets[row + 1], seed)
+        found[row] = murmur(data, starts[row], ends[row], seed)
     return found
 
 
@@ -78,7 +78,7 @@ def is_utf8(data, start, stop):
 
 
 @compiled
-def check_utf8(data, offsets, right):
+def check_utf8(data, starts, ends, right):
     """Clear `right` where a token is not UTF-8."""
     for row in range(len(right)):
-        right[row] &= is_utf8(data, offsets[row], offsets[row + 1])
+        right[row] &= is_utf8(data, starts[row], ends[row])

@@ -18,8 +18,10 @@ REASONS = (
     "the importance is no finite number of 0 or more",
     "an index is 0 but indices count from 1",
     "its bytes are not UTF-8",
+    "a quote does not close, or text follows it",
+    "it has another number of fields than there are columns",
 )
 (
     FINE, LABEL, INDEX, COLON, LARGE, ORDER, VALUE, INFINITE, NAN, HEAD, NAME, QID,
-    WEIGHT, ZERO, ENCODING,
+    WEIGHT, ZERO, ENCODING, UNCLOSED, FIELDS,
 ) = range(len(REASONS))  # fmt: skip

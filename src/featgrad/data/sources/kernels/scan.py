@@ -139,10 +139,10 @@ def is_end(byte):
 
 
 @compiled
-def numbers(data, offsets, values, right):
+def numbers(data, starts, ends, values, right):
     """Numbers in tokens; an empty token is NaN. `right` is false where there is no number."""
     for row in range(len(values)):
-        i, end = np.uintp(offsets[row]), np.uintp(offsets[row + 1])
+        i, end = np.uintp(starts[row]), np.uintp(ends[row])
         while i < end and (data[i] == SPACE or data[i] == TAB):
             i += AT_1
         while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
