@@ -85,5 +85,6 @@ def load_npy(path: Path) -> NDArray[Any]:
     """Map a .npy file; pickled objects are refused."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-    except (ValueError, OSError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
+    # NumPy's reader of headers raises whatever Python's tokenizer does.
+    except Exception as error:
         unreadable(str(path), error)

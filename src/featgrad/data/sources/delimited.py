@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.data.sources.bad_rows import BadRows
-from featgrad.data.sources.kernels.delimited import split
+from featgrad.data.sources.kernels.delimited import by_column, split
 from featgrad.data.sources.kernels.reasons import FIELDS, REASONS
 from featgrad.data.sources.lines import pieces_of_lines
 from featgrad.data.sources.tables import Piece
@@ -44,16 +44,19 @@ class DelimitedTable:
         for read in chain(self._below_header(), [b""]):
             content = rest + read
             n_lines = content.count(b"\n")
-            places = np.empty((2, len(self.columns), n_lines), np.int64)
-            lines, data = np.empty(n_lines, np.int64), np.array(np.frombuffer(content, np.uint8))
+            starts, ends = np.empty((2, len(self.columns), n_lines), np.int64)
+            lines, doubled = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
+            data = np.frombuffer(content, np.uint8)
             rows, used, passed, reason, fields, n_bad = split(
-                data, ord(self._delimiter), _LONGEST_RECORD if read else 0, bad.skip, *places, lines
-            )
+                data, ord(self._delimiter), _LONGEST_RECORD if read else 0, bad.skip,
+                starts, ends, doubled, lines,
+            )  # fmt: skip
             bad.skipped += n_bad
             if rows:
                 bad.place = partial(_place, line + lines, row)
+                fields_by_column = by_column(data, starts, ends, doubled, rows)
                 yield {
-                    name: Tokens(data, places[0, column, :rows], places[1, column, :rows])
+                    name: Tokens(fields_by_column, starts[column, :rows], ends[column, :rows])
                     for column, name in enumerate(self.columns)
                 }
             if reason:

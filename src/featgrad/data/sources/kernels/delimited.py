@@ -28,30 +28,19 @@ def _quoted_end(text, i, size):
 
 
 @compiled
-def _undouble(text, start, stop):
-    """Write each doubled quote as one, in place; returns the new end."""
-    to, i = start, start
-    while i < stop:
-        text[to] = text[i]
-        i += 2 if text[i] == _QUOTE else 1
-        to += 1
-    return to
-
-
-@compiled
-def split(text, delimiter, patience, skip, starts, ends, lines):
+def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
     """Find the fields of each record that has as many as `starts` has rows.
 
-    `lines` gets the line on which each good record starts. Where a quote does not close, what is
-    left is kept for the next piece of text if it is no longer than `patience`; else the line on
-    which the record starts is a bad one. Returns the records, the bytes and lines passed, the
-    reason if the record after those stopped it, the number of its fields, and that of bad records.
+    `doubled` says which fields hold doubled quotes, `lines` on which line each record starts.
+    Where a quote does not close, what is left is kept for the next piece of text if it is no
+    longer than `patience`; else the line on which the record starts is a bad one. Returns the
+    records, the bytes and lines passed, the reason if the record after those stopped it, the
+    number of its fields, and that of bad records.
     """
     n_columns = len(starts)
-    doubled = np.zeros(n_columns, np.bool_)
     i, size, line, rows, bad = AT_0, np.uintp(len(text)), 0, 0, 0
     while i < size:
-        begin, first_line, reason, fields, some_doubled = i, line, reasons.FINE, 0, False
+        begin, first_line, reason, fields = i, line, reasons.FINE, 0
         line += 1
         if text[i] == NEWLINE or (text[i] == RETURN and text[i + AT_1] == NEWLINE):
             i += AT_1 if text[i] == NEWLINE else AT_2
@@ -82,8 +71,7 @@ def split(text, delimiter, patience, skip, starts, ends, lines):
                     stop -= AT_1
             if fields < n_columns:
                 starts[fields, rows], ends[fields, rows] = start, stop
-                doubled[fields] = twice
-                some_doubled |= twice
+                doubled[fields, rows] = twice
             fields += 1
             i += AT_1
             if text[i - AT_1] == NEWLINE:
@@ -100,10 +88,38 @@ def split(text, delimiter, patience, skip, starts, ends, lines):
                 return rows, begin, first_line, reason, fields, bad
             bad += 1
             continue
-        if some_doubled:
-            for column in range(n_columns):
-                if doubled[column]:
-                    ends[column, rows] = _undouble(text, starts[column, rows], ends[column, rows])
         lines[rows] = first_line
         rows += 1
     return rows, i, line, reasons.FINE, 0, bad
+
+
+@compiled
+def by_column(text, starts, ends, doubled, rows):
+    """Copy the fields so that those of a column lie together, doubled quotes as single ones.
+
+    Returns the copy; `starts` and `ends` then tell where the fields are in it. Later loops go
+    along columns, and would find each field in another part of the text.
+    """
+    n_columns = len(starts)
+    to = np.zeros(n_columns + 1, np.uintp)
+    for column in range(n_columns):
+        length = 0
+        for row in range(rows):
+            length += ends[column, row] - starts[column, row]
+        to[column + 1] = to[column] + np.uintp(length)
+    data = np.empty(to[n_columns], np.uint8)
+    for row in range(rows):
+        for column in range(n_columns):
+            i, stop, k = np.uintp(starts[column, row]), np.uintp(ends[column, row]), to[column]
+            starts[column, row] = k
+            if doubled[column, row]:
+                while i < stop:
+                    data[k] = text[i]
+                    i += AT_2 if text[i] == _QUOTE else AT_1
+                    k += AT_1
+            else:
+                for j in range(stop - i):
+                    data[k + j] = text[i + j]
+                k += stop - i
+            ends[column, row] = to[column] = k
+    return data
