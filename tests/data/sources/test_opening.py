@@ -29,6 +29,12 @@ def test_content_that_tells_nothing_is_told(write, content: bytes):
         open_source(write("data.bin", content))
 
 
+def test_what_is_not_installed_is_told(write, monkeypatch):
+    monkeypatch.setattr("featgrad.data.sources.arrow_files.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"data\.parquet needs pyarrow: pip install"):
+        open_source(write("data.parquet", b""), target="y")
+
+
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
         open_source(tmp_path / "nowhere.csv", target="y")

@@ -159,6 +159,12 @@ def test_a_column_that_is_not_there_is_told_with_the_nearest(store, frame, argum
         open_source(store(frame), **options)
 
 
+@pytest.mark.parametrize("target", [None, np.zeros(17)])
+def test_a_target_that_is_no_name_is_told(store, frame, target):
+    with pytest.raises(ValueError, match="target is .*: name a column of .*'label'"):
+        open_source(store(frame), target=target)
+
+
 def test_too_many_texts_ask_for_hashing(store):
     frame = pd.DataFrame({"t": [f"t{k}" for k in range(1100)], "y": np.zeros(1100)})
     with pytest.raises(ValueError, match=r"'t' has more than 1000.*hash_dim"):

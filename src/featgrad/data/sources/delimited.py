@@ -36,7 +36,7 @@ class DelimitedTable:
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
-        first = next(self.pieces(self.columns, BadRows(self.name, "skip", "nan")), {})
+        first = next(self.pieces(frozenset(self.columns), BadRows(self.name, "skip", "nan")), {})
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
     def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
@@ -55,14 +55,23 @@ class DelimitedTable:
             if rows:
                 bad.place = partial(_place, line + lines, row)
                 fields_by_column = by_column(data, starts, ends, doubled, rows)
-                yield {
-                    name: Tokens(fields_by_column, starts[column, :rows], ends[column, :rows])
-                    for column, name in enumerate(self.columns)
-                }
+                yield self._piece(text, fields_by_column, starts[:, :rows], ends[:, :rows])
             if reason:
                 bad.place = partial(_place, [line + passed], 0)
                 bad.meet(0, self._explain(reason, fields))
             row, line, rest = row + rows, line + passed, content[used:]
+
+    def _piece(self, text: Collection[str], data: Any, starts: Any, ends: Any) -> Piece:
+        """Columns of text, and numbers where all fields are; parsed at once, there may be many."""
+        numeric = [column for column, name in enumerate(self.columns) if name not in text]
+        fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
+        values, right = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
+        whole = np.asarray(right.all(axis=1))
+        parsed = {column: values[k] for k, column in enumerate(numeric) if whole[k]}
+        return {
+            name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
+            for column, name in enumerate(self.columns)
+        }
 
     def _below_header(self) -> Iterator[bytes]:
         """The file's text from the first row on."""

@@ -14,6 +14,8 @@ from featgrad.data.sources.bad_rows import unreadable
 
 # Small enough to stay in a core's own cache while it is parsed.
 _PIECE = 1 << 20
+# Pieces of fewer lines than that grow, up to the largest.
+_FEWEST_LINES, _LARGEST_PIECE = 64, 1 << 24
 # A longer line is taken for a file that is no text.
 _LONGEST_LINE = 1 << 26
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
@@ -35,8 +37,11 @@ def pieces_of_lines(path: Path) -> Iterator[bytes]:
     rest = b""
     try:
         with open_text(path) as file:
-            while read := file.read(_PIECE):
+            size = _PIECE
+            while read := file.read(size):
                 end = read.rfind(b"\n") + 1
+                if size < _LARGEST_PIECE and read.count(b"\n") < _FEWEST_LINES:
+                    size *= 2
                 if end:
                     yield rest + read[:end]
                     rest = read[end:]

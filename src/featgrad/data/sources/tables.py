@@ -236,15 +236,18 @@ class TableSource:
 
 
 def _check_column(table: Table, argument: str, column: Any) -> None:
-    if column in table.columns:
+    is_name = isinstance(column, str)
+    if is_name and column in table.columns:
         return
     shown = ", ".join(repr(name) for name in table.columns[:20])
     more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
-    near = get_close_matches(str(column), table.columns, n=1, cutoff=0)
-    raise ValueError(
-        f"{argument}={column!r} is no column of {table.name}: it has {shown}{more}"
-        + (f"; the nearest is {near[0]!r}." if near else ".")
-    )
+    columns = f"{table.name}, which has {shown}{more}"
+    if not is_name:
+        kind = "None" if column is None else type(column).__name__
+        raise ValueError(f"{argument} is {kind}: name a column of {columns}.")
+    near = get_close_matches(column, table.columns, n=1, cutoff=0)
+    nearest = f"; the nearest is {near[0]!r}" if near else ""
+    raise ValueError(f"{argument}={column!r} is no column of {columns}{nearest}.")
 
 
 def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
