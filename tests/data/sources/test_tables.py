@@ -161,7 +161,7 @@ def test_a_column_that_is_not_there_is_told_with_the_nearest(store, frame, argum
 
 @pytest.mark.parametrize("target", [None, np.zeros(17)])
 def test_a_target_that_is_no_name_is_told(store, frame, target):
-    with pytest.raises(ValueError, match="target is .*: name a column of .*'label'"):
+    with pytest.raises(ValueError, match=r"target is .*: name a column of .*'label'"):
         open_source(store(frame), target=target)
 
 
