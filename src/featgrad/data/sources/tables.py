@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from featgrad.data.sources.bad_rows import BadRows
 from featgrad.data.sources.block import Block, csr, regroup
+from featgrad.data.sources.kernels.entries import gather
 from featgrad.data.sources.layout import Layout, Part
 from featgrad.data.sources.tokens import Heaviest, Tokens
 
@@ -24,6 +25,8 @@ Piece = dict[str, Any]
 """Columns by name: an array of numbers, or Tokens."""
 
 _MOST_VALUES = 1000
+# Hashes from here on count as -1 where signs are asked for.
+_HALF = np.uint32(1 << 31)
 
 
 class Table(Protocol):
@@ -130,7 +133,7 @@ class TableSource:
                 if part.kind == "number" or not heaviest.asked[start : start + part.width].any():
                     continue
                 tokens = piece[part.name]
-                features, _ = self._features(part, int(start), tokens)
+                features = self._features(part, int(start), tokens)
                 rows = np.flatnonzero((features >= 0) & tokens.are_utf8())
                 heaviest.add(features, tokens, rows)
         return heaviest.tokens(most)
@@ -202,37 +205,36 @@ class TableSource:
         return columns.T
 
     def _sparse(self, piece: Piece, faults: dict[int, str]) -> Any:
-        """One place per row and original column, then only those that are not 0."""
-        shape = len(piece[self._roles.target]), len(self._layout.parts)
-        places, values = np.empty(shape, np.int32), np.ones(shape, self._dtype)
-        with np.errstate(over="ignore"):
-            for j, part in enumerate(self._layout.parts):
-                start = int(self._layout.starts[j])
-                if part.kind == "number":
-                    values[:, j] = _numbers(part.name, piece[part.name], faults)
-                    places[:, j] = np.where(values[:, j] == 0, -1, start)
-                else:
-                    tokens = piece[part.name]
-                    _mark(faults, tokens.are_utf8(), f"column {part.name!r} is not UTF-8")
-                    places[:, j], negative = self._features(part, start, tokens)
-                    if self._signed:
-                        values[negative, j] = -1
-        stored = places >= 0
-        indptr = np.zeros(shape[0] + 1, np.int32)
-        np.cumsum(stored.sum(axis=1), out=indptr[1:])
-        return csr(values[stored], places[stored], indptr, self.n_features)
+        """One feature per row and original column, then only those that are not 0."""
+        n_rows, n_parts = len(piece[self._roles.target]), len(self._layout.parts)
+        features = np.empty((n_parts, n_rows), np.int32)
+        values = np.ones((n_parts, n_rows), self._dtype)
+        for j, part in enumerate(self._layout.parts):
+            start, column = int(self._layout.starts[j]), piece[part.name]
+            if part.kind == "number":
+                with np.errstate(over="ignore"):
+                    values[j] = _numbers(part.name, column, faults)
+                features[j] = np.where(values[j] == 0, -1, start)
+                continue
+            _mark(faults, column.are_utf8(), f"column {part.name!r} is not UTF-8")
+            features[j] = self._features(part, start, column)
+            if self._signed and part.kind == "hash":
+                values[j, column.hashes() >= _HALF] = -1
+        indptr, indices = np.empty(n_rows + 1, np.int32), np.empty(features.size, np.int32)
+        data = np.empty(features.size, self._dtype)
+        used = gather(features, values, indptr, indices, data)
+        return csr(data[:used], indices[:used], indptr, self.n_features)
 
-    def _features(self, part: Part, start: int, tokens: Tokens) -> tuple[Any, Any]:
-        """The feature of each token, -1 for a missing or new one, and whether its sign is minus."""
+    def _features(self, part: Part, start: int, tokens: Tokens) -> NDArray[Any]:
+        """The feature of each token, -1 for a missing or new one."""
         if part.kind == "hash":
-            hashes = tokens.hashes()
-            found = start + (hashes % np.uint32(part.width)).astype(np.int64)
-            return np.where(tokens.present, found, -1), hashes >> np.uint32(31) == 1
+            found = (tokens.hashes() % np.uint32(part.width)).astype(np.int32)
+            return np.where(tokens.present, found + np.int32(start), np.int32(-1))
         sorted_prints, order = self._vocabularies[part.name]
         prints = tokens.fingerprints()
         at = np.minimum(np.searchsorted(sorted_prints, prints), part.width - 1)
         known = tokens.present & (sorted_prints[at] == prints)
-        return np.where(known, start + order[at], -1), np.zeros(len(tokens), bool)
+        return np.where(known, start + order[at], -1)
 
 
 def _check_column(table: Table, argument: str, column: Any) -> None:

@@ -22,3 +22,17 @@ def faulty_rows(indices, indptr, n_features, faulty):
         faulty[row] |= wrong or last >= n_features
         some |= faulty[row]
     return some
+
+
+@compiled
+def gather(features, values, indptr, indices, data):
+    """Collect the entries of each row, column after column, where there is a feature (not -1)."""
+    used = indptr[0] = 0
+    for row in range(features.shape[1]):
+        for column in range(features.shape[0]):
+            if features[column, row] >= 0:
+                indices[used] = features[column, row]
+                data[used] = values[column, row]
+                used += 1
+        indptr[row + 1] = used
+    return used
