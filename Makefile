@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench-speed bench-quality paper clean
+.PHONY: demo test lint bench-speed bench-quality bench-scale paper clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,9 @@ bench-speed: $(VENV)/.bench-speed
 
 bench-quality: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.quality
+
+bench-scale: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.scale
 
 paper: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.paper

@@ -1,0 +1,93 @@
+"""`make bench-scale`: print each figure beside its bar.
+
+    python -m benchmarks.scale [--rows 1000000] [--folder FOLDER]
+
+Files are written to a temporary folder unless one is given, where they are kept and used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+from benchmarks.scale import criteo, generate, webspam
+from benchmarks.speed.measure import ratio, side_by_side
+from featgrad.data.sources import Source, convert, open_source
+
+
+def text_rows(path: Path, source: Source) -> None:
+    """Write a source as svmlight text."""
+    with path.open("w") as file:
+        for block in source:
+            for i in range(len(block)):
+                row = block.X[[i]]
+                pairs = " ".join(map("{}:{:.6g}".format, row.indices + 1, row.data))
+                file.write(f"{block.y[i]:g} {pairs}\n")
+
+
+def consume(source: Source) -> int:
+    return sum(len(block) for block in source)
+
+
+def svmlight(folder: Path) -> None:
+    """Parsing in one thread, beside scikit-learn's loader."""
+    path = folder / "rows.svm"
+    if not path.exists():
+        text_rows(path, webspam.WebspamLike(n_rows=1_000, block_rows=1_000))
+    megabytes = path.stat().st_size / 1e6
+    options = {"n_features": webspam.N_FEATURES, "zero_based": False}
+    source = open_source(path, **options)
+    seconds = side_by_side(
+        5,
+        ours=lambda: consume(source),
+        theirs=lambda: load_svmlight_file(str(path), dtype=np.float32, **options),
+    )
+    ours, theirs = (megabytes / np.median(seconds[name]) for name in ("ours", "theirs"))
+    print(
+        f"svmlight text, {megabytes:.0f} MB: {ours:.0f} MB/s in one thread (bar 100), "
+        f"scikit-learn's loader {theirs:.0f} MB/s: "
+        f"{ratio(seconds['theirs'], seconds['ours']):.1f}x faster"
+    )
+
+
+def criteo_text(folder: Path, n_rows: int) -> None:
+    """Click logs from text to Arrow, and a bare pass over what was written."""
+    path = folder / f"criteo-{n_rows}.tsv"
+    if not path.exists():
+        generate.write_criteo(path, n_rows)
+    source = open_source(
+        path, target="label", columns=criteo.COLUMNS, categorical=criteo.TOKENS,
+        hash_dim=1_000_000, missing="zero",
+    )  # fmt: skip
+    start = time.perf_counter()
+    converted = convert(source, path.with_suffix(".arrow"))
+    seconds = time.perf_counter() - start
+    print(
+        f"criteo shape, {n_rows:,} rows x {source.n_features:,}: converted from text at "
+        f"{n_rows / seconds:,.0f} rows/s (bar 100,000)"
+    )
+    start = time.perf_counter()
+    entries = sum(block.X.nnz for block in converted)
+    seconds = time.perf_counter() - start
+    print(f"  read again from Arrow at {n_rows / seconds:,.0f} rows/s, {entries:,} entries")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of criteo's shape")
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        svmlight(folder)
+        criteo_text(folder, options.rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Slow, plain readers of text, to hold the fast ones against.
+
+Each returns the rows as (label, {feature: value}) and the numbers of the lines it cannot use.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+
+import numpy as np
+from sklearn.utils import murmurhash3_32
+
+_NUMBER = re.compile(rb"[+-]?(((\d+\.?\d*|\.\d+)(e[+-]?\d+)?)|nan|inf(inity)?)", re.IGNORECASE)
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class BadLineError(Exception):
+    """A line that cannot be used."""
+
+
+def number(text: bytes) -> float:
+    """A finite number."""
+    if not _NUMBER.fullmatch(text):
+        raise BadLineError(text)
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadLineError(text)
+    return value
+
+
+def value(text: bytes) -> float:
+    """A number that single precision holds."""
+    found = number(text)
+    if abs(found) > _LARGEST:
+        raise BadLineError(text)
+    return found
+
+
+def words(text: bytes) -> list[bytes]:
+    return [word for word in re.split(rb"[ \t\r]+", text) if word]
+
+
+def read_lines(content: bytes, parse) -> tuple[list, list[int]]:
+    rows, bad = [], []
+    for line_number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            row = parse(line)
+        except BadLineError:
+            bad.append(line_number)
+        else:
+            rows += [] if row is None else [row]
+    return rows, bad
+
+
+def svmlight(content: bytes, n_features: int) -> tuple[list, list[int]]:
+    def parse(line: bytes):
+        fields = words(line.split(b"#")[0])
+        if not fields:
+            return None
+        entries: dict[int, float] = {}
+        for field in fields[1:]:
+            if field.startswith(b"qid"):
+                if entries or not re.fullmatch(rb"qid:\d+", field):
+                    raise BadLineError(field)
+                continue
+            index, colon, text = field.partition(b":")
+            if not (colon and re.fullmatch(rb"\d+", index) and 1 <= int(index) <= n_features):
+                raise BadLineError(field)
+            if int(index) - 1 <= max(entries, default=-1):
+                raise BadLineError(field)
+            entries[int(index) - 1] = value(text)
+        return number(fields[0]), entries
+
+    return read_lines(content, parse)
+
+
+def vw(content: bytes, hash_dim: int) -> tuple[list, list[int]]:
+    def parse(line: bytes):
+        if not words(line):
+            return None
+        head, *spaces = line.split(b"|")
+        before = words(head)
+        touches = bool(spaces) and head[-1:] not in (b"", b" ", b"\t", b"\r")
+        tagged = len(before) > 1 and (before[-1].startswith(b"'") or touches)
+        numbers = [number(word) for word in before[: len(before) - tagged]]
+        if not 1 <= len(numbers) <= 3 or min([0.0, *numbers[1:2]]) < 0:
+            raise BadLineError(head)
+        entries: dict[int, float] = defaultdict(float)
+        for space in spaces:
+            named = space[:1] not in (b"", b" ", b"\t", b"\r")
+            fields = words(space)
+            name, colon, scale = fields.pop(0).partition(b":") if named else (b"", b"", b"")
+            factor = number(scale) if colon else 1.0
+            seed = murmurhash3_32(text(name), positive=True)
+            for field in fields:
+                feature, colon, amount = field.partition(b":")
+                if not feature:
+                    raise BadLineError(field)
+                bucket = murmurhash3_32(text(feature), seed=seed, positive=True) % hash_dim
+                product = factor * (number(amount) if colon else 1.0)
+                if abs(product) > _LARGEST:
+                    raise BadLineError(field)
+                entries[bucket] += product
+        return numbers[0], dict(entries)
+
+    return read_lines(content, parse)
+
+
+def text(word: bytes) -> bytes:
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        raise BadLineError(word) from None
+    return word
+
+
+def table(content: bytes, n_numbers: int, hash_dim: int) -> tuple[list, list[int]]:
+    """Tab-separated: label, numbers, then one column of text; without quotes."""
+
+    def parse(line: bytes):
+        line = line.removesuffix(b"\r")
+        if not line:
+            return None
+        fields = line.split(b"\t")
+        if len(fields) != n_numbers + 2:
+            raise BadLineError(line)
+        label = number(fields[0].strip(b" \t"))
+        entries = {k: value(field.strip(b" \t")) for k, field in enumerate(fields[1:-1])}
+        if text(fields[-1]):
+            entries[n_numbers + murmurhash3_32(fields[-1], positive=True) % hash_dim] = 1.0
+        return label, entries
+
+    return read_lines(content, parse)

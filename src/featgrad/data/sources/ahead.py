@@ -1,0 +1,75 @@
+"""Read and parse the next block while the present one is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.data.sources.block import Block, Source
+
+
+class Ahead:
+    """A source read one block ahead in a thread of its own."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @property
+    def n_features(self) -> int:
+        return self._source.n_features
+
+    @property
+    def feature_names(self) -> Sequence[str] | None:
+        return self._source.feature_names
+
+    @property
+    def groups(self) -> NDArray[np.int32] | None:
+        return self._source.groups
+
+    @property
+    def n_rows(self) -> int | None:
+        return self._source.n_rows
+
+    @property
+    def block_rows(self) -> int:
+        return self._source.block_rows
+
+    @property
+    def skipped(self) -> int:
+        return self._source.skipped
+
+    def __iter__(self) -> Iterator[Block]:
+        blocks = iter(self._source)
+        # Leaving the pool waits for its thread, also when the caller stops early.
+        with ThreadPoolExecutor(1, thread_name_prefix="featgrad-ahead") as pool:
+            coming = pool.submit(next, blocks, None)
+            while (block := coming.result()) is not None:
+                coming = pool.submit(next, blocks, None)
+                yield block
+
+
+def ahead(source: Source) -> Source:
+    """Read each block of a source while the one before it is used.
+
+    Parameters
+    ----------
+    source : Source
+        What to read. At most one block beside the present one is in memory.
+
+    Returns
+    -------
+    Source
+        The same rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featgrad.data.sources import ahead, open_source
+    >>> source = ahead(open_source(np.eye(5), target=np.arange(5), block_rows=2))
+    >>> [len(block) for block in source]
+    [2, 2, 1]
+    """
+    return Ahead(source)

@@ -1,0 +1,110 @@
+"""CSV and TSV text: fields may be quoted, and quoted ones hold separators and line ends."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featgrad.data.sources.bad_rows import BadRows
+from featgrad.data.sources.kernels.delimited import by_column, split
+from featgrad.data.sources.kernels.reasons import FIELDS, REASONS
+from featgrad.data.sources.lines import pieces_of_lines
+from featgrad.data.sources.tables import Piece
+from featgrad.data.sources.tokens import Tokens
+
+# A quote that does not close within as many bytes is a mistake.
+_LONGEST_RECORD = 1 << 20
+
+
+class DelimitedTable:
+    """Columns of one file; its first line names them unless `columns` does."""
+
+    n_rows: int | None = None
+
+    def __init__(self, path: Path, delimiter: str, columns: Sequence[str] | None) -> None:
+        self._path, self._delimiter, self.name = path, delimiter, str(path)
+        self._header_lines = 0
+        self.columns = list(columns) if columns is not None else self._header()
+
+    def text_columns(self) -> Collection[str]:
+        """Columns whose fields in the first rows are not numbers."""
+        first = next(self.pieces(frozenset(self.columns), BadRows(self.name, "skip", "nan")), {})
+        return [name for name, tokens in first.items() if not _are_numbers(tokens)]
+
+    def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
+        row, line, rest = 0, self._header_lines, b""
+        for read in chain(self._below_header(), [b""]):
+            content = rest + read
+            n_lines = content.count(b"\n")
+            starts, ends = np.empty((2, len(self.columns), n_lines), np.int64)
+            lines, doubled = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
+            data = np.frombuffer(content, np.uint8)
+            rows, used, passed, reason, fields, n_bad = split(
+                data, ord(self._delimiter), _LONGEST_RECORD if read else 0, bad.skip,
+                starts, ends, doubled, lines,
+            )  # fmt: skip
+            bad.skipped += n_bad
+            if rows:
+                bad.place = partial(_place, line + lines, row)
+                fields_by_column = by_column(data, starts, ends, doubled, rows)
+                yield self._piece(text, fields_by_column, starts[:, :rows], ends[:, :rows])
+            if reason:
+                bad.place = partial(_place, [line + passed], 0)
+                bad.meet(0, self._explain(reason, fields))
+            row, line, rest = row + rows, line + passed, content[used:]
+
+    def _piece(self, text: Collection[str], data: Any, starts: Any, ends: Any) -> Piece:
+        """Columns of text, and numbers where all fields are; parsed at once, there may be many."""
+        numeric = [column for column, name in enumerate(self.columns) if name not in text]
+        fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
+        values, right = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
+        whole = np.asarray(right.all(axis=1))
+        parsed = {column: values[k] for k, column in enumerate(numeric) if whole[k]}
+        return {
+            name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
+            for column, name in enumerate(self.columns)
+        }
+
+    def _below_header(self) -> Iterator[bytes]:
+        """The file's text from the first row on."""
+        lines = self._header_lines
+        for number, read in enumerate(pieces_of_lines(self._path)):
+            text = read if number else read.removeprefix(codecs.BOM_UTF8)
+            while lines and text:
+                text, lines = text[text.index(b"\n") + 1 :], lines - 1
+            yield text
+
+    def _explain(self, reason: int, fields: int) -> str:
+        if reason == FIELDS:
+            return f"it has {fields} fields where {len(self.columns)} belong"
+        return REASONS[reason]
+
+    def _header(self) -> list[str]:
+        try:
+            text = next(pieces_of_lines(self._path), b"").decode("utf-8-sig", "replace")
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+            names = next(row for row in reader if row)
+        except (StopIteration, csv.Error):
+            raise ValueError(f"{self.name} has no first line with the names of columns.") from None
+        if any("\ufffd" in name for name in names):
+            raise ValueError(f"{self.name}: its first line, the names of columns, is not UTF-8.")
+        self._header_lines = reader.line_num
+        return names
+
+
+def _place(lines: Any, first_row: int, row: int) -> str:
+    return f"line {lines[row - first_row] + 1}"
+
+
+def _are_numbers(tokens: Any) -> bool:
+    """Whether most of the fields that are not empty are numbers: a few may be mistakes."""
+    _, right = tokens.numbers()
+    return bool(2 * np.sum(right & tokens.present) >= np.sum(tokens.present))

@@ -1,0 +1,155 @@
+"""Numbers and the signs between them, in bytes of text.
+
+Every piece of text ends with a newline, which stops each loop over it.
+"""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numba import njit
+
+compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
+
+# Places in the text are unsigned, or each access would first be tested for a negative one.
+AT_0, AT_1, AT_2, AT_3, AT_5 = (np.uintp(k) for k in (0, 1, 2, 3, 5))
+SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
+# Powers of ten as sums of two doubles: together exact to 106 bits.
+_ONE = 280  # where 10^0 stands
+_EXACT_POWERS = [Fraction(10) ** e for e in range(-_ONE, 309)]
+_POWERS = np.array([float(power) for power in _EXACT_POWERS])
+_RESTS = np.array([float(power - Fraction(float(power))) for power in _EXACT_POWERS])
+# One more digit still fits 62 bits, so that a double of it fits 63.
+_FULL = 2**62 // 10 - 1
+_SPLIT = 2.0**27 + 1
+
+
+@compiled
+def _product_error(a, b, product):
+    """``a b - product`` exactly, by Dekker's splitting of both into halves."""
+    a_high, b_high = a * _SPLIT, b * _SPLIT
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@compiled
+def _scaled_long(mantissa, exponent):
+    """``mantissa 10^exponent``, rounded once; near the ends of the range twice or thrice."""
+    value = float(mantissa)
+    if mantissa == 0 or exponent < -350:
+        return 0.0
+    if exponent > 308:
+        return np.inf
+    if exponent < -260:
+        return value * _POWERS[_ONE - 200] * _POWERS[_ONE + exponent + 200]
+    power = _POWERS[_ONE + exponent]
+    product = value * power
+    if exponent > 280:
+        return product
+    rest = float(mantissa - np.int64(value)) * power + value * _RESTS[_ONE + exponent]
+    return product + (_product_error(value, power, product) + rest)
+
+
+@compiled
+def _scaled(mantissa, exponent):
+    """``mantissa 10^exponent``; short numbers, the usual ones, need one exact division."""
+    if mantissa < 2**53 and -22 <= exponent <= 0:
+        return float(mantissa) / _POWERS[_ONE - exponent]
+    return _scaled_long(mantissa, exponent)
+
+
+@compiled
+def _word(buffer, i, end):
+    """NaN or infinity spelt out, after the sign; nothing is consumed otherwise."""
+    if i + AT_3 <= end:
+        a, b, c = buffer[i] | 32, buffer[i + AT_1] | 32, buffer[i + AT_2] | 32
+        if a == 110 and b == 97 and c == 110:
+            return np.nan, i + AT_3
+        if a == 105 and b == 110 and c == 102:
+            i += AT_3
+            rest = (105, 110, 105, 116, 121)
+            if i + AT_5 <= end:
+                whole = True
+                for k in range(5):
+                    whole &= buffer[i + np.uintp(k)] | 32 == rest[k]
+                i += AT_5 if whole else AT_0
+            return np.inf, i
+    return 0.0, i
+
+
+@compiled
+def number(buffer, i, end):
+    """A number from i on: its value, where it ends, and whether there is one."""
+    negative = False
+    if i < end and (buffer[i] == 45 or buffer[i] == 43):
+        negative = buffer[i] == 45
+        i += AT_1
+    mantissa, exponent, start = 0, 0, i
+    while i < end and 48 <= buffer[i] <= 57:
+        if mantissa < _FULL:
+            mantissa = 10 * mantissa + np.int64(buffer[i]) - 48
+        else:
+            exponent += 1
+        i += AT_1
+    digits, pointed = i - start, i < end and buffer[i] == 46
+    if pointed:
+        i += AT_1
+        start = i
+        while i < end and 48 <= buffer[i] <= 57:
+            if mantissa < _FULL:
+                mantissa = 10 * mantissa + np.int64(buffer[i]) - 48
+                exponent -= 1
+            i += AT_1
+        digits += i - start
+    right = digits > 0
+    if not right:
+        value, after = _word(buffer, i, end)
+        right = after > i and not pointed
+        i = after
+    else:
+        if i < end and buffer[i] | 32 == 101:
+            i += AT_1
+            below = False
+            if i < end and (buffer[i] == 45 or buffer[i] == 43):
+                below = buffer[i] == 45
+                i += AT_1
+            power, start = 0, i
+            while i < end and 48 <= buffer[i] <= 57:
+                if power < 100_000:
+                    power = 10 * power + np.int64(buffer[i]) - 48
+                i += AT_1
+            right = i > start
+            exponent += -power if below else power
+        value = _scaled(mantissa, exponent)
+    return -value if negative else value, i, right
+
+
+@compiled
+def is_blank(byte):
+    return byte in (SPACE, TAB, RETURN)
+
+
+@compiled
+def is_end(byte):
+    return byte in (NEWLINE, HASH)
+
+
+@compiled
+def numbers(data, starts, ends, values, right):
+    """Numbers in tokens; an empty token is NaN. `right` is false where there is no number."""
+    for row in range(len(values)):
+        i, end = np.uintp(starts[row]), np.uintp(ends[row])
+        while i < end and (data[i] == SPACE or data[i] == TAB):
+            i += AT_1
+        while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
+            end -= AT_1
+        if i == end:
+            values[row] = np.nan
+            continue
+        value, i, found = number(data, i, end)
+        values[row] = value
+        right[row] &= found and i == end

@@ -1,0 +1,61 @@
+"""The generators of large data, small, and the readers on damaged files."""
+
+import numpy as np
+import pytest
+from benchmarks.scale import criteo, generate, mutations, webspam
+from scipy import sparse
+from sklearn.utils import murmurhash3_32
+
+from featgrad.data.sources import open_source
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_damaged_files_are_refused_skipped_or_read_rightly(seed: int):
+    assert mutations.run(150, seed).total() == 150
+
+
+SHAPE = {"n_rows": 3000, "n_features": 20_000, "per_row": 50, "n_planted": 10}
+
+
+def test_webspam_like_rows_are_the_same_every_time(tmp_path):
+    path = tmp_path / "rows.arrow"
+    planted = generate.write_webspam(path, **SHAPE, seed=3)
+    assert generate.read_planted(path) == planted
+    drawn = webspam.WebspamLike(**SHAPE, seed=3)
+    for block, again in zip(open_source(path, block_rows=1000), drawn, strict=True):
+        assert abs(block.X - again.X).max() == 0
+        np.testing.assert_array_equal(block.y, again.y)
+
+
+def test_webspam_like_rows_have_their_shape_and_plant():
+    source = webspam.WebspamLike(**SHAPE)
+    blocks = list(source)
+    X = sparse.vstack([block.X for block in blocks]).tocsc()
+    y = np.concatenate([block.y for block in blocks])
+    assert X.shape == (3000, 20_000)
+    assert 45 < X.nnz / 3000 < 55
+    assert abs(y.mean()) < 0.2
+    np.testing.assert_allclose(X.power(2).sum(axis=1), 1, rtol=1e-5)
+    held = np.diff(X.indptr)
+    X.data[:] = 1
+    lean = abs(X.T @ (y - y.mean())) / np.sqrt(held + 1)
+    assert np.isin(source.planted, np.argsort(-lean)[:20]).mean() >= 0.8
+
+
+def test_criteo_like_text_holds_its_planted_tokens(tmp_path):
+    path = tmp_path / "clicks.tsv"
+    planted = generate.write_criteo(path, 5000)
+    source = open_source(
+        path, target="label", columns=criteo.COLUMNS, categorical=criteo.TOKENS,
+        hash_dim=260_000, missing="zero",
+    )  # fmt: skip
+    blocks = list(source)
+    assert sum(len(block) for block in blocks) == 5000
+    assert 0.1 < np.concatenate([block.y for block in blocks]).mean() < 0.4
+    features = [
+        13 + criteo.TOKENS.index(it["column"]) * 10_000
+        + murmurhash3_32(it["token"], positive=True) % 10_000
+        for it in planted
+    ]  # fmt: skip
+    found = source.tokens_of(features)
+    assert np.mean([it["token"] in found[f] for it, f in zip(planted, features, strict=True)]) > 0.9
