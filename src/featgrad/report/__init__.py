@@ -3,6 +3,23 @@
 from featgrad.report.facts import Facts
 from featgrad.report.gather import gather_facts
 from featgrad.report.html import write_report
+from featgrad.report.plots import (
+    ComparisonDisplay,
+    MaskDisplay,
+    OrderDisplay,
+    PathDisplay,
+    StabilityDisplay,
+)
 from featgrad.report.table import summarise
 
-__all__ = ["Facts", "gather_facts", "summarise", "write_report"]
+__all__ = [
+    "ComparisonDisplay",
+    "Facts",
+    "MaskDisplay",
+    "OrderDisplay",
+    "PathDisplay",
+    "StabilityDisplay",
+    "gather_facts",
+    "summarise",
+    "write_report",
+]
