@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils import check_array
 
 from featgrad.learnability import Estimate, Learnability
 from featgrad.objective.targets import encode
 from featgrad.report import concerns
-from featgrad.report.columns import count_constant, count_missing, nearest_chosen
+from featgrad.report.columns import nearest_chosen
 from featgrad.report.facts import Facts, Group, Indices, SizeFacts
 from featgrad.report.provenance import fingerprint, versions
+from featgrad.report.summary import summarise_data
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def gather_facts(
     stability = getattr(selector, "stability_", None)
     return Facts(
         asked=_asked(selector),
-        data={**(about or {}), **_summary(matrix, y, data.task_)},
+        data={**(about or {}), **summarise_data(matrix, y, data.task_)},
         provenance={
             "Command": command or _call(selector),
             "Seed": str(selector.random_state),
@@ -159,33 +159,6 @@ def _asked(selector: Any) -> dict[str, str]:
     if changed:
         lines["Settings"] = ", ".join(f"{name}={value!r}" for name, value in changed.items())
     return lines
-
-
-def _summary(X: Any, y: Any, task: str) -> dict[str, str]:
-    n_rows, n_columns = X.shape
-    lines = {"Rows": f"{n_rows:,}", "Candidate features": f"{n_columns:,}"}
-    if sparse.issparse(X):
-        lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
-    missing, constant = count_missing(X), count_constant(X)
-    lines["Missing values"] = f"{missing / (n_rows * n_columns):.2%}" if missing else "none"
-    if constant:
-        lines["Constant features"] = f"{constant:,}, never chosen"
-    lines["Target"] = _target_summary(np.asarray(y), task)
-    return lines
-
-
-def _target_summary(y: NDArray[Any], task: str) -> str:
-    if y.ndim == 2 and y.shape[1] > 1:
-        return f"{y.shape[1]} outputs"
-    if task == "regression":
-        return (
-            f"mean {y.mean():.4g}, standard deviation {y.std():.4g}, {y.min():.4g} to {y.max():.4g}"
-        )
-    labels, counts = np.unique(y, return_counts=True)
-    largest = np.argsort(-counts, kind="stable")[:5]
-    shares = ", ".join(f"{labels[i]}: {counts[i] / counts.sum():.1%}" for i in largest)
-    more = len(labels) - len(largest)
-    return f"{len(labels)} classes ({shares}{f', {more} more' if more else ''})"
 
 
 def _call(selector: Any) -> str:

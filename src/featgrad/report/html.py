@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, SizeFacts
+from featgrad.report.writing import replacing
 
 # Correlation from which a rejected feature counts as made redundant by a chosen one.
 _REDUNDANT = 0.7
@@ -46,13 +46,8 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
     >>> selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
     >>> write_report(gather_facts(selector, X, y), "report.html")  # doctest: +SKIP
     """
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as unfinished:
         unfinished.write_text(render(facts), encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def render(facts: Facts) -> str:
