@@ -170,7 +170,9 @@ def test_a_mistyped_target_is_answered_with_the_nearest_column(table, capsys):
     ("arguments", "expected"),
     [
         (["score", "sales.csv", "--target", "price", "--features", "x"], "--features 'x' is no"),
-        (["select", "absent.csv", "--target", "price"], "absent.csv does not exist"),
+        (["select", "absent.csv", "--target", "price"], "'absent.csv' does not exist"),
+        (["select", "sales.csv", "--target", "price", "--out", "no/a.txt"], "create no."),
+        (["select", "sales.csv", "--target", "price", "--report", "a.pdf"], "'a.pdf' has no known"),
         (["select", "sales.xyz", "--target", "price"], "'sales.xyz' has no known suffix"),
         (["select", "sales.csv", "--target", "price", "-k", "9"], "-k 9 is more than"),
         (["path", "sales.csv", "--target", "price", "--sizes", "9"], "--sizes 9 is more than"),
@@ -203,6 +205,13 @@ def test_an_interrupt_is_told_and_leaves_no_file(table, capsys, monkeypatch):
     assert main(["select", "sales.csv", "--target", "price", "--out", "selected.txt"]) == 1
     assert "interrupted" in capsys.readouterr().err
     assert not Path("selected.txt").exists()
+
+
+def test_a_reader_that_leaves_early_is_no_error(table):
+    command = f"{sys.executable} -m featgrad info sales.csv | true"
+    path = {"PYTHONPATH": str(Path(featgrad.__file__).parents[1])}
+    done = subprocess.run(["bash", "-c", command], env=path, capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("given", [["select"], ["select", "x.csv", "--target", "y", "-k", "0"], []])

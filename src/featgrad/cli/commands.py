@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from featgrad.cli.errors import UsageError, unknown_column
+from featgrad.cli.errors import UsageError, check_output, unknown_column
 from featgrad.cli.fitting import default_sizes, fit_sizes, smallest_good
-from featgrad.cli.outputs import as_json, check_out, show, write_selection
+from featgrad.cli.outputs import SELECTION_FORMATS, as_json, show, write_selection
 from featgrad.cli.tables import (
+    FORMATS,
     Table,
-    check_suffix,
     open_table,
     read_table,
     split_columns,
@@ -23,9 +23,9 @@ from featgrad.selector import FeatureGradientSelector
 
 
 def select(arguments: Namespace) -> None:
-    check_out(arguments.out)
-    if arguments.write is not None:
-        check_suffix("--write", arguments.write)
+    check_output("--out", arguments.out, SELECTION_FORMATS)
+    check_output("--write", arguments.write, FORMATS)
+    check_output("--report", arguments.report, (".html",))
     table = read_table(arguments.file, arguments.target)
     selector = _selected(table, arguments)
     data = _data(table, arguments)

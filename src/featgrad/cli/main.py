@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -30,8 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.command_line = shlex.join(["featgrad", *argv])
     try:
         arguments.run(arguments)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nfeatgrad: interrupted, nothing was written", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:  # whoever reads has read enough, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
         if arguments.debug:

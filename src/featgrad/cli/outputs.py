@@ -7,16 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from featgrad.cli.errors import UsageError
 from featgrad.learnability import Estimate
 from featgrad.report.writing import replacing
 
-_SUFFIXES = (".json", ".csv", ".txt")
-
-
-def check_out(path: Path | None) -> None:
-    if path is not None and path.suffix not in _SUFFIXES:
-        raise UsageError(f"--out {str(path)!r} has no known suffix: use one of {list(_SUFFIXES)}.")
+SELECTION_FORMATS = (".json", ".csv", ".txt")
 
 
 def write_selection(selection: dict[str, Any], path: Path) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.cli.errors import UsageError, unknown_column
+from featgrad.cli.errors import UsageError, check_suffix, unknown_column
 from featgrad.report.writing import replacing
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _FORMATS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "feather"}
+FORMATS = (*_DELIMITERS, *_FORMATS)
 # Bytes of a CSV file that are read at once; a row must fit in.
 _BLOCK = 1 << 24
 
@@ -78,9 +79,9 @@ def open_table(path: Path) -> Any:
         import pyarrow.dataset as ds
     except ImportError:
         raise UsageError(f"{path} needs pyarrow: pip install 'featgrad[files]'.") from None
-    check_suffix("FILE", path)
-    if not path.exists():
-        raise UsageError(f"{path} does not exist: check the path.")
+    check_suffix("FILE", path, FORMATS)
+    if not path.is_file():
+        raise UsageError(f"FILE {str(path)!r} does not exist: check the path.")
     if path.suffix in _FORMATS:
         return ds.dataset(path, format=_FORMATS[path.suffix])
     form = ds.CsvFileFormat(
@@ -88,12 +89,6 @@ def open_table(path: Path) -> Any:
         read_options=pc.ReadOptions(block_size=_BLOCK),
     )
     return ds.dataset(path, format=form)
-
-
-def check_suffix(option: str, path: Path) -> None:
-    known = [*_DELIMITERS, *_FORMATS]
-    if path.suffix not in known:
-        raise UsageError(f"{option} {str(path)!r} has no known suffix: use one of {known}.")
 
 
 def split_columns(schema: Any, target: str | None) -> tuple[list[str], list[str]]:
