@@ -109,6 +109,14 @@ def test_noise_is_called_noise():
     assert "Perhaps nothing to learn" in titles(gathered(X, y, k=1))
 
 
+def test_a_curve_cut_off_while_it_rises_is_told():
+    X = np.random.default_rng(0).standard_normal((400, 12))
+    y = X.sum(axis=1)
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+    selector.path_ = [PathPoint(1, np.array([0]), Learnability(X, y).estimate([0]))]
+    assert titles(gather_facts(selector, X, y)) == ["More features would explain more"]
+
+
 def test_path_is_shown_with_the_chosen_size_in_it():
     X, y = table()
     selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
@@ -173,6 +181,23 @@ def test_fingerprint_follows_the_values():
     changed[5, 2] += 1e-9
     others = [fingerprint(changed, y), fingerprint(X, y[::-1]), fingerprint(X[:-1], y[:-1])]
     assert fingerprint(X, y) not in others
+
+
+def test_fingerprint_reads_words_and_sparse_matrices():
+    X, _ = table()
+    words = np.array(["a", "b"] * 150, dtype=object)
+    matrix = sparse.csr_array(X)
+    assert fingerprint(matrix, words) == fingerprint(matrix.copy(), words.copy())
+    assert fingerprint(matrix, words) != fingerprint(matrix, words[::-1])
+
+
+def test_a_sparse_matrix_is_summed_up_by_its_entries():
+    X, y = table()
+    X[:, 2:] = 0
+    facts = gathered(sparse.csr_array(X), y)
+    assert facts.data["Entries other than 0"] == "33.33%"
+    assert facts.data["Missing values"] == "none"
+    assert facts.data["Constant features"].startswith("4,")
 
 
 def test_settings_other_than_the_defaults_are_told():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ def _asked(selector: Any) -> dict[str, str]:
         if name not in shown and str(value) != str(defaults[name])
     }
     if changed:
-        lines["Settings"] = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        lines["Settings"] = ", ".join(f"{name}={shortened(v)}" for name, v in changed.items())
     return lines
 
 
