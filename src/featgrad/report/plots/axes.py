@@ -31,7 +31,7 @@ def draw_estimates(ax: Any, x: Sequence[float], estimates: Sequence[Estimate], *
     values = [estimate.value for estimate in estimates]
     (drawn,) = ax.plot(x, values, **({"marker": "o"} | line))
     band = ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
-    ax.set_ylabel("explained fraction of the variance")
+    ax.set_ylabel("explained fraction")
     return drawn, band
 
 

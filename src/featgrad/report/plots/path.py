@@ -92,6 +92,15 @@ class PathDisplay:
             self.chosen_ = self.ax_.axvline(self.chosen, color="C1", linestyle="--", label=label)
             self.ax_.legend()
         if max(self.sizes) / min(self.sizes) >= _WIDE:
-            self.ax_.set_xscale("log")
+            self._spread_sizes()
         self.ax_.set_xlabel("number of features")
         return self
+
+    def _spread_sizes(self) -> None:
+        """Logarithmic, with sizes written out."""
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        self.ax_.set_xscale("log")
+        self.ax_.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        self.ax_.xaxis.set_minor_locator(NullLocator())
+        self.ax_.xaxis.set_major_formatter("{x:g}")
