@@ -34,5 +34,5 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 def test_commands_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "diagnosis"})
-    frame.to_csv("patients.csv", index=False)
+    frame.iloc[::3, 18:].to_csv("patients.csv", index=False)
     assert main(shlex.split(command)[1:]) == 0

@@ -16,5 +16,5 @@ figure, axes = plt.subplots(1, 2, figsize=(5, 2.8))
 for k, ax in zip((5, 20), axes, strict=True):
     selector = FeatureGradientSelector(k, random_state=0).fit(X, y)
     MaskDisplay.from_estimator(selector, shape=(8, 8), ax=ax)
-    ax.set_title(f"{k} pixels\n{selector.learnability_}", fontsize=9)
+    ax.set_title(f"{k} pixels explain {selector.learnability_.value:.0%}", fontsize=9)
 plt.show()
