@@ -23,7 +23,8 @@ def table(n_rows=300, n_columns=6, seed=0):
 
 
 def gathered(X, y, k=2, **options):
-    return gather_facts(FeatureGradientSelector(k, random_state=0).fit(X, y), X, y, **options)
+    selector = FeatureGradientSelector(k, max_iter=25, random_state=0).fit(X, y)
+    return gather_facts(selector, X, y, **options)
 
 
 def titles(facts):
