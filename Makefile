@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench-speed bench-quality bench-scale paper clean
+.PHONY: demo test lint docs bench-speed bench-quality bench-scale paper clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
@@ -16,6 +16,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
 
 bench-speed: $(VENV)/.bench-speed
 	$(BIN)/python -m benchmarks.speed
@@ -40,9 +43,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@ $(VENV)/.run
 
-$(VENV)/.bench $(VENV)/.bench-speed: $(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.bench $(VENV)/.bench-speed $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
 	touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) dist build .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build docs/_build docs/auto_* .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -218,3 +218,10 @@ def test_unknown_name_is_refused(table):
         ValueError, match=r"features contains 'z', which is no column of X.*'a', 'b'"
     ):
         data.estimate(["a", "z"])
+
+
+def test_alone_is_the_estimate_of_each_feature(table):
+    data = Learnability(*table, order=1)
+    expected = [data.estimate([i]).value for i in range(5)]
+    np.testing.assert_allclose(data.alone(), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(data.alone([2, 4]), data.alone()[[2, 4]])

@@ -192,6 +192,24 @@ class Learnability:
         without = mask[chosen] * (1 - np.eye(len(chosen)))
         return np.array([whole - problem.value(left) for left in without])
 
+    def alone(self, features: Any = None) -> Floats:
+        """Explained fraction of the target's variance by each one of the features on its own.
+
+        Parameters
+        ----------
+        features : array-like, default=None
+            As for `estimate`.
+
+        Returns
+        -------
+        ndarray of shape (number of these features,)
+            In the order of their columns.
+        """
+        # With the filter x a mask explains the sum of what its features explain alone.
+        linear = replace(self._problem, filters=(np.ones(1),), scale=1.0)
+        _, gradient = linear.value_and_gradient(np.zeros(self.n_features_in_))
+        return gradient[self._mask(features) > 0]
+
     def value_and_gradient(self, mask: ArrayLike) -> tuple[float, Floats]:
         """Explained fraction and its gradient with respect to the mask.
 

@@ -1,5 +1,25 @@
 """What was chosen and why, for people to read."""
 
+from featgrad.report.facts import Facts
+from featgrad.report.gather import gather_facts
+from featgrad.report.html import write_report
+from featgrad.report.plots import (
+    ComparisonDisplay,
+    MaskDisplay,
+    OrderDisplay,
+    PathDisplay,
+    StabilityDisplay,
+)
 from featgrad.report.table import summarise
 
-__all__ = ["summarise"]
+__all__ = [
+    "ComparisonDisplay",
+    "Facts",
+    "MaskDisplay",
+    "OrderDisplay",
+    "PathDisplay",
+    "StabilityDisplay",
+    "gather_facts",
+    "summarise",
+    "write_report",
+]

@@ -1,0 +1,43 @@
+"""The two pictures of the README: `python -m benchmarks.pictures`."""
+
+from pathlib import Path
+
+from sklearn.datasets import load_breast_cancer
+
+from benchmarks.builders import mnist35_noisy
+from benchmarks.drawing import plt, save
+from featgrad import FeatureGradientSelector
+from featgrad.report import MaskDisplay, PathDisplay
+
+FOLDER = Path(__file__).parents[1] / "docs" / "images"
+SIZES = (1, 2, 3, 4, 6, 8, 12, 20, 30)
+MAP_SIZES = (10, 30, 100)
+
+
+def draw_path():
+    """Learnability against size for the breast cancer data."""
+    X, y = load_breast_cancer(return_X_y=True)
+    found = [FeatureGradientSelector(k, random_state=0).fit(X, y).learnability_ for k in SIZES]
+    figure, ax = plt.subplots(figsize=(5, 3))
+    PathDisplay(SIZES, found).plot(ax)
+    save(figure, FOLDER / "path.svg")
+
+
+def draw_maps():
+    """Pixels that tell a noisy 3 from a noisy 5, beside the mean of each."""
+    X, y, *_ = mnist35_noisy()
+    figure, axes = plt.subplots(1, 2 + len(MAP_SIZES), figsize=(10, 2.4))
+    for ax, digit in zip(axes, (3, 5), strict=False):
+        MaskDisplay(X[y == digit].mean(axis=0).reshape(28, 28)).plot(ax)
+        ax.set_title(f"mean {digit}", fontsize=9)
+    for ax, k in zip(axes[2:], MAP_SIZES, strict=True):
+        selector = FeatureGradientSelector(k, random_state=0).fit(X, y)
+        MaskDisplay.from_estimator(selector, shape=(28, 28), ax=ax)
+        ax.set_title(f"{k} pixels explain {selector.learnability_.value:.0%}", fontsize=9)
+    save(figure, FOLDER / "mnist.svg")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    draw_path()
+    draw_maps()

@@ -1,0 +1,53 @@
+"""
+When not to use it
+==================
+
+featgrad asks what a *linear* model could explain. Here is what that cannot see, measured.
+"""
+
+# %%
+# Features that matter only together
+# ----------------------------------
+# The target is whether two features have the same sign. Each of them alone, and both in a linear
+# model, tell nothing; the estimate says so, and a choice is then a matter of chance. Trees see it.
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import SplineTransformer
+
+from featgrad import FeatureGradientSelector, learnability
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((1000, 20))
+y = X[:, 0] * X[:, 1] > 0
+print("learnability:", learnability(X, y))
+selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+print("chosen:      ", selector.get_support(indices=True))
+forest = RandomForestClassifier(200, random_state=0)
+print("forest:      ", cross_val_score(forest, X, y, cv=3).mean().round(2), "of rows right")
+print("its best two:", np.argsort(-forest.fit(X, y).feature_importances_)[:2])
+
+# %%
+# **Instead**: importances of boosted trees or a forest; or give featgrad the products as features.
+products = np.column_stack([X, *(X[:, [i]] * X[:, i + 1 :] for i in range(19))])
+print("with products:", learnability(products, y))
+
+# %%
+# A curve that goes up and down
+# -----------------------------
+# A feature whose square matters is as invisible. Splines bring it back.
+y = X[:, 0] ** 2 + 0.5 * rng.standard_normal(1000)
+print("as it is:", learnability(X[:, :3], y))
+print("splines: ", learnability(SplineTransformer(5).fit_transform(X[:, :3]), y))
+
+# %%
+# A handful of features
+# ---------------------
+# With ten features all subsets can be tried with the very model that will be used, by
+# cross-validation. Nothing needs to be estimated.
+#
+# Other cases
+# -----------
+# - One model, trees, is given and time is no matter: permutation importance on held-out rows is
+#   about that model, featgrad is not.
+# - The question is which features *cause* the target. No selector answers that.

@@ -1,0 +1,20 @@
+"""
+See which pixels matter
+=======================
+
+Features that are the pixels of an image can be looked at as one.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+
+from featgrad import FeatureGradientSelector
+from featgrad.report import MaskDisplay
+
+X, y = load_digits(return_X_y=True)
+figure, axes = plt.subplots(1, 2, figsize=(5, 2.8))
+for k, ax in zip((5, 20), axes, strict=True):
+    selector = FeatureGradientSelector(k, random_state=0).fit(X, y)
+    MaskDisplay.from_estimator(selector, shape=(8, 8), ax=ax)
+    ax.set_title(f"{k} pixels explain {selector.learnability_.value:.0%}", fontsize=9)
+plt.show()

@@ -1,0 +1,47 @@
+"""Run a command and turn what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+from featgrad.cli.arguments import build_parser
+from featgrad.cli.errors import UsageError
+
+FAILED, MISUSED = 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `featgrad`.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        Arguments; None takes those of the process.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 if it did not, 2 if the command line asks for what does not exist.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = build_parser().parse_args(argv)
+    arguments.command_line = shlex.join(["featgrad", *argv])
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("\nfeatgrad: interrupted, nothing was written", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:  # whoever reads has read enough, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as error:
+        if arguments.debug:
+            raise
+        first = " ".join(str(error).split()) or type(error).__name__
+        print(f"featgrad: error: {first}", file=sys.stderr)
+        return MISUSED if isinstance(error, UsageError) else FAILED
+    return 0

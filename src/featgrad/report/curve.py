@@ -1,0 +1,122 @@
+"""Learnability against size, drawn as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import floor, log, log10
+
+from featgrad.report.facts import Facts
+
+_WIDTH, _HEIGHT = 640, 280
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 44
+# Ratio of the largest to the smallest size from which sizes are drawn on a logarithmic scale.
+_WIDE = 20
+
+Scale = Callable[[float], float]
+
+
+def draw_curve(facts: Facts) -> str:
+    """One circle with its interval per size; the script marks the size it shows by position."""
+    x, y = _across(facts), _up(facts)
+    sizes = facts.sizes
+    estimates = [point.learnability for point in sizes]
+    band = [(x(p.size), y(p.learnability.interval[1])) for p in sizes]
+    band += [(x(p.size), y(p.learnability.interval[0])) for p in reversed(sizes)]
+    line = [(x(p.size), y(p.learnability.value)) for p in sizes]
+    taken = x(facts.selection.size)
+    low, high = min(e.value for e in estimates), max(e.value for e in estimates)
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" class="curve" aria-label="Learnability '
+        f"against the number of features: from {100 * low:.1f} to {100 * high:.1f} per cent over "
+        f'{len(sizes)} sizes">',
+        *_vertical_axis(facts, y),
+        *_horizontal_axis(facts, x),
+        _everything(facts, y),
+        f'<polygon class="band" points="{_points(band)}"/>',
+        f'<polyline class="line" points="{_points(line)}"/>',
+        f'<line class="chosen" x1="{taken:.1f}" x2="{taken:.1f}" y1="{_TOP}" '
+        f'y2="{_HEIGHT - _BOTTOM}"/>',
+        '<g id="points">',
+    ]
+    for point, (cx, cy) in zip(sizes, line, strict=True):
+        bottom, top = (y(end) for end in point.learnability.interval)
+        parts.append(
+            f'<g><line x1="{cx:.1f}" x2="{cx:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>'
+            f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="4"><title>{point.size}: '
+            f"{point.learnability}</title></circle></g>"
+        )
+    return "\n".join([*parts, "</g>", "</svg>"])
+
+
+def _across(facts: Facts) -> Scale:
+    first, last = facts.sizes[0].size, facts.sizes[-1].size
+    span = _WIDTH - _LEFT - _RIGHT
+    if first == last:
+        return lambda size: _LEFT + span / 2
+    if last / first >= _WIDE:
+        return lambda size: _LEFT + 12 + (span - 24) * log(size / first) / log(last / first)
+    return lambda size: _LEFT + 12 + (span - 24) * (size - first) / (last - first)
+
+
+def _up(facts: Facts) -> Scale:
+    bottom, top = _range(facts)
+    span = _HEIGHT - _TOP - _BOTTOM
+    return lambda value: (
+        _TOP + span * (1 - (min(max(value, bottom), top) - bottom) / (top - bottom))
+    )
+
+
+def _range(facts: Facts) -> tuple[float, float]:
+    """From 0, or below where an interval goes there, to a little above the highest interval."""
+    ends = [end for point in facts.sizes for end in point.learnability.interval]
+    ends += [facts.everything.value]
+    return max(-1.0, min(0.0, *ends)), min(1.05, max(0.05, *ends) * 1.05)
+
+
+def _vertical_axis(facts: Facts, y: Scale) -> list[str]:
+    bottom, top = _range(facts)
+    step = _nice((top - bottom) / 5)
+    ticks = [step * i for i in range(-int(-bottom // step), int(top / step) + 1)]
+    parts = []
+    for tick in ticks:
+        parts.append(
+            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" '
+            f'y2="{y(tick):.1f}"/><text x="{_LEFT - 6}" y="{y(tick) + 4:.1f}" '
+            f'text-anchor="end">{100 * tick:.3g} %</text>'
+        )
+    return parts
+
+
+def _horizontal_axis(facts: Facts, x: Scale) -> list[str]:
+    parts = []
+    last = -1e9
+    for point in facts.sizes:
+        if x(point.size) - last < 44:
+            continue
+        last = x(point.size)
+        parts.append(
+            f'<text x="{last:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">'
+            f"{point.size:,}</text>"
+        )
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    label = f'<text x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle">number of features</text>'
+    return [*parts, label]
+
+
+def _everything(facts: Facts, y: Scale) -> str:
+    height = y(facts.everything.value)
+    return (
+        f'<line class="everything" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" '
+        f'y2="{height:.1f}"/><text x="{_LEFT + 4}" y="{height - 5:.1f}">'
+        f"all {facts.everything.n_features:,}</text>"
+    )
+
+
+def _nice(step: float) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten that is not smaller."""
+    power: float = 10.0 ** floor(log10(step))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step)
+
+
+def _points(pairs: list[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in pairs)

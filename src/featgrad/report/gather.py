@@ -1,0 +1,166 @@
+"""From a fitted selector and its data to the facts of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from reprlib import repr as shortened
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from featgrad.learnability import Estimate, Learnability
+from featgrad.objective.targets import encode
+from featgrad.report import concerns
+from featgrad.report.columns import nearest_chosen
+from featgrad.report.facts import Facts, Group, Indices, SizeFacts
+from featgrad.report.provenance import fingerprint, versions
+from featgrad.report.summary import summarise_data
+
+Floats = NDArray[np.float64]
+
+# Rows times squared size up to which the gains of the chosen size, and of each other size, are
+# measured: some seconds and some tenths of a second.
+_GAIN_WORK = 1e9
+_OTHER_GAIN_WORK = 1e8
+# Candidates times sizes up to which correlations are kept for every size.
+_CORRELATIONS = 200_000
+
+
+def gather_facts(
+    selector: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    names: Sequence[str] | None = None,
+    about: Mapping[str, str] | None = None,
+    command: str | None = None,
+) -> Facts:
+    """Collect what a report says about a selection.
+
+    Parameters
+    ----------
+    selector : FeatureGradientSelector
+        Fitted on X and y.
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        The features.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        The target.
+    sample_weight : array-like of shape (n_rows,), default=None
+        The weights given to `fit`.
+    names : sequence of str, default=None
+        Names of the features; None takes those that the selector saw, or x0, x1, ...
+    about : mapping of str to str, default=None
+        More lines for the data's summary, such as where they come from.
+    command : str, default=None
+        The command that repeats the selection; None gives the selector's own call.
+
+    Returns
+    -------
+    Facts
+        Ready for `write_report`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import FeatureGradientSelector
+    >>> from featgrad.report import gather_facts
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> facts = gather_facts(FeatureGradientSelector(3, random_state=0).fit(X, y), X, y)
+    >>> [facts.names[i] for i in facts.selection.features]
+    ['bmi', 'bp', 's5']
+    """
+    options = {name: getattr(selector, name) for name in ("task", "preprocess", "missing")}
+    data = Learnability(X, y, sample_weight=sample_weight, **options)
+    matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
+    if names is None:
+        default = [f"x{i}" for i in range(matrix.shape[1])]
+        names = list(getattr(selector, "feature_names_in_", default))
+    points, chosen = _points(selector)
+    sizes = _sizes(data, matrix, points, chosen)
+    everything, alone = data.estimate(), data.alone()
+    outputs, _ = encode(y, data.task_)
+    found = [
+        *concerns.leakage(alone, names),
+        *concerns.weakness(sizes[chosen], everything, sizes),
+        *concerns.near_duplicates(sizes[chosen], names),
+        *concerns.drift(matrix, outputs, sizes[chosen], names),
+    ]
+    stability = getattr(selector, "stability_", None)
+    return Facts(
+        asked=_asked(selector),
+        data={**(about or {}), **summarise_data(matrix, y, data.task_)},
+        provenance={
+            "Command": command or _call(selector),
+            "Seed": str(selector.random_state),
+            "Data fingerprint": fingerprint(matrix, y),
+            "Versions": versions(),
+        },
+        names=list(names),
+        alone=alone,
+        sizes=sizes,
+        chosen=chosen,
+        everything=everything,
+        stability=None if stability is None else np.asarray(stability.frequencies),
+        groups=_groups(selector),
+        concerns=tuple(found),
+    )
+
+
+def _points(selector: Any) -> tuple[list[tuple[Indices, Estimate]], int]:
+    """Features and estimate at each size of the path, and which of them was taken."""
+    support = selector.get_support(indices=True)
+    path = getattr(selector, "path_", None) or ()
+    points = {point.size: (np.sort(point.features), point.learnability) for point in path}
+    points[len(support)] = (support, selector.learnability_)
+    sizes = sorted(points)
+    return [points[size] for size in sizes], sizes.index(len(support))
+
+
+def _sizes(
+    data: Learnability, X: Any, points: list[tuple[Indices, Estimate]], chosen: int
+) -> tuple[SizeFacts, ...]:
+    every = len(points) * X.shape[1] <= _CORRELATIONS
+    shown = range(len(points)) if every else range(chosen, chosen + 1)
+    near = dict(zip(shown, nearest_chosen(X, [points[i][0] for i in shown]), strict=True))
+    sizes = []
+    for i, (features, learnability) in enumerate(points):
+        bearable = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
+        gains = data.gains(features) if X.shape[0] * len(features) ** 2 <= bearable else None
+        nearest, correlation = near.get(i, (None, None))
+        sizes.append(SizeFacts(features, learnability, gains, nearest, correlation))
+    return tuple(sizes)
+
+
+def _groups(selector: Any) -> tuple[Group, ...]:
+    labels = getattr(selector, "feature_groups", None)
+    if labels is None:
+        return ()
+    labels = np.asarray(labels)
+    return tuple(Group(str(label), np.flatnonzero(labels == label)) for label in np.unique(labels))
+
+
+def _asked(selector: Any) -> dict[str, str]:
+    wanted = selector.n_features_to_select
+    lines = {
+        "Features": "as many as the penalty leaves" if wanted is None else str(wanted),
+        "Task": f"{selector.task_} (found from the target)"
+        if selector.task == "auto"
+        else selector.task_,
+    }
+    defaults = type(selector)().get_params()
+    shown = {"n_features_to_select", "task", "random_state", "verbose"}
+    changed = {
+        name: value
+        for name, value in selector.get_params().items()
+        if name not in shown and str(value) != str(defaults[name])
+    }
+    if changed:
+        lines["Settings"] = ", ".join(f"{name}={shortened(v)}" for name, v in changed.items())
+    return lines
+
+
+def _call(selector: Any) -> str:
+    return f"{' '.join(repr(selector).split())}.fit(X, y)"

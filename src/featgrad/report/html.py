@@ -1,0 +1,160 @@
+"""The report as one HTML file that needs nothing else.
+
+Names of features are data: text is escaped where it enters the page, the script writes text only,
+and the page's own policy lets no other script run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.report.curve import draw_curve
+from featgrad.report.facts import Facts, SizeFacts
+from featgrad.report.writing import replacing
+
+# Correlation from which a rejected feature counts as made redundant by a chosen one.
+_REDUNDANT = 0.7
+
+
+def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
+    """Write a report that opens in any browser, from disk and without a network.
+
+    Parameters
+    ----------
+    facts : Facts
+        From `gather_facts`.
+    path : str or path-like
+        The HTML file; it appears once it is complete.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import FeatureGradientSelector
+    >>> from featgrad.report import gather_facts, write_report
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
+    >>> write_report(gather_facts(selector, X, y), "report.html")  # doctest: +SKIP
+    """
+    with replacing(path) as unfinished:
+        unfinished.write_text(render(facts), encoding="utf-8")
+
+
+def render(facts: Facts) -> str:
+    script, style = _part("page.js"), _part("page.css")
+    selection = facts.selection
+    return Template(_part("page.html")).substitute(
+        script=script,
+        style=style,
+        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'",
+        headline=escape(f"{selection.size:,} of {len(facts.names):,} features"),
+        explained=escape(str(selection.learnability)),
+        everything=escape(str(facts.everything)),
+        concerns=_concerns(facts),
+        asked=_lines(facts.asked),
+        data=_lines(facts.data),
+        provenance=_lines(facts.provenance),
+        curve=draw_curve(facts),
+        path=_path_rows(facts),
+        groups=_groups(facts),
+        last=len(facts.sizes) - 1,
+        chosen=facts.chosen,
+        names=escape(", ".join(facts.names[i] for i in selection.features)),
+        facts=_json(_compact(facts)),
+    )
+
+
+def _part(name: str) -> str:
+    return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _lines(lines: Mapping[str, str]) -> str:
+    return "\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in lines.items())
+
+
+def _concerns(facts: Facts) -> str:
+    if not facts.concerns:
+        return "<p>Nothing suspicious was found: no leak, no near-duplicates, no drift.</p>"
+    items = (f"<li><b>{escape(c.title)}.</b> {escape(c.text)}</li>" for c in facts.concerns)
+    return f"<ul class='concerns'>{''.join(items)}</ul>"
+
+
+def _path_rows(facts: Facts) -> str:
+    rows = []
+    for point in facts.sizes:
+        low, high = point.learnability.interval
+        rows.append(
+            f"<tr><td>{point.size:,}</td><td>{point.learnability.value:.1%}</td>"
+            f"<td>{low:.1%} to {high:.1%}</td></tr>"
+        )
+    return "\n".join(rows)
+
+
+def _groups(facts: Facts) -> str:
+    if not facts.groups:
+        return ""
+    chosen = set(facts.selection.features.tolist())
+    rows = []
+    for group in facts.groups:
+        members = ", ".join(facts.names[i] for i in group.features)
+        state = "chosen" if chosen.issuperset(group.features.tolist()) else "left out"
+        rows.append(
+            f"<tr><th scope='row'>{escape(group.name)}</th><td>{state}</td>"
+            f"<td>{escape(members)}</td></tr>"
+        )
+    return (
+        "<section><h2>Groups</h2><div class='wide'><table><thead><tr><th scope='col'>Group</th>"
+        "<th scope='col'></th><th scope='col'>Features</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+    )
+
+
+def _compact(facts: Facts) -> dict[str, Any]:
+    """Whole numbers in place of fractions, and each set as its difference from the one before."""
+    sizes = []
+    before: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+    for point in facts.sizes:
+        sizes.append(_compact_size(point, before))
+        before = point.features
+    return {
+        "names": facts.names,
+        "alone": _scaled(facts.alone, 1000),
+        "stability": None if facts.stability is None else _scaled(facts.stability, 100),
+        "sizes": sizes,
+        "redundant": round(100 * _REDUNDANT),
+    }
+
+
+def _compact_size(point: SizeFacts, before: NDArray[np.intp]) -> dict[str, Any]:
+    return {
+        "added": np.setdiff1d(point.features, before).tolist(),
+        "dropped": np.setdiff1d(before, point.features).tolist(),
+        "explained": str(point.learnability),
+        "gains": None if point.gains is None else _scaled(point.gains, 10_000),
+        "nearest": None if point.nearest is None else point.nearest.tolist(),
+        "correlation": None if point.correlation is None else _scaled(point.correlation, 100),
+    }
+
+
+def _scaled(values: NDArray[np.float64], factor: int) -> list[int]:
+    return np.rint(values * factor).astype(int).tolist()  # type: ignore[no-any-return]
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

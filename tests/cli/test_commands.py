@@ -1,0 +1,264 @@
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import featgrad
+from featgrad import FeatureGradientSelector, learnability
+from featgrad.cli import main
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def columns() -> dict[str, object]:
+    """The target is made of b, d and a; one column is no number."""
+    X = np.random.default_rng(0).standard_normal((200, 5)).round(6)
+    y = 2 * X[:, 1] + 1.5 * X[:, 3] + X[:, 0]
+    return {**dict(zip(NAMES, X.T, strict=True)), "colour": ["red"] * 200, "price": y}
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch) -> pa.Table:
+    """Written as sales.csv into the directory that the command runs in."""
+    monkeypatch.chdir(tmp_path)
+    table = pa.table(columns())
+    pa.csv.write_csv(table, "sales.csv")
+    return table
+
+
+def answer(capsys, *arguments: str) -> dict:
+    assert main([*arguments, "--json", "-q"]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    return json.loads(output.out)
+
+
+def error(capsys, *arguments: str) -> tuple[int, str]:
+    code = main(arguments)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("featgrad: error: ")
+    assert output.err.count("\n") == 1
+    return code, output.err
+
+
+def test_select_chooses_as_the_selector_does(table, capsys):
+    found = answer(capsys, "select", "sales.csv", "--target", "price", "-k", "2")
+    X = np.column_stack([table[name] for name in NAMES])
+    expected = FeatureGradientSelector(2, random_state=0).fit(X, np.asarray(table["price"]))
+    assert found["features"] == ["b", "d"]
+    assert found["columns"] == [1, 3]
+    assert found["learnability"]["explained"] == expected.learnability_.value
+
+
+def test_select_finds_the_size_itself(table, capsys):
+    assert answer(capsys, "select", "sales.csv", "--target", "price")["features"] == ["a", "b", "d"]
+
+
+def test_select_prints_a_table(table, capsys):
+    assert main(["select", "sales.csv", "--target", "price", "-k", "2"]) == 0
+    output = capsys.readouterr()
+    assert output.out.splitlines()[2].startswith("b")
+    assert output.err.splitlines()[0] == "left out, as they are no numbers: colour"
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv", "txt"])
+def test_out_is_written_in_the_format_of_its_suffix(table, capsys, suffix):
+    out = Path(f"selected.{suffix}")
+    given = ("select", "sales.csv", "--target", "price", "-k", "2", "--out", str(out))
+    found = answer(capsys, *given)
+    read = {
+        "json": lambda text: json.loads(text)["features"],
+        "csv": lambda text: [row["feature"] for row in csv.DictReader(text.splitlines())],
+        "txt": str.splitlines,
+    }
+    assert read[suffix](out.read_text()) == found["features"]
+
+
+@pytest.mark.parametrize(
+    ("path", "read"),
+    [
+        ("small.parquet", pa.parquet.read_table),
+        ("small.feather", pa.feather.read_table),
+        ("small.csv", pa.csv.read_csv),
+    ],
+)
+def test_write_keeps_the_chosen_columns_and_the_target(table, capsys, path, read):
+    answer(capsys, "select", "sales.csv", "--target", "price", "-k", "2", "--write", path)
+    assert read(path).equals(table.select(["b", "d", "price"]))
+
+
+def test_report_tells_command_and_file(table, capsys):
+    given = ["select", "sales.csv", "--target", "price", "-k", "2", "--report", "report.html", "-q"]
+    assert main(given) == 0
+    page = Path("report.html").read_text()
+    assert f"<dd>featgrad {' '.join(given)}</dd>" in page
+    assert "<dd>sales.csv</dd>" in page
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "tsv"])
+def test_files_of_every_kind_give_the_same(table, capsys, kind):
+    name = f"sales.{kind}"
+    if kind == "tsv":
+        pa.csv.write_csv(table, name, pa.csv.WriteOptions(delimiter="\t"))
+    elif kind == "parquet":
+        pa.parquet.write_table(table, name)
+    else:
+        pa.feather.write_feather(table, name)
+    expected = answer(capsys, "score", "sales.csv", "--target", "price")
+    assert answer(capsys, "score", name, "--target", "price") == expected
+
+
+def test_score_is_the_learnability_of_the_features_named(table, capsys):
+    found = answer(capsys, "score", "sales.csv", "--target", "price", "--features", "b", "d")
+    X = np.column_stack([table[name] for name in NAMES])
+    expected = learnability(X, np.asarray(table["price"]), features=[1, 3])
+    assert found["explained"] == pytest.approx(expected.value)
+    assert (found["low"], found["high"]) == pytest.approx(expected.interval)
+
+
+def test_path_lists_the_sizes(table, capsys):
+    given = ("path", "sales.csv", "--target", "price")
+    found = answer(capsys, *given, "--sizes", "3", "1")["path"]
+    assert [point["features"] for point in found] == [["b"], ["a", "b", "d"]]
+    assert [point["n_features"] for point in answer(capsys, *given)["path"]] == [1, 2, 3, 5]
+
+
+def test_info_tells_columns_and_target(table, capsys):
+    found = answer(capsys, "info", "sales.csv", "--target", "price")
+    assert found["columns"] == NAMES
+    assert found["other_columns"] == ["colour"]
+    assert found["summary"]["Rows"] == "200"
+    assert found["summary"]["Task"] == "regression"
+    assert "price" in answer(capsys, "info", "sales.csv")["columns"]
+
+
+def test_missing_values_are_filled_and_rows_without_a_target_dropped(tmp_path, capsys):
+    values = columns()
+    values["b"][3] = values["price"][5] = np.nan
+    table = pa.table({name: pa.array(v, from_pandas=True) for name, v in values.items()})
+    file = str(tmp_path / "holes.parquet")
+    pa.parquet.write_table(table, file)
+    found = answer(capsys, "select", file, "--target", "price", "-k", "2")
+    assert (found["features"], found["rows"]) == (["b", "d"], 199)
+
+
+def test_labels_may_be_words(tmp_path, capsys):
+    values = columns()
+    values["price"] = np.where(values["price"] > 0, "dear", "cheap")
+    pa.csv.write_csv(pa.table(values), tmp_path / "words.csv")
+    found = answer(capsys, "select", str(tmp_path / "words.csv"), "--target", "price", "-k", "2")
+    assert (found["features"], found["task"]) == (["b", "d"], "binary")
+
+
+def test_a_mistyped_target_is_answered_with_the_nearest_column(table, capsys):
+    code, line = error(capsys, "select", "sales.csv", "--target", "prize")
+    assert code == 2
+    assert "--target 'prize' is no column. Did you mean 'price'?" in line
+    assert "The columns are a, b, c, d, e, colour, price." in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["score", "sales.csv", "--target", "price", "--features", "x"], "--features 'x' is no"),
+        (["select", "absent.csv", "--target", "price"], "'absent.csv' does not exist"),
+        (["select", "sales.csv", "--target", "price", "--out", "no/a.txt"], "create no."),
+        (["select", "sales.csv", "--target", "price", "--report", "a.pdf"], "'a.pdf' has no known"),
+        (["select", "sales.xyz", "--target", "price"], "'sales.xyz' has no known suffix"),
+        (["select", "sales.csv", "--target", "price", "-k", "9"], "-k 9 is more than"),
+        (["path", "sales.csv", "--target", "price", "--sizes", "9"], "--sizes 9 is more than"),
+        (["select", "sales.csv", "--target", "price", "--out", "a.doc"], "--out 'a.doc' has no"),
+        (["select", "sales.csv", "--target", "price", "--write", "a.doc"], "--write 'a.doc' has"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_code_2(table, capsys, arguments, expected):
+    code, line = error(capsys, *arguments)
+    assert code == 2
+    assert expected in line
+
+
+def test_failure_is_one_line_and_exit_code_1(table, capsys):
+    code, line = error(capsys, "score", "sales.csv", "--target", "colour")
+    assert code == 1
+    assert "y has only one value" in line
+
+
+def test_debug_gives_the_full_trace(table):
+    with pytest.raises(ValueError, match="y has only one value"):
+        main(["score", "sales.csv", "--target", "colour", "--debug"])
+
+
+def test_an_interrupt_is_told_and_leaves_no_file(table, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("featgrad.cli.commands.fit_sizes", interrupted)
+    assert main(["select", "sales.csv", "--target", "price", "--out", "selected.txt"]) == 1
+    assert "interrupted" in capsys.readouterr().err
+    assert not Path("selected.txt").exists()
+
+
+@pytest.mark.parametrize("given", [["select"], ["select", "x.csv", "--target", "y", "-k", "0"], []])
+def test_the_parser_refuses_with_exit_code_2(given, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(given)
+    assert stopped.value.code == 2
+    assert "usage: featgrad" in capsys.readouterr().err
+
+
+def test_a_seed_repeats_itself(table, capsys):
+    given = ("select", "sales.csv", "--target", "price", "-k", "2", "--seed", "3")
+    assert answer(capsys, *given) == answer(capsys, *given)
+
+
+def test_pyarrow_is_asked_for_where_it_is_absent(table, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
+    code, line = error(capsys, "info", "sales.csv")
+    assert code == 2
+    assert "featgrad[files]" in line
+
+
+def test_the_package_runs_as_a_program(table):
+    done = subprocess.run(
+        [sys.executable, "-m", "featgrad", "info", "sales.csv"],
+        env={"PYTHONPATH": str(Path(featgrad.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("Rows")
+
+
+def test_a_reader_that_leaves_early_is_told_nothing(table, capsys, monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as left:
+        monkeypatch.setattr(sys, "stdout", left)
+        assert main(["info", "sales.csv"]) == 1
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_commands_and_options(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "select score path info completion" in script
+    assert "target" in script
+
+
+def test_completion_of_bash_completes(capsys):
+    main(["completion", "bash"])
+    script = capsys.readouterr().out
+    ask = f'{script}\nCOMP_WORDS=(featgrad select --re) COMP_CWORD=2; _featgrad; echo "$COMPREPLY"'
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "--report"

@@ -1,0 +1,225 @@
+from collections import namedtuple
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from featgrad import FeatureGradientSelector, Learnability
+from featgrad.report import gather_facts
+from featgrad.report.columns import nearest_chosen
+from featgrad.report.provenance import fingerprint
+
+PathPoint = namedtuple("PathPoint", "size features learnability")
+
+
+def table(n_rows=300, n_columns=6, seed=0):
+    """The first two columns make the target; the last is all but a copy of the first."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_columns))
+    X[:, -1] = X[:, 0] + 0.3 * rng.standard_normal(n_rows)
+    return X, 2 * X[:, 0] + X[:, 1] + rng.standard_normal(n_rows)
+
+
+def gathered(X, y, k=2, **options):
+    selector = FeatureGradientSelector(k, max_iter=25, random_state=0).fit(X, y)
+    return gather_facts(selector, X, y, **options)
+
+
+def titles(facts):
+    return [concern.title for concern in facts.concerns]
+
+
+def test_selection_is_described_by_its_gains_and_its_estimate():
+    X, y = table()
+    facts = gathered(X, y)
+    assert facts.selection.features.tolist() == [0, 1]
+    np.testing.assert_array_equal(facts.selection.gains, Learnability(X, y).gains([0, 1]))
+    assert facts.everything == Learnability(X, y).estimate()
+
+
+def test_rejected_features_are_assigned_to_the_chosen_they_resemble():
+    X, y = table()
+    selection = gathered(X, y).selection
+    assert selection.nearest[5] == 0
+    np.testing.assert_allclose(selection.correlation[5], np.corrcoef(X[:, 0], X[:, 5])[0, 1])
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, np.asfortranarray, np.float32])
+def test_correlations_are_those_of_numpy_for_every_kind_of_matrix(kind):
+    X, _ = table()
+    X[np.abs(X) < 0.5] = 0
+    expected = np.abs(np.corrcoef(X.T))
+    np.fill_diagonal(expected, 0)
+    sets = [np.array([1]), np.array([0, 2, 4])]
+    for columns, (nearest, r) in zip(sets, nearest_chosen(kind(X), sets), strict=True):
+        np.testing.assert_allclose(np.abs(r), expected[:, columns].max(axis=1), rtol=1e-5)
+        positive = np.abs(r) > 0
+        best = expected[:, columns].argmax(axis=1)
+        np.testing.assert_array_equal(nearest[positive], best[positive])
+
+
+def test_correlations_run_over_blocks_of_chosen_columns():
+    X = np.random.default_rng(0).standard_normal((40, 150))
+    (nearest, _), *_ = nearest_chosen(X, [np.arange(150)])
+    expected = np.abs(np.corrcoef(X.T))
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal(nearest, expected.argmax(axis=1))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_missing_values_count_as_the_mean_and_constants_as_unrelated(kind):
+    X, _ = table()
+    X[:, 3] = 7.0
+    X[::9, 1] = np.nan
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    (nearest, r), *_ = nearest_chosen(kind(X), [np.array([1, 3])])
+    assert (nearest[3], r[3]) == (-1, 0.0)
+    # The variance is that of the entries which are there, hence a little larger.
+    np.testing.assert_allclose(r[0], np.corrcoef(filled[:, 0], filled[:, 1])[0, 1], rtol=0.1)
+
+
+def test_a_copy_of_the_target_is_suspected_to_leak():
+    X, y = table()
+    assert "Possible leak of the target" not in titles(gathered(X, y))
+    X[:, 3] = y + 0.01 * X[:, 2]
+    (concern,) = [c for c in gathered(X, y).concerns if "leak" in c.title]
+    assert "x3" in concern.text
+
+
+def test_near_duplicates_among_the_chosen_are_named():
+    X, y = table()
+    X[:, 1] = X[:, 0] + 0.01 * X[:, 2]
+    assert "Near-duplicates among the chosen" in titles(gathered(X, y, k=5))
+    assert "Near-duplicates among the chosen" not in titles(gathered(*table(), k=5))
+
+
+def test_drift_of_chosen_features_and_of_the_target_is_seen():
+    X, y = table()
+    assert not [title for title in titles(gathered(X, y)) if "drift" in title]
+    order = np.argsort(X[:, 0])
+    assert {"Chosen features drift", "The target drifts"} <= set(
+        titles(gathered(X[order], y[order]))
+    )
+
+
+def test_noise_is_called_noise():
+    X, _ = table()
+    y = np.random.default_rng(5).standard_normal(len(X))
+    assert "Perhaps nothing to learn" in titles(gathered(X, y, k=1))
+
+
+def test_a_curve_cut_off_while_it_rises_is_told():
+    X = np.random.default_rng(0).standard_normal((400, 12))
+    y = X.sum(axis=1)
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+    selector.path_ = [PathPoint(1, np.array([0]), Learnability(X, y).estimate([0]))]
+    assert titles(gather_facts(selector, X, y)) == ["More features would explain more"]
+
+
+def test_path_is_shown_with_the_chosen_size_in_it():
+    X, y = table()
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+    data = Learnability(X, y)
+    selector.path_ = [PathPoint(k, np.arange(k)[::-1], data.estimate(np.arange(k))) for k in (1, 4)]
+    facts = gather_facts(selector, X, y)
+    assert [point.size for point in facts.sizes] == [1, 2, 4]
+    assert facts.selection.size == 2
+    np.testing.assert_array_equal(facts.sizes[2].features, [0, 1, 2, 3])
+
+
+def test_stability_and_groups_are_taken_over():
+    X, y = table()
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+    selector.stability_ = SimpleNamespace(frequencies=np.linspace(0, 1, 6))
+    selector.feature_groups = ["a", "a", "b", "b", "c", "c"]
+    facts = gather_facts(selector, X, y)
+    np.testing.assert_array_equal(facts.stability, np.linspace(0, 1, 6))
+    assert [(group.name, group.features.tolist()) for group in facts.groups] == [
+        ("a", [0, 1]),
+        ("b", [2, 3]),
+        ("c", [4, 5]),
+    ]
+
+
+def test_summary_counts_what_is_missing_and_constant():
+    X, y = table()
+    X[:, 3] = 1.0
+    X[0, 2] = X[1, 2] = np.nan
+    selector = FeatureGradientSelector(2, missing="mean", random_state=0).fit(X, y)
+    data = gather_facts(selector, X, y, about={"File": "some.csv"}).data
+    assert data["File"] == "some.csv"
+    assert data["Missing values"] == f"{2 / X.size:.2%}"
+    assert data["Constant features"].startswith("1,")
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        (np.arange(300) % 2, "2 classes (0: 50.0%, 1: 50.0%)"),
+        (np.array(["a", "b", "b"] * 100), "2 classes (b: 66.7%, a: 33.3%)"),
+        (np.eye(3, dtype=int)[np.arange(300) % 3], "3 outputs"),
+    ],
+    ids=["binary", "strings", "multilabel"],
+)
+def test_target_is_summed_up(y, expected):
+    assert gathered(table()[0], y).data["Target"] == expected
+
+
+def test_names_are_those_of_the_frame_or_those_given():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert gathered(frame, y).names == list("abcdef")
+    assert gathered(X, y).names == [f"x{i}" for i in range(6)]
+    assert gathered(X, y, names=list("uvwxyz")).names == list("uvwxyz")
+
+
+def test_fingerprint_follows_the_values():
+    X, y = table()
+    assert fingerprint(X, y) == fingerprint(np.asfortranarray(X), y)
+    changed = X.copy()
+    changed[5, 2] += 1e-9
+    others = [fingerprint(changed, y), fingerprint(X, y[::-1]), fingerprint(X[:-1], y[:-1])]
+    assert fingerprint(X, y) not in others
+
+
+def test_fingerprint_reads_words_and_sparse_matrices():
+    X, _ = table()
+    words = np.array(["a", "b"] * 150, dtype=object)
+    matrix = sparse.csr_array(X)
+    assert fingerprint(matrix, words) == fingerprint(matrix.copy(), words.copy())
+    assert fingerprint(matrix, words) != fingerprint(matrix, words[::-1])
+
+
+def test_a_sparse_matrix_is_summed_up_by_its_entries():
+    X, y = table()
+    X[:, 2:] = 0
+    facts = gathered(sparse.csr_array(X), y)
+    assert facts.data["Entries other than 0"] == "33.33%"
+    assert facts.data["Missing values"] == "none"
+    assert facts.data["Constant features"].startswith("4,")
+
+
+def test_settings_other_than_the_defaults_are_told():
+    X, y = table()
+    selector = FeatureGradientSelector(2, order=3, random_state=7).fit(X, y)
+    facts = gather_facts(selector, X, y)
+    assert facts.asked["Settings"] == "order=3"
+    assert facts.provenance["Seed"] == "7"
+    assert facts.provenance["Command"] == (
+        "FeatureGradientSelector(n_features_to_select=2, order=3, random_state=7).fit(X, y)"
+    )
+
+
+def test_what_would_take_long_is_left_out(monkeypatch):
+    monkeypatch.setattr("featgrad.report.gather._OTHER_GAIN_WORK", 0)
+    monkeypatch.setattr("featgrad.report.gather._CORRELATIONS", 6)
+    X, y = table()
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+    selector.path_ = [PathPoint(1, np.array([0]), Learnability(X, y).estimate([0]))]
+    other, chosen = gather_facts(selector, X, y).sizes
+    assert other.gains is None
+    assert other.nearest is None
+    assert chosen.gains is not None
+    assert chosen.nearest is not None

@@ -1,0 +1,138 @@
+"""Displays draw what they were given, on the axes they were given."""
+
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
+
+import featgrad
+from featgrad import Estimate, FeatureGradientSelector, Learnability
+from featgrad.report import (
+    ComparisonDisplay,
+    MaskDisplay,
+    OrderDisplay,
+    PathDisplay,
+    StabilityDisplay,
+)
+
+plt = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install featgrad[plot]")
+PathPoint = namedtuple("PathPoint", "size features learnability")
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def table():
+    X = np.random.default_rng(0).standard_normal((120, 6))
+    return X, X[:, 0] + X[:, 4] + 0.5 * X[:, 5]
+
+
+@pytest.fixture
+def selector(table):
+    return FeatureGradientSelector(2, random_state=0).fit(*table)
+
+
+def ticks(labels) -> list[str]:
+    return [label.get_text() for label in labels]
+
+
+def test_path_shows_values_intervals_and_the_size_taken(selector):
+    estimates = [Estimate(0.1 * k, 0.01, k, 4) for k in (1, 2, 3)]
+    selector.path_ = [PathPoint(e.n_features, None, e) for e in estimates]
+    display = PathDisplay.from_estimator(selector)
+    np.testing.assert_allclose(display.line_.get_xydata(), [[1, 0.1], [2, 0.2], [3, 0.3]])
+    assert list(display.chosen_.get_xdata()) == [2, 2]
+    corners = display.band_.get_paths()[0].vertices
+    for estimate in estimates:
+        heights = corners[corners[:, 0] == estimate.n_features, 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], estimate.interval)
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(5, "linear"), (50, "log")])
+def test_wide_paths_are_logarithmic(largest, scale):
+    display = PathDisplay([1, largest], [Estimate(0.1, 0.1, 1, 4)] * 2).plot()
+    assert display.ax_.get_xscale() == scale
+
+
+@pytest.mark.parametrize("display", [PathDisplay, StabilityDisplay])
+def test_a_selector_without_what_is_shown_is_refused(display):
+    with pytest.raises(NotFittedError):
+        display.from_estimator(FeatureGradientSelector(2))
+
+
+def test_order_shows_the_estimates_of_the_chosen_features(selector, table):
+    display = OrderDisplay.from_estimator(selector, *table, orders=(1, 3))
+    expected = [Learnability(*table, order=k).estimate(selector.get_support()) for k in (1, 3)]
+    assert list(display.estimates) == expected
+    np.testing.assert_allclose(display.line_.get_ydata(), [e.value for e in expected])
+
+
+def test_orders_that_the_rows_cannot_bear_are_shown_once(table):
+    X, y = table
+    display = OrderDisplay.from_data(X[:4], y[:4], orders=(1, 3, 4, 8))
+    assert list(display.orders) == sorted({e.order for e in display.estimates})
+
+
+def test_mask_lies_as_the_pixels_do(selector):
+    display = MaskDisplay.from_estimator(selector, shape=(2, 3))
+    np.testing.assert_array_equal(display.image_.get_array(), [[1, 0, 0], [0, 1, 0]])
+
+
+def test_mask_names_a_shape_that_does_not_fit(selector):
+    with pytest.raises(ValueError, match=r"shape=\(2, 2\) does not hold 6 features"):
+        MaskDisplay.from_estimator(selector, shape=(2, 2))
+
+
+def test_stability_puts_the_most_frequent_first(selector):
+    frequencies = np.array([0.9, 0.1, 0.3, 0.2, 1.0, 0.5])
+    selector.stability_ = SimpleNamespace(frequencies=frequencies, index=0.8, interval=(0.7, 0.9))
+    display = StabilityDisplay.from_estimator(selector, max_features=3)
+    assert ticks(display.ax_.get_yticklabels()) == ["x4", "x0", "x5"]
+    assert [bar.get_width() for bar in display.bars_] == [1.0, 0.9, 0.5]
+    assert display.ax_.get_title() == "stability 0.80 (0.70 to 0.90)"
+    assert display.bars_[0].get_facecolor() != display.bars_[2].get_facecolor()
+
+
+def test_comparison_separates_shared_from_single(selector, table):
+    other = SelectKBest(k=3).fit(table[0], table[1] > 0)
+    display = ComparisonDisplay.from_estimators(selector, other, labels=("ours", "F"))
+    both = set(other.get_support(indices=True)) & {0, 4}
+    assert display.overlap == len(both) / len({0, 4} | set(other.get_support(indices=True)))
+    assert ticks(display.ax_.get_xticklabels()) == ["ours", "F"]
+    assert len(display.dots_.get_offsets()) == 5
+
+
+def test_comparison_needs_the_same_features(selector):
+    other = FeatureGradientSelector(1).fit(np.eye(9)[:, :3], np.arange(9.0))
+    with pytest.raises(ValueError, match="first has seen 6 features and second 3"):
+        ComparisonDisplay.from_estimators(selector, other)
+
+
+def test_displays_draw_where_they_are_told(selector):
+    figure, ax = plt.subplots()
+    display = MaskDisplay.from_estimator(selector, shape=(2, 3), ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+
+
+def test_matplotlib_is_imported_by_drawing_only():
+    code = "import sys, featgrad.report; print('matplotlib' in sys.modules)"
+    path = {"PYTHONPATH": str(Path(featgrad.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_missing_matplotlib_is_answered_with_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"featgrad\[plot\]"):
+        MaskDisplay(np.eye(2)).plot()

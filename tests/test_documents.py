@@ -1,0 +1,38 @@
+"""Code in README and documentation runs."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from featgrad.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    text = "".join(block for page in PAGES for block in blocks(page, "bash"))
+    return [line for line in text.splitlines() if line.startswith("featgrad ")]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_run(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "diagnosis"})
+    frame.iloc[::3, 18:].to_csv("patients.csv", index=False)
+    assert main(shlex.split(command)[1:]) == 0
