@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def table():
-    X = np.random.default_rng(0).standard_normal((50, 4))
+    X = np.random.default_rng(0).standard_normal((50, 20))
     return X, X[:, 0]
 
 
@@ -24,8 +24,8 @@ def shown(monkeypatch, stream: io.StringIO, table, *, quiet: bool = False) -> st
     monkeypatch.setattr("featgrad.cli.progress._SECONDS_BETWEEN", 0)
     progress = Progress(len(table[1]), 1, quiet)
     progress.note("a note")
-    FeatureGradientSelector(2, max_iter=60).set_callbacks(progress).fit(*table)
-    progress.fit_done("a line")
+    FeatureGradientSelector(2, max_iter=20).set_callbacks(progress).fit(*table)
+    progress.line("a line")
     progress.close()
     return stream.getvalue()
 

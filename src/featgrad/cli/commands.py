@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from featgrad.cli.errors import UsageError, check_output, unknown_column
-from featgrad.cli.fitting import default_sizes, fit_sizes, smallest_good
+from featgrad.cli.fitting import default_sizes, fit_sizes
 from featgrad.cli.outputs import SELECTION_FORMATS, as_json, show, write_selection
 from featgrad.cli.tables import (
     FORMATS,
@@ -58,10 +58,7 @@ def _selected(table: Table, arguments: Namespace) -> FeatureGradientSelector:
     _check_sizes("-k", sizes, table)
     if wanted == "auto" or arguments.report is not None:
         sizes += default_sizes(table)
-    fitted = fit_sizes(table, sizes, _options(arguments), arguments.quiet)
-    if wanted == "auto":
-        return smallest_good(fitted)
-    return next(selector for selector in fitted if selector.n_features_ == wanted)
+    return fit_sizes(table, wanted, sizes, _options(arguments), arguments.quiet)
 
 
 def _report(selector: FeatureGradientSelector, table: Table, arguments: Namespace) -> None:
@@ -93,13 +90,12 @@ def path(arguments: Namespace) -> None:
     table = read_table(arguments.file, arguments.target)
     sizes = arguments.sizes or default_sizes(table)
     _check_sizes("--sizes", sizes, table)
-    selectors = fit_sizes(table, sizes, _options(arguments), arguments.quiet)
-    points = [(s.n_features_, s.learnability_, s.get_support(indices=True)) for s in selectors]
+    selector = fit_sizes(table, max(sizes), sizes, _options(arguments), arguments.quiet)
     answer = [
-        {**as_json(estimate), "features": [table.names[i] for i in features]}
-        for _, estimate, features in points
+        {**as_json(point.learnability), "features": [table.names[i] for i in point.features]}
+        for point in selector.path_
     ]
-    lines = [f"{size:>8,}  {estimate}" for size, estimate, _ in points]
+    lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
     text = "\n".join(["features  explained", *lines])
     show({"path": answer}, text, json_wanted=arguments.json)
 

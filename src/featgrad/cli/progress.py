@@ -7,36 +7,36 @@ import time
 from typing import Any
 
 _WIDTH = 30
-# At most; a fit that needs fewer makes the bar jump.
-_STEPS_PER_FIT = 120
+# At most; a size that needs fewer makes the bar jump.
+_STEPS_PER_SIZE = 40
 _SECONDS_BETWEEN = 0.1
 
 
 class Progress:
-    """A callback of scikit-learn that counts the steps of one or several fits.
+    """A callback of scikit-learn that counts the steps of a fit.
 
     Parameters
     ----------
     n_rows : int
         Rows that each step reads.
-    n_fits : int
-        How many fits there will be.
+    n_sizes : int
+        How many sizes are searched for.
     quiet : bool
         Whether to say nothing.
     """
 
-    def __init__(self, n_rows: int, n_fits: int, quiet: bool) -> None:
-        self._n_rows, self._n_fits = n_rows, n_fits
+    def __init__(self, n_rows: int, n_sizes: int, quiet: bool) -> None:
+        self._n_rows, self._n_steps = n_rows, n_sizes * _STEPS_PER_SIZE
         self._shows_bar = not quiet and sys.stderr.isatty()
         self._shows_lines = not quiet and not sys.stderr.isatty()
         self._begun = self._drawn = time.monotonic()
-        self._fits_done = self._steps = self._steps_in_fit = 0
+        self._steps = 0
 
     def setup(self, estimator: Any, context: Any) -> None:
-        self._steps_in_fit = 0
+        pass
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        self._fits_done += 1
+        pass
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         pass
@@ -45,7 +45,6 @@ class Progress:
         if context.parent is None:
             return
         self._steps += 1
-        self._steps_in_fit += 1
         now = time.monotonic()
         if self._shows_bar and now - self._drawn >= _SECONDS_BETWEEN:
             self._drawn = now
@@ -58,7 +57,7 @@ class Progress:
             self.close()
             print(line, file=sys.stderr, flush=True)
 
-    def fit_done(self, line: str) -> None:
+    def line(self, line: str) -> None:
         """A line in place of a bar."""
         if self._shows_lines:
             print(line, file=sys.stderr, flush=True)
@@ -69,8 +68,7 @@ class Progress:
             sys.stderr.flush()
 
     def _bar(self, elapsed: float) -> str:
-        within = min(1.0, self._steps_in_fit / _STEPS_PER_FIT)
-        done = min(1.0, (self._fits_done + within) / self._n_fits)
+        done = min(1.0, self._steps / self._n_steps)
         full = int(done * _WIDTH)
         left = elapsed * (1 - done) / done
         speed = self._steps * self._n_rows / elapsed

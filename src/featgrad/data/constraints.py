@@ -42,7 +42,7 @@ def read_constraints(
     costs: Any,
 ) -> Constraints:
     """Check the constraints and bring them to one form."""
-    labels = _group_labels(feature_groups, n_features, names)
+    labels = group_labels(feature_groups, n_features, names)
     kept = np.zeros(n_features, bool)
     kept[_features("keep", keep, n_features, names)] = True
     excluded = np.zeros(n_features, bool)
@@ -117,7 +117,8 @@ def _origins(transformer: Any) -> list[str]:
     )
 
 
-def _group_labels(groups: Any, n_features: int, names: NDArray[Any] | None) -> Indices:
+def group_labels(groups: Any, n_features: int, names: NDArray[Any] | None) -> Indices:
+    """The group of each feature, numbered; features in no group are groups of their own."""
     if groups is None:
         return np.arange(n_features)
     groups = list(groups)

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from featgrad.objective.normalise import hankel
+
 Floats = NDArray[np.float64]
 
 
@@ -108,10 +110,10 @@ class TwoSweeps:
 
     def gradient(self, alpha: Floats) -> Floats:
         """``d(sum_i alpha_i m_i)/d strength``, the moments m_i summed over outputs."""
-        hankel = _hankel(alpha)
+        counts = hankel(alpha)
         with _one_blas_thread():
-            crossing = self._engine.crossing(self._left, self._right, hankel)
-            self._finish(self._mixed(self._first, hankel), self._mixed(self._last, hankel))
+            crossing = self._engine.crossing(self._left, self._right, counts)
+            self._finish(self._mixed(self._first, counts), self._mixed(self._last, counts))
             return self._engine.collected(self._left, self._right, crossing)
 
     def paths_through_rows(self) -> Floats:
@@ -176,10 +178,3 @@ def _one_blas_thread() -> AbstractContextManager[Any]:
 @functools.cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _hankel(alpha: Floats) -> Floats:
-    """``hankel[a, b] = alpha[a + b]``, 0 beyond the order."""
-    order = len(alpha)
-    index = np.add.outer(np.arange(order), np.arange(order))
-    return np.where(index < order, np.append(alpha, np.zeros(order))[index], 0.0)

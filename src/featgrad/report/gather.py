@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from featgrad.data.constraints import group_labels
 from featgrad.learnability import Estimate, Learnability
 from featgrad.objective.targets import encode
 from featgrad.report import concerns
@@ -135,11 +136,23 @@ def _sizes(
 
 
 def _groups(selector: Any) -> tuple[Group, ...]:
-    labels = getattr(selector, "feature_groups", None)
-    if labels is None:
+    """Groups of more than one feature, in the order of their columns."""
+    if selector.feature_groups is None:
         return ()
-    labels = np.asarray(labels)
-    return tuple(Group(str(label), np.flatnonzero(labels == label)) for label in np.unique(labels))
+    labels = group_labels(
+        selector.feature_groups,
+        selector.n_features_in_,
+        getattr(selector, "feature_names_in_", None),
+    )
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
+    given = list(selector.feature_groups)
+    # One label per feature names the groups; lists of features leave them nameless.
+    named = len(given) == len(labels) and np.ndim(given) == 1
+    return tuple(
+        Group(str(given[group[0]]) if named else str(i + 1), group)
+        for i, group in enumerate(groups)
+    )
 
 
 def _asked(selector: Any) -> dict[str, str]:

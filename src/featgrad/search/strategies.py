@@ -22,6 +22,10 @@ from featgrad.search.units import Units
 Floats = NDArray[np.float64]
 
 
+# Rows per column from which elimination has nothing to fear from overfitting.
+_MANY_ROWS = 10
+
+
 class Strategy(Protocol):
     """Scores of units, the higher the better, for each of some budgets."""
 
@@ -58,11 +62,14 @@ def elimination(ridge: float) -> Strategy:
     return run
 
 
-def competitors(coefficients: Floats, n_outputs: int, max_iter: int) -> list[Strategy]:
+def competitors(
+    coefficients: Floats, n_outputs: int, rows_per_column: float, max_iter: int
+) -> list[Strategy]:
     """The strategies; the first is taken unless another is clearly better on held-out rows.
 
     Several outputs want sets that cover them all, so redundancy is looked at more closely.
     """
     wide, tight = (gradient(coefficients, room, max_iter) for room in (3.6, 1.2))
     searches = [wide, tight] if n_outputs == 1 else [tight, wide]
-    return [*searches, elimination(1.0), elimination(0.1)]
+    exact = [elimination(1.0), elimination(0.1)]
+    return [*searches, *exact] if rows_per_column < _MANY_ROWS else [*exact[::-1], *searches]

@@ -100,7 +100,12 @@ class SubsetSearch:
         self._inner, self._members = self.units.only(self._listed)
         places = [np.searchsorted(self._listed, those) for those in suggested]
         self._folds = self._make_folds()
-        self._strategies = competitors(self.coefficients, self.outputs.shape[1], self.max_iter)
+        self._strategies = competitors(
+            self.coefficients,
+            self.outputs.shape[1],
+            n_rows / self.columns.n_features,
+            self.max_iter,
+        )
         self._divisions: list[validation.HeldOut] = []
         if self._validated:
             groups = [group.tolist() for group in self._groups]
