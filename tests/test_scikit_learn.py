@@ -31,8 +31,8 @@ def test_scikit_learn_checks(estimator, check):
 def planted() -> tuple[np.ndarray, np.ndarray]:
     """Columns 1 and 4 of six decide the target."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((120, 6))
-    return X, X[:, 1] - X[:, 4] + 0.1 * rng.standard_normal(120)
+    X = rng.standard_normal((50, 6))
+    return X, X[:, 1] - X[:, 4] + 0.1 * rng.standard_normal(50)
 
 
 def two_features() -> FeatureGradientSelector:

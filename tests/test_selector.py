@@ -143,12 +143,12 @@ def test_nothing_but_constants_gives_zero(k: int | None):
     assert not np.any(np.isnan(selector.scores_))
 
 
-def test_duplicate_columns_share_their_scores():
+def test_a_duplicate_is_chosen_after_the_columns_it_does_not_repeat():
     X, y, chosen = planted()
     X = np.hstack([X, X[:, chosen[:1]]])
-    selector = select(4).fit(X, y)
-    assert support(selector) == [*chosen, 20]
-    assert selector.scores_[20] == pytest.approx(selector.scores_[chosen[0]], rel=1e-6)
+    taken = set(support(select(3).fit(X, y)))
+    assert set(chosen[1:]) < taken
+    assert len({20, chosen[0]} & taken) == 1
 
 
 @pytest.mark.parametrize("k", [None, 1, 0.5])
@@ -170,7 +170,7 @@ def test_fewer_rows_than_the_order_needs(n_rows: int, k: int | None):
 
 @pytest.mark.parametrize("k", [None, 3])
 def test_same_seed_same_result(k: int | None):
-    X, y, _ = planted()
+    X, y, _ = planted(n_features=40)
     one, two, other = (
         select(k, max_iter=10, batch_size=50, random_state=seed).fit(X, y) for seed in (1, 1, 2)
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from featgrad.engines.folds import Folds
 from featgrad.search import budget as budgeted
 from featgrad.search.elimination import eliminate
-from featgrad.search.progress import Found, OnStep
+from featgrad.search.progress import Found, OnStep, Step
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
@@ -57,9 +57,23 @@ def elimination(ridge: float) -> Strategy:
         scores = np.full(units.count, float(units.count))
         left_out = eliminate(folds, units, ridge)
         scores[left_out] = np.arange(len(left_out))
-        return [Found(scores) for _ in budgets]
+        found = []
+        for budget in budgets:
+            columns = units.members(units.best_within(scores, budget))
+            step = Step(*_left_and_explained(folds.columns(columns), ridge), float(len(columns)))
+            on_step(step, scores)
+            found.append(Found(scores.copy(), [step]))
+        return found
 
     return run
+
+
+def _left_and_explained(folds: Folds, ridge: float) -> tuple[float, float]:
+    """What ridge regression on all columns leaves and explains, as shares of the variance."""
+    cross = folds.cross()
+    weights = np.linalg.solve(folds.covariance() + ridge * np.eye(len(cross)), cross)
+    explained = float(np.sum(weights * cross) / np.sum(folds.variance))
+    return 1 - explained, explained
 
 
 def competitors(
