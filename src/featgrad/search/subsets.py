@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.compressed import CompressedColumns
-from featgrad.engines.folds import Folds, make_fold
+from featgrad.engines.folds import Fold, Folds
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
 from featgrad.search.strategies import Strategy, competitors
@@ -36,6 +36,20 @@ _COMPARED = 3
 _COMPARED_UNITS = 100
 
 
+class Columns(Protocol):
+    """Standardised columns of rows that lie in memory or are read block by block."""
+
+    n_features: int
+
+    def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
+        """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs)."""
+        ...
+
+    def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
+        """Some columns over runs of rows; after `cross`, which learns how to standardise."""
+        ...
+
+
 @dataclass(frozen=True)
 class Subset:
     """Features chosen within a budget, with the scores of all and the steps to them."""
@@ -52,7 +66,7 @@ class SubsetSearch:
 
     Parameters
     ----------
-    columns : CompressedColumns
+    columns : Columns
         The features.
     outputs : ndarray of shape (rows, outputs)
         Centred target, rows as in the columns.
@@ -68,7 +82,7 @@ class SubsetSearch:
         Largest number of gradient steps for one budget.
     """
 
-    columns: CompressedColumns
+    columns: Columns
     outputs: Floats
     weights: Floats
     units: Units
@@ -86,8 +100,7 @@ class SubsetSearch:
         ]
         self._validated = n_rows >= _GROUPS * _ROWS_PER_GROUP
         self._groups = np.array_split(np.arange(n_folds), _GROUPS if self._validated else 1)
-        cross = self.columns.cross(self._outputs_by_group())
-        by_group = cross.reshape(len(cross), len(self._groups), -1)
+        by_group = self.columns.cross(self.outputs, self._rows_of_groups())
         self.alone = self._of_units(by_group.sum(axis=1))
         suggested = [self._shortlist(self.alone, self.largest)]
         if self._validated:
@@ -99,7 +112,7 @@ class SubsetSearch:
         self._listed = np.unique(np.concatenate(suggested))
         self._inner, self._members = self.units.only(self._listed)
         places = [np.searchsorted(self._listed, those) for those in suggested]
-        self._folds = self._make_folds()
+        self._folds = Folds(self.columns.folds(self._spans, self._members, self.outputs))
         self._strategies = competitors(
             self.coefficients,
             self.outputs.shape[1],
@@ -176,14 +189,9 @@ class SubsetSearch:
         of_columns[inside] = of_units[self.units.of_column[inside]]
         return of_columns
 
-    def _outputs_by_group(self) -> Floats:
-        """Outputs of each group of folds side by side, 0 in the rows of others."""
-        n_rows, n_outputs = self.outputs.shape
-        parts = np.zeros((n_rows, len(self._groups), n_outputs))
-        for g, group in enumerate(self._groups):
-            rows = slice(self._spans[group[0]].start, self._spans[group[-1]].stop)
-            parts[rows, g] = self.outputs[rows]
-        return parts.reshape(n_rows, -1)
+    def _rows_of_groups(self) -> list[slice]:
+        spans = self._spans
+        return [slice(spans[group[0]].start, spans[group[-1]].stop) for group in self._groups]
 
     def _of_units(self, cross: Floats) -> Floats:
         """What each unit explains per cost, its columns judged one by one."""
@@ -206,16 +214,6 @@ class SubsetSearch:
         count = int(np.count_nonzero(self.units.best_within(self.alone, budget)))
         least = float(self.units.costs[self.units.kept].sum())
         return max(budget * min(1.0, _COMPARED_UNITS / max(count, 1)), least)
-
-    def _make_folds(self) -> Folds:
-        return Folds(
-            [
-                make_fold(
-                    self.columns.block(span, self._members), self.outputs[span], self.weights[span]
-                )
-                for span in self._spans
-            ]
-        )
 
 
 def _spread(budgets: Sequence[float], count: int) -> list[float]:

@@ -1,0 +1,160 @@
+"""How columns look to the search for k features: heavy tails drawn in, mean 0, variance 1.
+
+A column whose values reach far out (counts, intensities, expression levels) is judged by few rows
+if it is taken as it is. Its signed square root about the median keeps the order of the values and
+lets all rows have a say. Columns without heavy tails are left alone; so are all columns where the
+caller wants them only centred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+
+# Rows that tell where a column's middle is and how far it reaches.
+SAMPLE_ROWS = 2048
+# Excess kurtosis (3 for a Laplace distribution, 0 for a normal one) from which tails are heavy.
+_HEAVY = 0.0
+_BLOCK_ENTRIES = 1 << 20
+# A column whose variance is this small beside its square mean varies by rounding only.
+_ROUNDING = 1e-12
+
+
+class Compression:
+    """What is done to each column, learned from a sample of rows and then from all.
+
+    Parameters
+    ----------
+    sample : ndarray or CSR matrix
+        Some rows, random ones.
+    fill : ndarray or None
+        What missing entries of each column count as; None where nothing is missing.
+    preprocess : {"zscore", "center"}
+        Whether columns are compressed and brought to one variance, or only centred.
+    """
+
+    def __init__(self, sample: Any, fill: Floats | None, preprocess: str) -> None:
+        self.n_features = sample.shape[1]
+        self._fill = fill
+        self._standardise = preprocess == "zscore"
+        if self._standardise:
+            self._middle, self._heavy = _shape(self._filled(sample))
+        else:
+            self._middle, self._heavy = np.zeros(self.n_features), np.zeros(self.n_features, bool)
+        self._mean, self._scale = np.zeros(self.n_features), np.ones(self.n_features)
+
+    def cross(self, parts: Iterable[tuple[Any, Floats, Floats]], n_outputs: int) -> Floats:
+        """``sum_n w_n x_n y_n`` of standardised columns, shape (features, outputs).
+
+        Each part has some rows, their weights, which sum to one over all parts, and their outputs
+        times weights. Takes the columns' means and variances on the way.
+        """
+        total, square, offset = np.zeros((3, self.n_features))
+        cross, outputs = np.zeros((self.n_features, n_outputs)), np.zeros(n_outputs)
+        at_zero = self._at_zero()
+        for X, weights, weighted in parts:
+            if sparse.issparse(X):
+                # Zeros stay zeros: a constant off every entry of a column is lost on its mean.
+                offset = at_zero
+                values = self._compressed_entries(X, offset)
+                total += values.T @ weights
+                square += values.power(2).T @ weights
+                cross += values.T @ weighted
+            else:
+                step = max(1, _BLOCK_ENTRIES // self.n_features)
+                for start in range(0, len(weights), step):
+                    rows = slice(start, start + step)
+                    values = self._compressed(X[rows])
+                    total += weights[rows] @ values
+                    square += weights[rows] @ values**2
+                    cross += values.T @ weighted[rows]
+            outputs += weighted.sum(axis=0)
+        square += 2 * offset * total + offset**2
+        total += offset
+        cross += np.multiply.outer(offset, outputs)
+        return self._centred(total, square, cross, outputs)
+
+    def standardised(self, X: Any, indices: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Rows that hold some of the columns only, dense."""
+        values = X.toarray() if sparse.issparse(X) else X
+        values = self._compressed(values, indices)
+        return ((values - self._mean[indices]) / self._scale[indices]).astype(np.float32)
+
+    def _centred(self, total: Floats, square: Floats, cross: Floats, outputs: Floats) -> Floats:
+        """Take means and variances, and the means off the products."""
+        variance = square - total**2
+        usable = variance > _ROUNDING * square
+        self._mean = total
+        if self._standardise:
+            self._scale = np.sqrt(np.where(usable, variance, 1.0))
+        # The outputs' weighted mean is 0 over all rows but not over some of them.
+        cross = cross - np.multiply.outer(total, outputs)
+        return np.where(usable[:, None], cross / self._scale[:, None], 0.0)
+
+    def _compressed(self, X: NDArray[Any], indices: Any = slice(None)) -> Floats:
+        values = np.asarray(self._filled(X, indices).astype(np.float64) - self._middle[indices])
+        heavy = self._heavy[indices]
+        if heavy.all():
+            return _signed_root(values)
+        values[:, heavy] = _signed_root(values[:, heavy])
+        return values
+
+    def _at_zero(self) -> Floats:
+        """What a compressed column holds where the matrix holds nothing."""
+        return self._compressed(np.zeros((1, self.n_features))).ravel()
+
+    def _compressed_entries(self, X: Any, offset: Floats) -> Any:
+        X = self._filled(X).astype(np.float64)
+        values = X.data - self._middle[X.indices]
+        heavy = self._heavy[X.indices]
+        values[heavy] = _signed_root(values[heavy])
+        X.data = values - offset[X.indices]
+        return X
+
+    def _filled(self, values: Any, indices: Any = slice(None)) -> Any:
+        """Missing entries as their column's mean."""
+        if self._fill is None:
+            return values
+        fill = self._fill[indices]
+        if sparse.issparse(values):
+            values = sparse.csr_array(values, copy=True)
+            values.data = np.where(np.isnan(values.data), fill[values.indices], values.data)
+            return values
+        return np.where(np.isnan(values), fill, values)
+
+
+def _signed_root(values: Floats) -> Floats:
+    return np.copysign(np.sqrt(np.abs(values)), values)
+
+
+def _shape(sample: Any) -> tuple[Floats, NDArray[np.bool_]]:
+    """Median of each column, and whether it is mostly zero or reaches far out."""
+    zeros = sample.shape[0] - sample.astype(bool).sum(axis=0)
+    mostly_zero = np.asarray(zeros).ravel() * 2 > sample.shape[0]
+    middle = np.zeros(sample.shape[1])
+    heavy = mostly_zero.copy()
+    others = np.flatnonzero(~mostly_zero)
+    step = max(1, _BLOCK_ENTRIES // sample.shape[0])
+    for start in range(0, len(others), step):
+        columns = others[start : start + step]
+        values = sample[:, columns]
+        values = values.toarray() if sparse.issparse(values) else values
+        middle[columns] = np.median(values, axis=0)
+        heavy[columns] = _kurtosis(values - middle[columns]) > _HEAVY
+    return middle, heavy
+
+
+def _kurtosis(values: Floats) -> Floats:
+    """Excess kurtosis of columns; infinite where a column does not vary in these rows."""
+    squares = (values - values.mean(axis=0)) ** 2
+    variance = squares.mean(axis=0)
+    varies = variance > 0
+    fourth = (squares**2).mean(axis=0)
+    ratio = np.divide(fourth, variance**2, out=np.full(len(variance), np.inf), where=varies)
+    return np.asarray(ratio - 3)

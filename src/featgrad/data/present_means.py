@@ -1,0 +1,59 @@
+"""Means of what is there, for what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+
+
+class PresentMeans:
+    """Weighted means of the entries that are not missing, added up over parts of the rows."""
+
+    def __init__(self, n_features: int) -> None:
+        self._total, self._absent = np.zeros((2, n_features))
+        self._weight = 0.0
+        self._is_missing = False
+
+    def add(self, X: Any, weights: Floats) -> None:
+        """More rows and their weights."""
+        self._weight += float(weights.sum())
+        if not _has_missing(X):
+            self._total += X.T @ weights
+            return
+        self._is_missing = True
+        entries = X.data if sparse.issparse(X) else X
+        self._total += _with_entries(X, np.nan_to_num(entries)).T @ weights
+        self._absent += _with_entries(X, np.isnan(entries)).T @ weights
+
+    def means(self) -> Floats | None:
+        """The means, 0 where all is missing; None where nothing is."""
+        if not self._is_missing:
+            return None
+        there = self._weight - self._absent
+        means = np.zeros_like(there)
+        return np.divide(self._total, there, out=means, where=there > 0)
+
+
+def present_means(X: Any, weights: Floats) -> Floats | None:
+    """Means of a whole matrix; None where nothing is missing."""
+    if not _has_missing(X):
+        return None
+    means = PresentMeans(X.shape[1])
+    means.add(X, weights)
+    return means.means()
+
+
+def _has_missing(X: Any) -> bool:
+    entries = X.data if sparse.issparse(X) else X
+    return entries.dtype.kind == "f" and bool(np.isnan(entries.sum()))
+
+
+def _with_entries(X: Any, entries: NDArray[Any]) -> Any:
+    if not sparse.issparse(X):
+        return entries
+    return sparse.csr_array((entries.astype(np.float64), X.indices, X.indptr), shape=X.shape)
