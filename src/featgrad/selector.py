@@ -16,13 +16,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featgrad.data.checks import MISSING, check_missing, check_number, check_option
+from featgrad.data.checks import MISSING, PREPROCESS, check_missing, check_number, check_option
 from featgrad.data.compressed import CompressedColumns
 from featgrad.data.constraints import read_constraints
-from featgrad.data.prepare import Prepared, prepare, scaled
+from featgrad.data.prepare import prepare, scaled, usable_order
+from featgrad.data.sources import Source
+from featgrad.data.streamed import StreamedColumns
 from featgrad.engines.problem import Problem
-from featgrad.learnability import Learnability
+from featgrad.learnability import Estimate, Learnability
+from featgrad.objective.filters import up_to
 from featgrad.objective.links import LINKS, Link
+from featgrad.objective.targets import centre, encode
 from featgrad.path import PathPoint
 from featgrad.search import penalised
 from featgrad.search.asked import Asked, asked_for
@@ -227,20 +231,91 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             sample_weight=sample_weight,
             rng=rng,
         )
-        self.task_ = prepared.target.task
+        problem, target, rows = prepared
+        self.task_ = target.task
         self.stability_: Stability | None = None
         on_step = self._reporter(context)
         if asked is None:
-            subsets, chosen = [self._natural(scaled(prepared.problem), on_step)], 0
+            subsets, chosen = [self._natural(scaled(problem), on_step)], 0
         else:
-            subsets, chosen = self._searched(X, prepared, asked, on_step, rng)
-        explained = Learnability.from_prepared(prepared.problem, prepared.target)
-        self._subsets = subsets
-        self.path_ = [
-            PathPoint(len(subset.features), subset.features, explained.estimate(subset.features))
-            for subset in subsets
-        ]
-        self._take(chosen)
+            columns = CompressedColumns(X, rows, problem.weights, self.preprocess)
+            search = SubsetSearch(
+                columns,
+                problem.outputs,
+                problem.weights,
+                asked.units,
+                largest=max(asked.budgets),
+                coefficients=problem.coefficients,
+                max_iter=self.max_iter,
+            )
+            subsets, chosen = self._searched(search, asked, on_step, rng)
+        explained = Learnability.from_prepared(problem, target)
+        self._finish(subsets, chosen, [explained.estimate(s.features) for s in subsets])
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_source(self, source: Source) -> Self:
+        """Choose features from rows that need not fit into memory.
+
+        The source is read four times, block by block. In memory are one block and the next, the
+        targets, a few numbers per feature and the moments of a few hundred features, however many
+        rows there are. The sets found are about those of `fit`; copies of a row count as rows of
+        their own, and learnability is told from at most 100,000 rows. The size has to be asked
+        for: `n_features_to_select`, `path_sizes` or `max_cost`.
+
+        Parameters
+        ----------
+        source : Source
+            What `featgrad.data.sources.open_source` makes of a file, frame or array, with its
+            targets and, if it has them, weights of the rows.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from featgrad import FeatureGradientSelector
+        >>> from featgrad.data.sources import open_source
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> source = open_source(X, target=y, block_rows=100)
+        >>> selector = FeatureGradientSelector(3, random_state=0).fit_source(source)
+        >>> selector.get_support(indices=True)
+        array([13, 20, 26])
+        """
+        self._check_parameters()
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self)
+        self._adopt_features(source)
+        asked = self._asked(source.n_features)
+        if asked is None:
+            raise ValueError(
+                "n_features_to_select=None cannot be used with fit_source, since the natural size "
+                "needs all rows in memory: give a number, a fraction or 'auto', or use fit."
+            )
+        check_option("preprocess", self.preprocess, PREPROCESS)
+        rng = check_random_state(self.random_state)
+        columns = StreamedColumns(source, self.preprocess, self.missing, rng)
+        raw, self.task_ = encode(columns.y, self.task)
+        target = centre(raw, self.task_, columns.weights)
+        family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
+        search = SubsetSearch(
+            columns,
+            target.outputs,
+            columns.weights,
+            asked.units,
+            largest=max(asked.budgets),
+            coefficients=family[-1],
+            max_iter=self.max_iter,
+        )
+        self.stability_ = None
+        subsets, chosen = self._searched(search, asked, self._reporter(context), rng)
+        together = np.unique(np.concatenate([subset.features for subset in subsets]))
+        explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
+        estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
+        self._finish(subsets, chosen, estimates)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -312,19 +387,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         return Subset(float(len(chosen)), chosen, found.scores, found.steps)
 
     def _searched(
-        self, X: Any, prepared: Prepared, asked: Asked, on_step: OnStep, rng: np.random.RandomState
+        self, search: SubsetSearch, asked: Asked, on_step: OnStep, rng: np.random.RandomState
     ) -> tuple[list[Subset], int]:
         """The best sets for all budgets asked for, and which of them is the choice."""
-        problem = prepared.problem
-        search = SubsetSearch(
-            CompressedColumns(X, prepared.rows, problem.weights, self.preprocess),
-            problem.outputs,
-            problem.weights,
-            asked.units,
-            largest=max(asked.budgets),
-            coefficients=problem.coefficients,
-            max_iter=self.max_iter,
-        )
         strategy = search.choose_strategy(asked.budgets)
         chosen = asked.chosen
         if chosen is None:
@@ -334,6 +399,20 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             halves = search.from_halves(strategy, asked.budgets[chosen], self.n_resamples, rng)
             self.stability_ = agreement(halves)
         return subsets, chosen
+
+    def _adopt_features(self, source: Source) -> None:
+        self.n_features_in_ = source.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(list(source.feature_names), dtype=object)
+
+    def _finish(self, subsets: list[Subset], chosen: int, estimates: list[Estimate]) -> None:
+        self._subsets = subsets
+        self.path_ = [
+            PathPoint(len(subset.features), subset.features, estimate)
+            for subset, estimate in zip(subsets, estimates, strict=True)
+        ]
+        self._take(chosen)
 
     def _take(self, place: int) -> None:
         """Make a set of the path the chosen one."""

@@ -58,6 +58,17 @@ class Fold(NamedTuple):
         gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
         return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
 
+    def joined(self, other: Fold) -> Fold:
+        """The fold of the rows of both."""
+        return Fold(
+            weight=self.weight + other.weight,
+            n_rows=self.n_rows + other.n_rows,
+            cross=self.cross + other.cross,
+            squares=self.squares + other.squares,
+            rows=None,
+            gram=self.covariance() + other.covariance(),
+        )
+
 
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     """Fold of standardised rows, their outputs and weights."""
@@ -73,6 +84,34 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
         rows=rows if keep_rows else None,
         gram=None if keep_rows else rows.T @ rows,
     )
+
+
+class GrowingFold:
+    """A fold whose rows come in parts; as many as there are columns wait for their C_f."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Singles, Floats, Floats]] = []
+        self._n_waiting = 0
+        self._done: Fold | None = None
+
+    def add(self, values: Singles, outputs: Floats, weights: Floats) -> None:
+        """More standardised rows, their outputs and weights."""
+        self._waiting.append((values, outputs, weights))
+        self._n_waiting += len(values)
+        if self._n_waiting >= values.shape[1]:
+            self._done = self.fold()
+            self._waiting, self._n_waiting = [], 0
+
+    def fold(self) -> Fold:
+        """All rows so far; there is one at least."""
+        if not self._waiting:
+            assert self._done is not None
+            return self._done
+        values, outputs, weights = (
+            np.concatenate(parts) for parts in zip(*self._waiting, strict=True)
+        )
+        fold = make_fold(values, outputs, weights)
+        return fold if self._done is None else self._done.joined(fold)
 
 
 @dataclass(frozen=True)
