@@ -212,3 +212,18 @@ def test_constant_target_is_refused():
     X, _, _ = planted(50)
     with pytest.raises(ValueError, match="only one value"):
         select(3).fit_source(open_source(X, target=np.ones(50)))
+
+
+def test_what_is_no_source_is_refused():
+    X, _, _ = planted(50)
+    with pytest.raises(ValueError, match="source is of type ndarray"):
+        select(3).fit_source(X)
+
+
+@pytest.mark.parametrize("option", [{"task": "x"}, {"preprocess": "x"}, {"order": 0}])
+def test_options_are_checked_before_anything_is_read(option):
+    X, y, _ = planted(50)
+    source = Watched(open_source(X, target=y))
+    with pytest.raises(ValueError, match=next(iter(option))):
+        select(3, **option).fit_source(source)
+    assert source.passes == 0

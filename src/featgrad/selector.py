@@ -24,9 +24,9 @@ from featgrad.data.sources import Source
 from featgrad.data.streamed import StreamedColumns
 from featgrad.engines.problem import Problem
 from featgrad.learnability import Estimate, Learnability
-from featgrad.objective.filters import up_to
+from featgrad.objective.filters import check_order, up_to
 from featgrad.objective.links import LINKS, Link
-from featgrad.objective.targets import centre, encode
+from featgrad.objective.targets import TASKS, centre, encode
 from featgrad.path import PathPoint
 from featgrad.search import penalised
 from featgrad.search.asked import Asked, asked_for
@@ -295,7 +295,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
                 "n_features_to_select=None cannot be used with fit_source, since the natural size "
                 "needs all rows in memory: give a number, a fraction or 'auto', or use fit."
             )
+        # A long reading must not end at an option that cannot be used.
         check_option("preprocess", self.preprocess, PREPROCESS)
+        check_option("task", self.task, TASKS)
+        up_to(self.filter, check_order(self.order))
         rng = check_random_state(self.random_state)
         columns = StreamedColumns(source, self.preprocess, self.missing, rng)
         raw, self.task_ = encode(columns.y, self.task)
@@ -401,6 +404,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         return subsets, chosen
 
     def _adopt_features(self, source: Source) -> None:
+        if not hasattr(source, "block_rows"):
+            raise ValueError(
+                f"source is of type {type(source).__name__}, which cannot be read block by block: "
+                "pass what featgrad.data.sources.open_source makes of it."
+            )
         self.n_features_in_ = source.n_features
         self.__dict__.pop("feature_names_in_", None)
         if source.feature_names is not None:

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Most entries of a dense sample of rows, whatever their number of columns, but some rows always.
-_SAMPLE_ENTRIES = 1 << 26
+_SAMPLE_ENTRIES = 1 << 25
 _FEWEST_SAMPLED = 64
 # Most rows that tell how much the chosen columns explain.
 _ESTIMATE_ROWS = 100_000
