@@ -19,6 +19,7 @@ from featgrad.engines.folds import Folds, make_fold
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
 from featgrad.search.strategies import Strategy, competitors
+from featgrad.search.swaps import swapped
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,10 @@ _SHORTLIST_FACTOR = 3
 # for a hundred is best for more.
 _COMPARED = 3
 _COMPARED_UNITS = 100
+
+
+# Rows per chosen unit from which swaps by least squares can be trusted.
+_ROWS_PER_UNIT = 20
 
 
 @dataclass(frozen=True)
@@ -151,10 +156,18 @@ class SubsetSearch:
     def _best(self, folds: Folds, strategy: Strategy, budget: float, on_step: OnStep) -> Subset:
         listed = self._shortlist(self.alone, budget)
         units, columns = self._inner.only(np.searchsorted(self._listed, listed))
-        (found,) = strategy(folds.columns(columns), units, [budget], on_step)
+        inner = folds.columns(columns)
+        (found,) = strategy(inner, units, [budget], on_step)
         # What does not vary comes last, whatever noise makes of the others.
         found.scores[self.alone[listed] == 0] = found.scores.min() - 1
         chosen = units.best_within(found.scores, budget)
+        count = int(np.count_nonzero(chosen))
+        if units.simple and count * _ROWS_PER_UNIT <= folds.n_rows and count < units.count:
+            after = swapped(inner, units, chosen)
+            # Those that come in take the scores of those that go.
+            came, went = np.flatnonzero(after & ~chosen), np.flatnonzero(chosen & ~after)
+            found.scores[came], found.scores[went] = found.scores[went], found.scores[came]
+            chosen = after
         scores = self._all_scores(listed, found.scores, chosen)
         features = self._members[columns[units.members(chosen)]]
         return Subset(budget, features, scores, found.steps)
