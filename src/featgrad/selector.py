@@ -321,7 +321,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             problem.outputs,
             problem.weights,
             asked.units,
-            largest=max(asked.budgets),
+            budgets=asked.budgets,
             coefficients=problem.coefficients,
             max_iter=self.max_iter,
         )
