@@ -5,7 +5,7 @@ from featgrad.objective import filters
 from featgrad.search import strategies
 from featgrad.search.elimination import eliminate
 from featgrad.search.progress import go_on
-from search_data import folds_of, regression, singles
+from search_data import folds_of, regression, singles, standard
 
 COEFFICIENTS = filters.coefficients("monotone", 4)
 
@@ -16,6 +16,15 @@ def test_elimination_scores_by_who_stays_longest():
     order = np.argsort(one.scores).tolist()
     assert order == [*eliminate(folds, units, 0.1), 6]
     np.testing.assert_array_equal(one.scores, two.scores)
+
+
+def test_elimination_tells_what_ridge_regression_explains():
+    X, y = regression(150, 8)
+    (found,) = strategies.elimination(0.1)(folds_of(X, y), singles(8), [3.0], go_on)
+    Z, target = standard(X)[:, :3], standard(y)
+    cross = Z.T @ target / 150
+    explained = cross @ np.linalg.solve(Z.T @ Z / 150 + 0.1 * np.eye(3), cross)
+    assert found.steps == [pytest.approx((1 - explained, explained, 3), rel=1e-4)]
 
 
 def test_gradient_searches_for_each_budget():
@@ -33,10 +42,10 @@ def test_every_competitor_finds_planted_columns(n_outputs: int, rows_per_column:
         assert set(np.argsort(-found.scores)[:3]) == {0, 1, 2}
 
 
-@pytest.mark.parametrize(("rows_per_column", "by_gradient"), [(0.1, True), (1000.0, False)])
+@pytest.mark.parametrize(("rows_per_column", "n_steps"), [(0.1, 5), (1000.0, 1)])
 def test_few_rows_start_from_the_gradient_and_many_from_elimination(
-    rows_per_column: float, by_gradient: bool
+    rows_per_column: float, n_steps: int
 ):
     first, *_ = strategies.competitors(COEFFICIENTS, 1, rows_per_column, 5)
     (found,) = first(folds_of(*regression(100, 6)), singles(6), [2.0], go_on)
-    assert bool(found.steps) == by_gradient
+    assert len(found.steps) == n_steps
