@@ -321,7 +321,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             problem.outputs,
             problem.weights,
             asked.units,
-            largest=max(asked.budgets),
+            budgets=asked.budgets,
             coefficients=problem.coefficients,
             max_iter=self.max_iter,
         )
@@ -407,6 +407,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             check_number("batch_size", self.batch_size, Integral, at_least=2)
         for name in ("verbose", "n_resamples"):
             check_number(name, getattr(self, name), Integral, at_least=0)
+        if self.n_resamples == 1:
+            raise ValueError("n_resamples=1 has nothing to agree with: use 0, or at least 2.")
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
         for name in ("penalty", "tol"):

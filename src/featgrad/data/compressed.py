@@ -66,7 +66,9 @@ class CompressedColumns:
         spread *= self._weights[:, None]
         total, square, cross = self._pass(spread)
         variance = square - total**2
-        self.usable = variance > _ROUNDING * square
+        # A root brings up the entries' rounding, and sums of sparse columns start from nothing.
+        lost = np.where(self._heavy | self._sparse, 1.0, _ROUNDING) * self._at_zero() ** 2
+        self.usable = variance > _ROUNDING * (square + lost)
         self._mean = total
         deviation = np.sqrt(np.where(self.usable, variance, 1.0))
         self._scale = deviation if self._standardise else np.ones(self.n_features)

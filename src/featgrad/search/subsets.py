@@ -65,8 +65,8 @@ class SubsetSearch:
         Positive weights that sum to one.
     units : Units
         What is chosen as one, over all features; excluded features belong to none (-1).
-    largest : float
-        The largest budget that will be asked for.
+    budgets : sequence of float
+        Those that will be asked for.
     coefficients : ndarray
         The filter.
     max_iter : int
@@ -77,7 +77,7 @@ class SubsetSearch:
     outputs: Floats
     weights: Floats
     units: Units
-    largest: float
+    budgets: Sequence[float]
     coefficients: Floats
     max_iter: int
 
@@ -94,11 +94,11 @@ class SubsetSearch:
         cross = self.columns.cross(self._outputs_by_group())
         by_group = cross.reshape(len(cross), len(self._groups), -1)
         self.alone = self._of_units(by_group.sum(axis=1))
-        suggested = [self._shortlist(self.alone, self.largest)]
+        suggested = [self._shortlists(self.alone, self.budgets)]
         if self._validated:
-            total, budget = by_group.sum(axis=1), self._comparable(self.largest)
+            total, comparable = by_group.sum(axis=1), [self._comparable(b) for b in self.budgets]
             suggested += [
-                self._shortlist(self._of_units(total - by_group[:, g]), budget)
+                self._shortlists(self._of_units(total - by_group[:, g]), comparable)
                 for g in range(len(self._groups))
             ]
         self._listed = np.unique(np.concatenate(suggested))
@@ -205,6 +205,13 @@ class SubsetSearch:
         of_column = np.where(inside, self.units.of_column, 0)
         total = np.bincount(of_column, weights=values, minlength=self.units.count)
         return np.asarray(total / self.units.costs)
+
+    def _shortlists(self, alone: Floats, budgets: Sequence[float]) -> Indices:
+        """Units on the shortlist for any of the budgets, sorted."""
+        # Where all units cost the same, the list for the largest budget holds those for others.
+        if np.all(self.units.costs == self.units.costs[0]):
+            budgets = [max(budgets)]
+        return np.unique(np.concatenate([self._shortlist(alone, b) for b in set(budgets)]))
 
     def _shortlist(self, alone: Floats, budget: float) -> Indices:
         """Kept units and the best others, sorted."""
