@@ -130,7 +130,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['area error', 'worst radius', 'worst concavity'], dtype=object)
+    array(['mean concavity', 'worst radius', 'worst smoothness'], dtype=object)
     """
 
     def __init__(

@@ -8,6 +8,8 @@ the best swap is made, and so on until none brings more than chance would among 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,7 +46,7 @@ def _chance(folds: Folds, covariance: Floats, cross: Floats, chosen: NDArray[np.
     """The largest gain to expect from columns that bring nothing."""
     weights = np.linalg.solve(covariance[np.ix_(chosen, chosen)], cross[chosen])
     left = float(np.sum(folds.variance) - np.sum(weights * cross[chosen]))
-    return 2 * np.log(folds.n_columns) * max(left, 0.0) / folds.n_rows
+    return 2 * math.log(folds.n_columns) * max(left, 0.0) / folds.n_rows
 
 
 def _gains(covariance: Floats, cross: Floats, chosen: NDArray[np.intp]) -> Floats:
