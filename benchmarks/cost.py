@@ -31,7 +31,7 @@ def l1_fit(X, y, C):
 
 
 def dense_costs():
-    """k = 50 of the noisy digits beside one L1 fit; a path of ten sizes beside one size."""
+    """Choose 50 pixels of the noisy digits beside one L1 fit; a path of ten sizes beside one size."""
     _, split = next(iter(REGISTRY["mnist35_noisy"].splits()))
     X, y = split.X_train, split.y_train
     one = seconds(lambda: FeatureGradientSelector(50, random_state=0).fit(X, y))
@@ -42,7 +42,7 @@ def dense_costs():
 
 
 def sparse_costs():
-    """k = 50 beside a path of ten L1 fits, from the first feature to a hundredfold C."""
+    """Choose 50 terms beside a path of ten L1 fits, from the first feature to a hundredfold C."""
     X = text_like(20_000, 50_000, 74)
     rng = np.random.default_rng(0)
     signal = X @ (rng.standard_normal(X.shape[1]) * (rng.random(X.shape[1]) < 0.002))
