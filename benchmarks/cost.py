@@ -31,7 +31,7 @@ def l1_fit(X, y, C):
 
 
 def dense_costs():
-    """Choose 50 pixels of the noisy digits beside one L1 fit; a path of ten sizes beside one size."""
+    """Choose 50 pixels of the noisy digits beside one L1 fit; ten sizes beside one."""
     _, split = next(iter(REGISTRY["mnist35_noisy"].splits()))
     X, y = split.X_train, split.y_train
     one = seconds(lambda: FeatureGradientSelector(50, random_state=0).fit(X, y))

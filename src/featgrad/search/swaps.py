@@ -1,8 +1,10 @@
 """The last step where rows are many beside the chosen units: swap one for another while it pays.
 
-For a set A with ``H = (C_AA + ridge I)^-1`` and ``B = H b_A``, leaving out j costs ``B_j^2 / H_jj``
-and taking in m brings ``(b_m - C_mA B)^2 / (C_mm + ridge - C_mA H C_Am)``. Every pair is looked at,
-the best swap is made, and so on until none brings more than chance would among so many columns:
+For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; column m leaves
+``l_m = b_m - C_mA B`` of the target and ``o_m = C_mm - M_m C_Am`` of itself unexplained. With j out
+of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
+``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once. The
+best swap is made, and so on until none brings more than chance would among so many columns:
 ``2 log(p)`` times the noise of one coefficient.
 """
 
@@ -25,34 +27,35 @@ def swapped(folds: Folds, units: Units, chosen: NDArray[np.bool_]) -> NDArray[np
     """The set after all swaps that pay; kept units stay, units are single columns of cost 1."""
     covariance = folds.covariance() + _RIDGE * np.eye(folds.n_columns)
     cross = folds.cross()
+    variance = float(np.sum(folds.variance))
+    chance = 2 * math.log(folds.n_columns) / folds.n_rows
     chosen = chosen.copy()
     for _ in range(int(np.count_nonzero(chosen))):
-        best, swap = _chance(folds, covariance, cross, np.flatnonzero(chosen)), None
-        for out in np.flatnonzero(chosen & ~units.kept):
-            rest = np.flatnonzero(chosen & (np.arange(len(chosen)) != out))
-            gains = _gains(covariance, cross, rest)
-            gains[rest] = -np.inf
-            ahead = gains - gains[out]
-            into = int(np.argmax(ahead))
-            if ahead[into] > best:
-                best, swap = float(ahead[into]), (out, into)
-        if swap is None:
+        members = np.flatnonzero(chosen)
+        H = np.linalg.inv(covariance[np.ix_(members, members)]).astype(np.float64)
+        B = H @ cross[members]
+        ahead = _ahead(covariance, cross, members, H, B)
+        ahead[members] = -np.inf
+        ahead[:, units.kept[members]] = -np.inf
+        left = variance - float(np.sum(B * cross[members]))
+        into, out = np.unravel_index(int(np.argmax(ahead)), ahead.shape)
+        if ahead[into, out] <= chance * max(left, 0.0):
             break
-        chosen[swap[0]], chosen[swap[1]] = False, True
+        chosen[members[out]], chosen[into] = False, True
     return chosen
 
 
-def _chance(folds: Folds, covariance: Floats, cross: Floats, chosen: NDArray[np.intp]) -> float:
-    """The largest gain to expect from columns that bring nothing."""
-    weights = np.linalg.solve(covariance[np.ix_(chosen, chosen)], cross[chosen])
-    left = float(np.sum(folds.variance) - np.sum(weights * cross[chosen]))
-    return 2 * math.log(folds.n_columns) * max(left, 0.0) / folds.n_rows
-
-
-def _gains(covariance: Floats, cross: Floats, chosen: NDArray[np.intp]) -> Floats:
-    """What each column would explain beyond the chosen ones."""
-    inner = np.linalg.inv(covariance[np.ix_(chosen, chosen)])
-    beside = covariance[:, chosen] @ inner
-    left = cross - beside @ cross[chosen]
-    own = np.diagonal(covariance) - np.sum(beside * covariance[:, chosen], axis=1)
-    return np.asarray(np.sum(left**2, axis=1) / np.maximum(own, 1e-12))
+def _ahead(
+    covariance: Floats, cross: Floats, members: NDArray[np.intp], H: Floats, B: Floats
+) -> Floats:
+    """What each column in place of each member brings, shape (columns, members)."""
+    beside = covariance[:, members]
+    M = beside @ H
+    inverse = 1 / np.diagonal(H)
+    own = np.diagonal(covariance) - np.sum(M * beside, axis=1)
+    own = own[:, None] + M**2 * inverse
+    brought = np.zeros_like(M)
+    for left, coefficients in zip((cross - beside @ B).T, B.T, strict=True):
+        brought += (left[:, None] + M * (coefficients * inverse)) ** 2
+    losses = np.sum(B**2, axis=1) * inverse
+    return np.asarray(brought / np.maximum(own, 1e-12) - losses)
