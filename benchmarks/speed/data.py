@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.data.prepare import prepare
+from featgrad.data.prepare import prepare, scaled
 from featgrad.engines.problem import Problem
 
 
@@ -32,7 +32,7 @@ def text_like(n_rows: int, n_features: int, per_row: int) -> Any:
 
 def problem(X: Any, order: int) -> Problem:
     y = np.random.default_rng(1).integers(0, 2, X.shape[0])
-    prepared, _ = prepare(
+    prepared = prepare(
         X,
         y,
         order=order,
@@ -42,4 +42,4 @@ def problem(X: Any, order: int) -> Problem:
         sample_weight=None,
         rng=np.random.RandomState(0),
     )
-    return prepared
+    return scaled(prepared.problem)

@@ -134,7 +134,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['area error', 'worst radius', 'worst concavity'], dtype=object)
+    array(['mean concavity', 'worst radius', 'worst smoothness'], dtype=object)
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
                 problem.outputs,
                 problem.weights,
                 asked.units,
-                largest=max(asked.budgets),
+                budgets=asked.budgets,
                 coefficients=problem.coefficients,
                 max_iter=self.max_iter,
             )
@@ -309,7 +309,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             target.outputs,
             columns.weights,
             asked.units,
-            largest=max(asked.budgets),
+            budgets=asked.budgets,
             coefficients=family[-1],
             max_iter=self.max_iter,
         )
@@ -494,6 +494,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             check_number("batch_size", self.batch_size, Integral, at_least=2)
         for name in ("verbose", "n_resamples"):
             check_number(name, getattr(self, name), Integral, at_least=0)
+        if self.n_resamples == 1:
+            raise ValueError("n_resamples=1 has nothing to agree with: use 0, or at least 2.")
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
         for name in ("penalty", "tol"):

@@ -57,11 +57,11 @@ class Compression:
         """
         total, square, offset = np.zeros((3, self.n_features))
         cross, outputs = np.zeros((self.n_features, n_outputs)), np.zeros(n_outputs)
-        at_zero = self._at_zero()
+        at_zero, from_nothing = self._at_zero(), False
         for X, weights, weighted in parts:
             if sparse.issparse(X):
                 # Zeros stay zeros: a constant off every entry of a column is lost on its mean.
-                offset = at_zero
+                offset, from_nothing = at_zero, True
                 values = self._compressed_entries(X, offset)
                 total += values.T @ weights
                 square += values.power(2).T @ weights
@@ -78,7 +78,7 @@ class Compression:
         square += 2 * offset * total + offset**2
         total += offset
         cross += np.multiply.outer(offset, outputs)
-        return self._centred(total, square, cross, outputs)
+        return self._centred(total, square, cross, outputs, from_nothing)
 
     def standardised(self, X: Any, indices: NDArray[np.intp]) -> NDArray[np.float32]:
         """Rows that hold some of the columns only, dense."""
@@ -86,10 +86,14 @@ class Compression:
         values = self._compressed(values, indices)
         return ((values - self._mean[indices]) / self._scale[indices]).astype(np.float32)
 
-    def _centred(self, total: Floats, square: Floats, cross: Floats, outputs: Floats) -> Floats:
+    def _centred(
+        self, total: Floats, square: Floats, cross: Floats, outputs: Floats, from_nothing: bool
+    ) -> Floats:
         """Take means and variances, and the means off the products."""
         variance = square - total**2
-        usable = variance > _ROUNDING * square
+        # A root brings up the entries' rounding, and sums of sparse columns start from nothing.
+        lost = np.where(self._heavy | from_nothing, 1.0, _ROUNDING) * self._at_zero() ** 2
+        usable = variance > _ROUNDING * (square + lost)
         self._mean = total
         if self._standardise:
             self._scale = np.sqrt(np.where(usable, variance, 1.0))

@@ -157,7 +157,7 @@ def _features(argument: str, given: Any, n_features: int, names: NDArray[Any] | 
     """Column indices of features given by index, by name or as a boolean mask."""
     if given is None:
         return np.zeros(0, dtype=np.intp)
-    if isinstance(given, str):
+    if isinstance(given, (str, Integral)):
         given = [given]
     given = list(given)
     if len(given) == n_features and all(isinstance(item, (bool, np.bool_)) for item in given):

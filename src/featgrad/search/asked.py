@@ -42,7 +42,7 @@ def asked_for(
                 f"max_cost={max_cost!r} takes the place of n_features_to_select="
                 f"{n_features_to_select!r} and path_sizes={path_sizes!r}: leave those None."
             )
-        _check_kept(units, float(max_cost), f"max_cost={max_cost!r}")
+        _check_budget(units, float(max_cost), f"max_cost={max_cost!r}")
         return Asked(units, [float(max_cost)], 0)
     if n_features_to_select is None and path_sizes is None:
         if units.count < n_features or units.kept.any():
@@ -53,13 +53,13 @@ def asked_for(
         return None
     sizes = _path(path_sizes, available, n_features_to_select == "auto")
     if n_features_to_select in ("auto", None):
-        least = float(units.costs[units.kept].sum())
+        least = _least(units)
         budgets = sorted({float(size) for size in sizes if size >= least} or {least})
         return Asked(units, budgets, None)
     size = _size(n_features_to_select, n_features, available)
-    _check_kept(units, size, f"n_features_to_select={n_features_to_select!r}")
+    _check_budget(units, size, f"n_features_to_select={n_features_to_select!r}")
     for other in sizes:
-        _check_kept(units, other, f"path_sizes with {other}")
+        _check_budget(units, other, f"path_sizes with {other}")
     budgets = sorted({float(other) for other in (*sizes, size)})
     return Asked(units, budgets, budgets.index(float(size)))
 
@@ -91,10 +91,21 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _check_kept(units: Units, budget: float, argument: str) -> None:
-    needed = float(units.costs[units.kept].sum())
-    if needed > budget:
+def _least(units: Units) -> float:
+    """The smallest budget: that of the kept units, or of the cheapest where none are."""
+    return float(units.costs[units.kept].sum() if units.kept.any() else units.costs.min())
+
+
+def _check_budget(units: Units, budget: float, argument: str) -> None:
+    least = _least(units)
+    if least <= budget:
+        return
+    if units.kept.any():
         raise ValueError(
-            f"keep asks for features that count {needed:g} together but {argument}: keep fewer or "
+            f"keep asks for features that count {least:g} together but {argument}: keep fewer or "
             "allow more."
         )
+    raise ValueError(
+        f"{argument} is too little for any feature or group, the smallest of which counts "
+        f"{least:g}: allow more."
+    )

@@ -19,6 +19,7 @@ from featgrad.engines.folds import Fold, Folds
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
 from featgrad.search.strategies import Strategy, competitors
+from featgrad.search.swaps import swapped
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,10 @@ _SHORTLIST_FACTOR = 3
 # for a hundred is best for more.
 _COMPARED = 3
 _COMPARED_UNITS = 100
+
+
+# Rows per chosen unit from which swaps by least squares can be trusted.
+_ROWS_PER_UNIT = 20
 
 
 class Columns(Protocol):
@@ -74,8 +79,8 @@ class SubsetSearch:
         Positive weights that sum to one.
     units : Units
         What is chosen as one, over all features; excluded features belong to none (-1).
-    largest : float
-        The largest budget that will be asked for.
+    budgets : sequence of float
+        Those that will be asked for.
     coefficients : ndarray
         The filter.
     max_iter : int
@@ -86,7 +91,7 @@ class SubsetSearch:
     outputs: Floats
     weights: Floats
     units: Units
-    largest: float
+    budgets: Sequence[float]
     coefficients: Floats
     max_iter: int
 
@@ -102,11 +107,11 @@ class SubsetSearch:
         self._groups = np.array_split(np.arange(n_folds), _GROUPS if self._validated else 1)
         by_group = self.columns.cross(self.outputs, self._rows_of_groups())
         self.alone = self._of_units(by_group.sum(axis=1))
-        suggested = [self._shortlist(self.alone, self.largest)]
+        suggested = [self._shortlists(self.alone, self.budgets)]
         if self._validated:
-            total, budget = by_group.sum(axis=1), self._comparable(self.largest)
+            total, comparable = by_group.sum(axis=1), [self._comparable(b) for b in self.budgets]
             suggested += [
-                self._shortlist(self._of_units(total - by_group[:, g]), budget)
+                self._shortlists(self._of_units(total - by_group[:, g]), comparable)
                 for g in range(len(self._groups))
             ]
         self._listed = np.unique(np.concatenate(suggested))
@@ -164,10 +169,18 @@ class SubsetSearch:
     def _best(self, folds: Folds, strategy: Strategy, budget: float, on_step: OnStep) -> Subset:
         listed = self._shortlist(self.alone, budget)
         units, columns = self._inner.only(np.searchsorted(self._listed, listed))
-        (found,) = strategy(folds.columns(columns), units, [budget], on_step)
+        inner = folds.columns(columns)
+        (found,) = strategy(inner, units, [budget], on_step)
         # What does not vary comes last, whatever noise makes of the others.
         found.scores[self.alone[listed] == 0] = found.scores.min() - 1
         chosen = units.best_within(found.scores, budget)
+        count = int(np.count_nonzero(chosen))
+        if units.simple and count * _ROWS_PER_UNIT <= folds.n_rows and count < units.count:
+            after = swapped(inner, units, chosen)
+            # Those that come in take the scores of those that go.
+            came, went = np.flatnonzero(after & ~chosen), np.flatnonzero(chosen & ~after)
+            found.scores[came], found.scores[went] = found.scores[went], found.scores[came]
+            chosen = after
         scores = self._all_scores(listed, found.scores, chosen)
         features = self._members[columns[units.members(chosen)]]
         return Subset(budget, features, scores, found.steps)
@@ -200,6 +213,13 @@ class SubsetSearch:
         of_column = np.where(inside, self.units.of_column, 0)
         total = np.bincount(of_column, weights=values, minlength=self.units.count)
         return np.asarray(total / self.units.costs)
+
+    def _shortlists(self, alone: Floats, budgets: Sequence[float]) -> Indices:
+        """Units on the shortlist for any of the budgets, sorted."""
+        # Where all units cost the same, the list for the largest budget holds those for others.
+        if np.all(self.units.costs == self.units.costs[0]):
+            budgets = [max(budgets)]
+        return np.unique(np.concatenate([self._shortlist(alone, b) for b in set(budgets)]))
 
     def _shortlist(self, alone: Floats, budget: float) -> Indices:
         """Kept units and the best others, sorted."""

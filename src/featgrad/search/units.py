@@ -40,6 +40,11 @@ class Units:
             np.all(self.of_column == np.arange(self.count))
         )
 
+    @property
+    def simple(self) -> bool:
+        """Whether every unit is one column of cost 1."""
+        return self.single and bool(np.all(self.costs == 1))
+
     def total(self, values: Floats) -> Floats:
         """Sums over the columns of each unit."""
         total = np.bincount(self.of_column, weights=values, minlength=self.count)

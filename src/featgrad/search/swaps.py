@@ -1,0 +1,61 @@
+"""The last step where rows are many beside the chosen units: swap one for another while it pays.
+
+For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; column m leaves
+``l_m = b_m - C_mA B`` of the target and ``o_m = C_mm - M_m C_Am`` of itself unexplained. With j out
+of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
+``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once. The
+best swap is made, and so on until none brings more than chance would among so many columns:
+``2 log(p)`` times the noise of one coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.engines.folds import Folds
+from featgrad.search.units import Units
+
+Floats = NDArray[np.float64]
+
+_RIDGE = 0.01
+
+
+def swapped(folds: Folds, units: Units, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The set after all swaps that pay; kept units stay, units are single columns of cost 1."""
+    covariance = folds.covariance() + _RIDGE * np.eye(folds.n_columns)
+    cross = folds.cross()
+    variance = float(np.sum(folds.variance))
+    chance = 2 * math.log(folds.n_columns) / folds.n_rows
+    chosen = chosen.copy()
+    for _ in range(int(np.count_nonzero(chosen))):
+        members = np.flatnonzero(chosen)
+        H = np.linalg.inv(covariance[np.ix_(members, members)]).astype(np.float64)
+        B = H @ cross[members]
+        ahead = _ahead(covariance, cross, members, H, B)
+        ahead[members] = -np.inf
+        ahead[:, units.kept[members]] = -np.inf
+        left = variance - float(np.sum(B * cross[members]))
+        into, out = np.unravel_index(int(np.argmax(ahead)), ahead.shape)
+        if ahead[into, out] <= chance * max(left, 0.0):
+            break
+        chosen[members[out]], chosen[into] = False, True
+    return chosen
+
+
+def _ahead(
+    covariance: Floats, cross: Floats, members: NDArray[np.intp], H: Floats, B: Floats
+) -> Floats:
+    """What each column in place of each member brings, shape (columns, members)."""
+    beside = covariance[:, members]
+    M = beside @ H
+    inverse = 1 / np.diagonal(H)
+    own = np.diagonal(covariance) - np.sum(M * beside, axis=1)
+    own = own[:, None] + M**2 * inverse
+    brought = np.zeros_like(M)
+    for left, coefficients in zip((cross - beside @ B).T, B.T, strict=True):
+        brought += (left[:, None] + M * (coefficients * inverse)) ** 2
+    losses = np.sum(B**2, axis=1) * inverse
+    return np.asarray(brought / np.maximum(own, 1e-12) - losses)
