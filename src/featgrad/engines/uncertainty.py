@@ -52,17 +52,6 @@ def measure(problem: Problem, mask: Floats) -> Measured:
     return Measured(float(value[0, chosen]), math.sqrt(variance), order)
 
 
-def bearable_filters(problem: Problem, mask: Floats, noise: float) -> tuple[Floats, ...]:
-    """The problem's filters up to the highest whose noise is within bounds."""
-    values = np.concatenate(
-        [
-            _values(problem, problem.candidates, _raw(problem, mask, outputs)[1])
-            for outputs in _sign_flips(problem)
-        ]
-    )
-    return problem.filters[: _highest_bearable(np.mean(values**2, axis=0), noise) + 1]
-
-
 def _highest_bearable(null_variance: Floats, noise: float) -> int:
     bearable = np.flatnonzero(np.sqrt(null_variance) <= noise)
     return int(np.max(bearable, initial=0))
