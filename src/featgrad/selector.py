@@ -32,7 +32,7 @@ from featgrad.search import penalised
 from featgrad.search.asked import Asked, asked_for
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.stability import Stability, agreement
-from featgrad.search.subsets import Subset, SubsetSearch
+from featgrad.search.subsets import Columns, Subset, SubsetSearch
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
@@ -221,7 +221,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         check_missing(X, self.missing)
         asked = self._asked(X.shape[1])
         rng = check_random_state(self.random_state)
-        prepared = prepare(
+        problem, target, rows = prepare(
             X,
             y,
             order=self.order,
@@ -231,7 +231,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             sample_weight=sample_weight,
             rng=rng,
         )
-        problem, target, rows = prepared
         self.task_ = target.task
         self.stability_: Stability | None = None
         on_step = self._reporter(context)
@@ -239,16 +238,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             subsets, chosen = [self._natural(scaled(problem), on_step)], 0
         else:
             columns = CompressedColumns(X, rows, problem.weights, self.preprocess)
-            search = SubsetSearch(
-                columns,
-                problem.outputs,
-                problem.weights,
-                asked.units,
-                budgets=asked.budgets,
-                coefficients=problem.coefficients,
-                max_iter=self.max_iter,
-            )
-            subsets, chosen = self._searched(search, asked, on_step, rng)
+            told = columns, target.outputs, problem.weights, problem.coefficients
+            subsets, chosen = self._searched(asked, *told, on_step, rng)
         explained = Learnability.from_prepared(problem, target)
         self._finish(subsets, chosen, [explained.estimate(s.features) for s in subsets])
         context.call_on_fit_task_end(estimator=self)
@@ -304,17 +295,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         raw, self.task_ = encode(columns.y, self.task)
         target = centre(raw, self.task_, columns.weights)
         family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
-        search = SubsetSearch(
-            columns,
-            target.outputs,
-            columns.weights,
-            asked.units,
-            budgets=asked.budgets,
-            coefficients=family[-1],
-            max_iter=self.max_iter,
-        )
         self.stability_ = None
-        subsets, chosen = self._searched(search, asked, self._reporter(context), rng)
+        told = columns, target.outputs, columns.weights, family[-1]
+        subsets, chosen = self._searched(asked, *told, self._reporter(context), rng)
         together = np.unique(np.concatenate([subset.features for subset in subsets]))
         explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
         estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
@@ -390,9 +373,25 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         return Subset(float(len(chosen)), chosen, found.scores, found.steps)
 
     def _searched(
-        self, search: SubsetSearch, asked: Asked, on_step: OnStep, rng: np.random.RandomState
+        self,
+        asked: Asked,
+        columns: Columns,
+        outputs: Floats,
+        weights: Floats,
+        coefficients: Floats,
+        on_step: OnStep,
+        rng: np.random.RandomState,
     ) -> tuple[list[Subset], int]:
         """The best sets for all budgets asked for, and which of them is the choice."""
+        search = SubsetSearch(
+            columns,
+            outputs,
+            weights,
+            asked.units,
+            budgets=asked.budgets,
+            coefficients=coefficients,
+            max_iter=self.max_iter,
+        )
         strategy = search.choose_strategy(asked.budgets)
         chosen = asked.chosen
         if chosen is None:
