@@ -35,6 +35,12 @@ class BadRows:
             )
         self.skipped += 1
 
+    def count(self, bad: int, row: int, reason: str) -> None:
+        """Count rows that a reader has skipped; if it stopped at one instead, tell of that."""
+        if reason:
+            self.meet(row, reason)
+        self.skipped += bad
+
     def drop(self, block: Block, faults: dict[int, str], first_row: int) -> Block:
         """The block without these rows, the first of which stops the reading if it must."""
         if not faults:

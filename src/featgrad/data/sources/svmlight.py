@@ -81,9 +81,7 @@ class SvmlightSource:
                 float(np.finfo(self._dtype).max), MISSING.index(self._bad.missing),
                 labels, indptr, indices, values,
             )  # fmt: skip
-            if reason:
-                self._bad.meet(line + passed, REASONS[reason])
-            self._bad.skipped += bad
+            self._bad.count(bad, line + passed, REASONS[reason])
             line += passed
             used = slice(indptr[rows])
             X = csr(

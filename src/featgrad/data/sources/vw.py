@@ -83,9 +83,7 @@ class VWSource:
                 float(np.finfo(self._dtype).max), MISSING.index(self._bad.missing),
                 labels, weights, indptr, hashes, values, places,
             )  # fmt: skip
-            if reason:
-                self._bad.meet(line + passed, REASONS[reason])
-            self._bad.skipped += bad
+            self._bad.count(bad, line + passed, REASONS[reason])
             line += passed
             used = slice(indptr[rows])
             yield (
