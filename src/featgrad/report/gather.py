@@ -16,6 +16,7 @@ from featgrad.objective.targets import encode
 from featgrad.report import concerns
 from featgrad.report.columns import nearest_chosen
 from featgrad.report.facts import Facts, Group, Indices, SizeFacts
+from featgrad.report.plots.axes import feature_names
 from featgrad.report.provenance import fingerprint, versions
 from featgrad.report.summary import summarise_data
 
@@ -77,8 +78,7 @@ def gather_facts(
     data = Learnability(X, y, sample_weight=sample_weight, **options)
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     if names is None:
-        default = [f"x{i}" for i in range(matrix.shape[1])]
-        names = list(getattr(selector, "feature_names_in_", default))
+        names = feature_names(selector)
     points, chosen = _points(selector)
     sizes = _sizes(data, matrix, points, chosen)
     everything, alone = data.estimate(), data.alone()
