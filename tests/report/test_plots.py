@@ -93,6 +93,11 @@ def test_mask_names_a_shape_that_does_not_fit(selector):
         MaskDisplay.from_estimator(selector, shape=(2, 2))
 
 
+def test_stability_needs_resamples(selector):
+    with pytest.raises(ValueError, match="n_resamples=0"):
+        StabilityDisplay.from_estimator(selector)
+
+
 def test_stability_puts_the_most_frequent_first(selector):
     frequencies = np.array([0.9, 0.1, 0.3, 0.2, 1.0, 0.5])
     selector.stability_ = SimpleNamespace(frequencies=frequencies, index=0.8, interval=(0.7, 0.9))

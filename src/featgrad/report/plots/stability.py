@@ -66,6 +66,8 @@ class StabilityDisplay:
         """
         check_is_fitted(estimator, "stability_")
         stability = estimator.stability_
+        if stability is None:
+            raise ValueError("estimator was fitted with n_resamples=0: use 2 or more, such as 20.")
         low, high = stability.interval
         title = f"stability {stability.index:.2f} ({low:.2f} to {high:.2f})"
         names, chosen = feature_names(estimator), estimator.get_support()
