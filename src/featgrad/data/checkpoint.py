@@ -1,0 +1,206 @@
+"""A file that holds how far a long fit has come, so that a killed one can go on.
+
+A fit reads its source in passes, each of which adds up some arrays. Now and then these are written
+beside the number of rows that they came from; the same fit, started again, takes them up and drops
+the rows that it had. The file appears under its name only when it is whole, and goes when the fit
+has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[Any]]
+
+# Writing that takes longer than this is done less often, so that it stays a tenth of the time.
+_PROMPT_S = 3.0
+_IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
+
+
+class Kept(NamedTuple):
+    """How far a pass has come."""
+
+    rows: int
+    finished: bool
+    arrays: Arrays
+
+
+class Resumable(Protocol):
+    """What a pass adds up."""
+
+    def add(self, *part: Any) -> None:
+        """Some more rows."""
+
+    def state(self) -> Arrays:
+        """Everything that `add` changes."""
+
+    def restore(self, state: Arrays, rows: int) -> None:
+        """Take up a state after this many rows; its arrays may be changed in place."""
+
+
+class Checkpoint:
+    """State of the passes of one fit.
+
+    Parameters
+    ----------
+    path : path or None
+        The file; None keeps nothing.
+    identity : str
+        Tells this fit from others: a file of another one is refused.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from featgrad.data.checkpoint import Checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "fit.npz")
+    ...     Checkpoint(path, "a fit").finish("first", 10, {"total": np.ones(2)})
+    ...     Checkpoint(path, "a fit").resume("first").rows
+    10
+    """
+
+    every_s = 30.0
+
+    def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
+        self._path = None if path is None else Path(path)
+        self._identity = identity
+        self._passes: dict[str, Kept] = {}
+        self._due = 0.0
+        if self._path is None:
+            return
+        if not self._path.parent.is_dir() or self._path.is_dir():
+            raise ValueError(
+                f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
+            )
+        if self._path.exists():
+            self._passes = self._read(self._path)
+        self._wait(0.0)
+
+    def resume(self, name: str) -> Kept | None:
+        """What was kept of a pass; None where it has to start."""
+        return self._passes.get(name)
+
+    def keep(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
+        """Write how far a pass has come, if it is time to."""
+        if self._path is not None and monotonic() >= self._due:
+            self._write({**self._passes, name: Kept(rows, False, arrays())})
+
+    def finish(self, name: str, rows: int, arrays: Arrays) -> None:
+        """A pass has ended: its arrays, unchanged from now on, are written with all later ones."""
+        if self._path is None:
+            return
+        self._passes[name] = Kept(rows, True, arrays)
+        if monotonic() >= self._due:
+            self._write(self._passes)
+
+    def through(self, name: str, parts: Iterable[tuple[Any, ...]], sums: Resumable) -> None:
+        """Make a pass: add all parts, or those that are not in what was kept.
+
+        The first thing in a part has the length of its rows.
+        """
+        kept, done, seen = self.resume(name), 0, 0
+        if kept is not None:
+            sums.restore(kept.arrays, kept.rows)
+            done = kept.rows
+            if kept.finished:
+                return
+        for part in parts:
+            seen += len(part[0])
+            if seen > done:
+                sums.add(*part)
+                self.keep(name, seen, sums.state)
+        self.finish(name, seen, sums.state())
+
+    def remove(self) -> None:
+        """The fit has ended: nothing is left to go on with."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            _beside(self._path).unlink(missing_ok=True)
+
+    def _write(self, passes: Mapping[str, Kept]) -> None:
+        assert self._path is not None
+        start = monotonic()
+        temporary = _beside(self._path)
+        try:
+            with temporary.open("wb") as file:
+                _store(file, _flat(self._identity, passes))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._wait(monotonic() - start)
+
+    def _wait(self, took_s: float) -> None:
+        self._due = monotonic() + self.every_s * max(1.0, took_s / _PROMPT_S)
+
+    def _read(self, path: Path) -> dict[str, Kept]:
+        try:
+            arrays = _stored(path)
+            identity = str(arrays.pop(_IDENTITY))
+            passes = _nested(arrays)
+        # The readers of archives and of arrays raise whatever a damaged byte leads them to.
+        except Exception as error:
+            raise ValueError(
+                f"checkpoint {str(path)!r} cannot be read, it is damaged or no checkpoint "
+                f"({error}): remove it or name another file."
+            ) from error
+        if identity != self._identity:
+            raise ValueError(
+                f"checkpoint {str(path)!r} belongs to another fit, with other parameters or "
+                "another source: remove it or name another file."
+            )
+        return passes
+
+
+def _beside(path: Path) -> Path:
+    """The file while it is written; always the same, so that a kill leaves one at most."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def _flat(identity: str, passes: Mapping[str, Kept]) -> Arrays:
+    arrays = {_IDENTITY: np.array(identity)}
+    for name, kept in passes.items():
+        own = {_ROWS: np.array(kept.rows), _FINISHED: np.array(kept.finished)}
+        for key, array in {**kept.arrays, **own}.items():
+            arrays[f"{name}/{key}"] = array
+    return arrays
+
+
+def _nested(arrays: Arrays) -> dict[str, Kept]:
+    by_pass: dict[str, dict[str, NDArray[Any]]] = {}
+    for path, array in arrays.items():
+        name, key = path.split("/", 1)
+        by_pass.setdefault(name, {})[key] = array
+    return {
+        name: Kept(int(own.pop(_ROWS)), bool(own.pop(_FINISHED)), own)
+        for name, own in by_pass.items()
+    }
+
+
+def _store(file: Any, arrays: Arrays) -> None:
+    """What `numpy.savez` writes, without ever pickling."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in {**arrays, _NAMES: np.array(list(arrays))}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _stored(path: Path) -> dict[str, NDArray[Any]]:
+    # The archive knows whether a member is sound, but not whether one is missing.
+    with zipfile.ZipFile(path) as archive:
+        if archive.testzip() is not None:
+            raise ValueError("a sum of it is wrong")
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = dict(archive)
+    if arrays.pop(_NAMES).tolist() != list(arrays):
+        raise ValueError("something of it is missing")
+    return arrays
