@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector
-from featgrad.data import streamed
+from featgrad.data import first_reading, streamed
 from featgrad.data.sources import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -90,7 +90,7 @@ def test_the_source_is_read_four_times_whatever_is_asked_for():
 def test_no_more_than_a_block_is_worked_on_at_once(monkeypatch):
     """What is kept of the rows of all blocks is cut down to some columns first."""
     X, y, chosen = planted(600)
-    monkeypatch.setattr(streamed, "_SAMPLE_ENTRIES", 0)
+    monkeypatch.setattr(first_reading, "SAMPLE_ENTRIES", 0)
     seen = []
     compression = streamed.Compression
 
@@ -99,17 +99,13 @@ def test_no_more_than_a_block_is_worked_on_at_once(monkeypatch):
             seen.append(sample.shape[0])
             super().__init__(sample, fill, preprocess)
 
-        def cross(self, parts, n_outputs):
-            return super().cross(self._looked_at(parts), n_outputs)
+        def add(self, sums, X, weights, weighted):
+            seen.append(X.shape[0])
+            super().add(sums, X, weights, weighted)
 
         def standardised(self, X, indices):
             seen.append(X.shape[0])
             return super().standardised(X, indices)
-
-        def _looked_at(self, parts):
-            for part in parts:
-                seen.append(part[0].shape[0])
-                yield part
 
     monkeypatch.setattr(streamed, "Compression", Seeing)
     selector = select(3).fit_source(open_source(X, target=y, block_rows=64))

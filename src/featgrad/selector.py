@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from featgrad.data.checks import MISSING, PREPROCESS, check_missing, check_number, check_option
 from featgrad.data.compressed import CompressedColumns
 from featgrad.data.constraints import read_constraints
+from featgrad.data.identity import open_checkpoint
 from featgrad.data.prepare import prepare, scaled, usable_order
 from featgrad.data.sources import Source
 from featgrad.data.streamed import StreamedColumns
@@ -246,7 +248,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_source(self, source: Source) -> Self:
+    def fit_source(self, source: Source, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Choose features from rows that need not fit into memory.
 
         The source is read four times, block by block. In memory are one block and the next, the
@@ -260,6 +262,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         source : Source
             What `featgrad.data.sources.open_source` makes of a file, frame or array, with its
             targets and, if it has them, weights of the rows.
+        checkpoint : str or path, default=None
+            A file to which the state of the fit is written every half minute. A fit that was
+            killed goes on from it when it is started again with the same parameters and source,
+            and chooses the same features. It is removed at the end.
 
         Returns
         -------
@@ -290,8 +296,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         check_option("preprocess", self.preprocess, PREPROCESS)
         check_option("task", self.task, TASKS)
         up_to(self.filter, check_order(self.order))
-        rng = check_random_state(self.random_state)
-        columns = StreamedColumns(source, self.preprocess, self.missing, rng)
+        kept = open_checkpoint(checkpoint, self.get_params(deep=False), source)
+        rng = kept.random(check_random_state(self.random_state))
+        columns = StreamedColumns(source, self.preprocess, self.missing, rng, kept)
         raw, self.task_ = encode(columns.y, self.task)
         target = centre(raw, self.task_, columns.weights)
         family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
@@ -302,6 +309,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
         estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
         self._finish(subsets, chosen, estimates)
+        kept.remove()
         context.call_on_fit_task_end(estimator=self)
         return self
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from featgrad.data import checkpoint
-from featgrad.data.checkpoint import Checkpoint
+from featgrad.data.checkpoint import Checkpoint, matrix_of, matrix_state
 
 
 @pytest.fixture
@@ -32,8 +33,12 @@ class Total:
     def state(self):
         return {"total": self.total}
 
-    def restore(self, state, rows: int) -> None:
+    def restore(self, state) -> None:
         self.total = state["total"]
+
+
+def run(kept: Checkpoint, parts, total: Total) -> None:
+    kept.through("one", parts, total.add, total)
 
 
 def parts(stop: int | None = None):
@@ -53,7 +58,7 @@ def test_what_is_kept_comes_back(path: Path):
         "texts": np.array(["yes", "no"]),
         "nothing": np.zeros((0, 3), np.int32),
     }
-    first.finish("one", 7, arrays)
+    first.finish("one", 7, lambda: arrays)
     first.keep("two", 5, lambda: {"scalar": np.array(3)})
     again = Checkpoint(path, "a")
     assert again.resume("one")[:2] == (7, True)
@@ -67,19 +72,19 @@ def test_what_is_kept_comes_back(path: Path):
 @pytest.mark.parametrize("stop", range(5))
 def test_a_pass_goes_on_where_it_was(path: Path, stop: int):
     whole = Total()
-    Checkpoint(None, "a").through("one", parts(), whole)
+    run(Checkpoint(None, "a"), parts(), whole)
     with pytest.raises(RuntimeError, match="killed"):
-        Checkpoint(path, "a").through("one", parts(stop), Total())
+        run(Checkpoint(path, "a"), parts(stop), Total())
     again = Total()
-    Checkpoint(path, "a").through("one", parts(), again)
+    run(Checkpoint(path, "a"), parts(), again)
     assert len(again.added) == 5 - stop
     np.testing.assert_array_equal(again.total, whole.total, strict=True)
 
 
 def test_a_pass_that_has_ended_is_not_read_again(path: Path):
     first, again = Total(), Total()
-    Checkpoint(path, "a").through("one", parts(), first)
-    Checkpoint(path, "a").through("one", parts(stop=0), again)
+    run(Checkpoint(path, "a"), parts(), first)
+    run(Checkpoint(path, "a"), parts(stop=0), again)
     np.testing.assert_array_equal(again.total, first.total)
 
 
@@ -89,7 +94,7 @@ def test_nothing_is_written_before_it_is_time(path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(checkpoint, "monotonic", lambda: now)
     kept = Checkpoint(path, "a")
     kept.keep("one", 1, dict)
-    kept.finish("one", 2, {})
+    kept.finish("one", 2, dict)
     assert not path.exists()
     now = 30.0
     kept.keep("two", 3, dict)
@@ -121,14 +126,14 @@ def test_slow_writing_is_done_less_often(path: Path, monkeypatch: pytest.MonkeyP
 
 def test_without_a_file_nothing_is_kept():
     kept = Checkpoint(None, "a")
-    kept.finish("one", 1, {})
+    kept.finish("one", 1, dict)
     kept.remove()
     assert kept.resume("one") is None
 
 
 def test_removed_when_the_fit_has_ended(path: Path):
     kept = Checkpoint(path, "a")
-    kept.finish("one", 1, {})
+    kept.finish("one", 1, dict)
     (path.parent / f".{path.name}.tmp").write_bytes(b"left by a kill")
     kept.remove()
     assert list(path.parent.iterdir()) == []
@@ -143,8 +148,34 @@ def test_what_cannot_be_written_leaves_the_old_file(path: Path):
     assert Checkpoint(path, "a").resume("one").rows == 1
 
 
+def test_a_pass_without_rows_is_not_kept(path: Path):
+    run(Checkpoint(path, "a"), [], Total())
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.PCG64])
+def test_random_numbers_start_as_they_did(path: Path, bits):
+    drawn = Checkpoint(path, "a").random(np.random.RandomState(bits(0))).random_sample(5)
+    given = np.random.RandomState(bits(1))
+    again = Checkpoint(path, "a").random(given)
+    np.testing.assert_array_equal(again.random_sample(5), drawn)
+    np.testing.assert_array_equal(
+        given.random_sample(5), np.random.RandomState(bits(1)).random_sample(5)
+    )
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_matrices_come_back(path: Path, container):
+    X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+    X[:, 2:] = 0
+    Checkpoint(path, "a").finish("one", 5, lambda: matrix_state(container(X)))
+    back = matrix_of(Checkpoint(path, "a").resume("one").arrays)
+    assert type(back) is type(container(X))
+    np.testing.assert_array_equal(back.toarray() if sparse.issparse(back) else back, X, strict=True)
+
+
 def test_another_fit_is_refused(path: Path):
-    Checkpoint(path, "a").finish("one", 1, {})
+    Checkpoint(path, "a").finish("one", 1, dict)
     with pytest.raises(ValueError, match=r"belongs to another fit.*remove it"):
         Checkpoint(path, "b")
 
@@ -157,7 +188,7 @@ def test_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path, place: 
 
 def test_damaged_files_are_refused_or_hold_what_was_written(path: Path):
     total = np.random.default_rng(0).standard_normal(50)
-    Checkpoint(path, "a").finish("one", 9, {"total": total})
+    Checkpoint(path, "a").finish("one", 9, lambda: {"total": total})
     sound, rng, refused = path.read_bytes(), np.random.default_rng(1), 0
     for trial in range(400):
         at = rng.integers(len(sound))

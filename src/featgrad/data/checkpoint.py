@@ -8,6 +8,8 @@ has ended.
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -33,17 +36,14 @@ class Kept(NamedTuple):
     arrays: Arrays
 
 
-class Resumable(Protocol):
+class Sums(Protocol):
     """What a pass adds up."""
 
-    def add(self, *part: Any) -> None:
-        """Some more rows."""
-
     def state(self) -> Arrays:
-        """Everything that `add` changes."""
+        """All of it."""
 
-    def restore(self, state: Arrays, rows: int) -> None:
-        """Take up a state after this many rows; its arrays may be changed in place."""
+    def restore(self, state: Arrays) -> None:
+        """Take it up again; the arrays may be changed in place."""
 
 
 class Checkpoint:
@@ -62,12 +62,14 @@ class Checkpoint:
     >>> from featgrad.data.checkpoint import Checkpoint
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "fit.npz")
-    ...     Checkpoint(path, "a fit").finish("first", 10, {"total": np.ones(2)})
+    ...     checkpoint = Checkpoint(path, "a fit")
+    ...     checkpoint.every_s = 0
+    ...     checkpoint.keep("first", 10, lambda: {"total": np.ones(2)})
     ...     Checkpoint(path, "a fit").resume("first").rows
     10
     """
 
-    every_s = 30.0
+    every_s: float = 30.0
 
     def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
         self._path = None if path is None else Path(path)
@@ -93,31 +95,45 @@ class Checkpoint:
         if self._path is not None and monotonic() >= self._due:
             self._write({**self._passes, name: Kept(rows, False, arrays())})
 
-    def finish(self, name: str, rows: int, arrays: Arrays) -> None:
+    def finish(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
         """A pass has ended: its arrays, unchanged from now on, are written with all later ones."""
         if self._path is None:
             return
-        self._passes[name] = Kept(rows, True, arrays)
+        self._passes[name] = Kept(rows, True, arrays())
         if monotonic() >= self._due:
             self._write(self._passes)
 
-    def through(self, name: str, parts: Iterable[tuple[Any, ...]], sums: Resumable) -> None:
-        """Make a pass: add all parts, or those that are not in what was kept.
+    def through(
+        self, name: str, parts: Iterable[tuple[Any, ...]], add: Callable[..., None], sums: Sums
+    ) -> None:
+        """Make a pass: call `add`, which changes `sums`, with all parts that these do not have yet.
 
         The first thing in a part has the length of its rows.
         """
         kept, done, seen = self.resume(name), 0, 0
         if kept is not None:
-            sums.restore(kept.arrays, kept.rows)
-            done = kept.rows
+            sums.restore(kept.arrays)
             if kept.finished:
                 return
+            done = kept.rows
         for part in parts:
             seen += len(part[0])
             if seen > done:
-                sums.add(*part)
+                add(*part)
                 self.keep(name, seen, sums.state)
-        self.finish(name, seen, sums.state())
+        if seen:
+            self.finish(name, seen, sums.state)
+
+    def random(self, rng: np.random.RandomState) -> np.random.RandomState:
+        """The generator as it was when the fit first started; to be asked for once."""
+        kept = self.resume("random")
+        if kept is None:
+            state = json.dumps(rng.get_state(legacy=False), default=np.ndarray.tolist)
+            self.finish("random", 0, lambda: {"state": np.array(state)})
+            return rng
+        rng = copy.deepcopy(rng)
+        rng.set_state(json.loads(str(kept.arrays["state"])))
+        return rng
 
     def remove(self) -> None:
         """The fit has ended: nothing is left to go on with."""
@@ -159,6 +175,26 @@ class Checkpoint:
                 "another source: remove it or name another file."
             )
         return passes
+
+
+NO_CHECKPOINT = Checkpoint(None, "")
+
+
+def matrix_state(X: Any) -> dict[str, NDArray[Any]]:
+    """A dense or CSR matrix as arrays."""
+    if not sparse.issparse(X):
+        return {"values": X}
+    return {
+        "values": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape),
+    }  # fmt: skip
+
+
+def matrix_of(state: Arrays) -> Any:
+    """The matrix of such a state."""
+    if "indptr" not in state:
+        return state["values"]
+    parts = state["values"], state["indices"], state["indptr"]
+    return sparse.csr_array(parts, shape=tuple(state["shape"].tolist()))
 
 
 def _beside(path: Path) -> Path:

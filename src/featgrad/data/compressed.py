@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.data.compression import SAMPLE_ROWS, Compression
+from featgrad.data.compression import SAMPLE_ROWS, Compression, CrossSums
 from featgrad.data.present_means import present_means
 from featgrad.engines.folds import Fold, make_fold
 
@@ -50,8 +50,9 @@ class CompressedColumns:
             rows = self._rows[span]
             spread[rows, g] = self._weights[rows, None] * outputs[span]
         flat = spread.reshape(len(spread), -1)
-        cross = self._compression.cross([(self._X, self._weights, flat)], flat.shape[1])
-        return cross.reshape(self.n_features, *spread.shape[1:])
+        sums = CrossSums(self.n_features, flat.shape[1])
+        self._compression.add(sums, self._X, self._weights, flat)
+        return self._compression.cross(sums).reshape(self.n_features, *spread.shape[1:])
 
     def folds(
         self, spans: Sequence[slice], indices: NDArray[np.intp], outputs: Floats

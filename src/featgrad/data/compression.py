@@ -8,7 +8,8 @@ caller wants them only centred.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,23 @@ _HEAVY = 0.0
 _BLOCK_ENTRIES = 1 << 20
 # A column whose variance is this small beside its square mean varies by rounding only.
 _ROUNDING = 1e-12
+
+
+class CrossSums:
+    """Sums over rows of compressed columns, their squares and their products with outputs."""
+
+    def __init__(self, n_features: int, n_outputs: int) -> None:
+        self.total, self.square = np.zeros((2, n_features))
+        self.cross, self.outputs = np.zeros((n_features, n_outputs)), np.zeros(n_outputs)
+        # Whether sparse columns were summed by what they hold beside their zeros.
+        self.from_nothing = False
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        vars(self).update(state)
+        self.from_nothing = bool(self.from_nothing)
 
 
 class Compression:
@@ -49,36 +67,35 @@ class Compression:
             self._middle, self._heavy = np.zeros(self.n_features), np.zeros(self.n_features, bool)
         self._mean, self._scale = np.zeros(self.n_features), np.ones(self.n_features)
 
-    def cross(self, parts: Iterable[tuple[Any, Floats, Floats]], n_outputs: int) -> Floats:
+    def add(self, sums: CrossSums, X: Any, weights: Floats, weighted: Floats) -> None:
+        """More rows, their weights, which sum to one in the end, and outputs times weights."""
+        if sparse.issparse(X):
+            # Zeros stay zeros: a constant off every entry of a column is lost on its mean.
+            sums.from_nothing = True
+            values = self._compressed_entries(X, self._at_zero)
+            sums.total += values.T @ weights
+            sums.square += values.power(2).T @ weights
+            sums.cross += values.T @ weighted
+        else:
+            step = max(1, _BLOCK_ENTRIES // self.n_features)
+            for start in range(0, len(weights), step):
+                rows = slice(start, start + step)
+                values = self._compressed(X[rows])
+                sums.total += weights[rows] @ values
+                sums.square += weights[rows] @ values**2
+                sums.cross += values.T @ weighted[rows]
+        sums.outputs += weighted.sum(axis=0)
+
+    def cross(self, sums: CrossSums) -> Floats:
         """``sum_n w_n x_n y_n`` of standardised columns, shape (features, outputs).
 
-        Each part has some rows, their weights, which sum to one over all parts, and their outputs
-        times weights. Takes the columns' means and variances on the way.
+        Takes the columns' means and variances on the way.
         """
-        total, square, offset = np.zeros((3, self.n_features))
-        cross, outputs = np.zeros((self.n_features, n_outputs)), np.zeros(n_outputs)
-        at_zero, from_nothing = self._at_zero(), False
-        for X, weights, weighted in parts:
-            if sparse.issparse(X):
-                # Zeros stay zeros: a constant off every entry of a column is lost on its mean.
-                offset, from_nothing = at_zero, True
-                values = self._compressed_entries(X, offset)
-                total += values.T @ weights
-                square += values.power(2).T @ weights
-                cross += values.T @ weighted
-            else:
-                step = max(1, _BLOCK_ENTRIES // self.n_features)
-                for start in range(0, len(weights), step):
-                    rows = slice(start, start + step)
-                    values = self._compressed(X[rows])
-                    total += weights[rows] @ values
-                    square += weights[rows] @ values**2
-                    cross += values.T @ weighted[rows]
-            outputs += weighted.sum(axis=0)
-        square += 2 * offset * total + offset**2
-        total += offset
-        cross += np.multiply.outer(offset, outputs)
-        return self._centred(total, square, cross, outputs, from_nothing)
+        offset = self._at_zero if sums.from_nothing else np.zeros(self.n_features)
+        square = sums.square + 2 * offset * sums.total + offset**2
+        total = sums.total + offset
+        cross = sums.cross + np.multiply.outer(offset, sums.outputs)
+        return self._centred(total, square, cross, sums.outputs, sums.from_nothing)
 
     def standardised(self, X: Any, indices: NDArray[np.intp]) -> NDArray[np.float32]:
         """Rows that hold some of the columns only, dense."""
@@ -92,7 +109,7 @@ class Compression:
         """Take means and variances, and the means off the products."""
         variance = square - total**2
         # A root brings up the entries' rounding, and sums of sparse columns start from nothing.
-        lost = np.where(self._heavy | from_nothing, 1.0, _ROUNDING) * self._at_zero() ** 2
+        lost = np.where(self._heavy | from_nothing, 1.0, _ROUNDING) * self._at_zero**2
         usable = variance > _ROUNDING * (square + lost)
         self._mean = total
         if self._standardise:
@@ -109,6 +126,7 @@ class Compression:
         values[:, heavy] = _signed_root(values[:, heavy])
         return values
 
+    @cached_property
     def _at_zero(self) -> Floats:
         """What a compressed column holds where the matrix holds nothing."""
         return self._compressed(np.zeros((1, self.n_features))).ravel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,18 @@ class PresentMeans:
         entries = X.data if sparse.issparse(X) else X
         self._total += _with_entries(X, np.nan_to_num(entries)).T @ weights
         self._absent += _with_entries(X, np.isnan(entries)).T @ weights
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            "total": self._total,
+            "absent": self._absent,
+            "weight": np.array(self._weight),
+            "is_missing": np.array(self._is_missing),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._total, self._absent = state["total"], state["absent"]
+        self._weight, self._is_missing = float(state["weight"]), bool(state["is_missing"])
 
     def means(self) -> Floats | None:
         """The means, 0 where all is missing; None where nothing is."""

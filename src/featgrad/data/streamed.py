@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from featgrad.data.checks import check_missing, check_weights
-from featgrad.data.compression import SAMPLE_ROWS, Compression
+from featgrad.data.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
+from featgrad.data.checks import check_weights
+from featgrad.data.compression import Compression, CrossSums
+from featgrad.data.first_reading import FEWEST_SAMPLED, SAMPLE_ENTRIES, FirstReading, stacked
 from featgrad.data.prepare import build_engine
-from featgrad.data.present_means import PresentMeans
 from featgrad.data.sources import Block, Source, ahead
 from featgrad.engines.folds import Fold, GrowingFold
 from featgrad.engines.problem import Problem
@@ -26,9 +26,6 @@ from featgrad.objective.targets import Target
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Most entries of a dense sample of rows, whatever their number of columns, but some rows always.
-_SAMPLE_ENTRIES = 1 << 25
-_FEWEST_SAMPLED = 64
 # Most rows that tell how much the chosen columns explain.
 _ESTIMATE_ROWS = 100_000
 
@@ -46,6 +43,8 @@ class StreamedColumns:
         Whether NaN is refused or counts as its column's mean.
     rng : RandomState
         Draws the positions.
+    checkpoint : Checkpoint
+        Where passes are kept.
 
     Attributes
     ----------
@@ -56,32 +55,30 @@ class StreamedColumns:
     """
 
     def __init__(
-        self, source: Source, preprocess: str, missing: str, rng: np.random.RandomState
+        self,
+        source: Source,
+        preprocess: str,
+        missing: str,
+        rng: np.random.RandomState,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> None:
-        self._source, self._preprocess = ahead(source), preprocess
+        self._source, self._preprocess, self._checkpoint = ahead(source), preprocess, checkpoint
         self.n_features = source.n_features
-        means, sample = PresentMeans(self.n_features), _Sample(self.n_features)
-        keys, targets, weights = [], [], []
-        for block in _used(self._source):
-            check_missing(block.X, missing)
-            keys.append(rng.random_sample(len(block)))
-            targets.append(block.y)
-            weights.append(np.ones(len(block)) if block.weight is None else block.weight)
-            if missing == "mean":
-                means.add(block.X, weights[-1])
-            sample.add(block.X, keys[-1])
-        self.n_rows = sum(len(part) for part in keys)
+        first = FirstReading(self.n_features, missing, rng)
+        blocks = ((block,) for block in _used(self._source))
+        checkpoint.through("first", blocks, first.add, first)
+        self.n_rows = first.n_rows
         if self.n_rows < 2:
             raise ValueError(
                 f"source has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
-        order = np.argsort(np.concatenate(keys), kind="stable")
+        order = np.argsort(first.keys, kind="stable")
         self._positions = np.empty(self.n_rows, np.intp)
         self._positions[order] = np.arange(self.n_rows)
-        self.y = np.concatenate(targets)[order]
-        self.weights = check_weights(np.concatenate(weights)[order], self.n_rows)
-        self._compression = Compression(sample.rows(), means.means(), preprocess)
+        self.y = first.y[order]
+        self.weights = check_weights(first.weights[order], self.n_rows)
+        self._compression = Compression(first.sample, first.means, preprocess)
 
     def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
         """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs).
@@ -90,29 +87,35 @@ class StreamedColumns:
         `outputs` have weighted mean 0.
         """
         shape = (len(groups), outputs.shape[1])
-        parts = (
-            (X, self.weights[at], self._spread(at, outputs, groups)) for at, X in self._blocks()
-        )
-        cross = self._compression.cross(parts, shape[0] * shape[1])
-        return cross.reshape(self.n_features, *shape)
+        sums = CrossSums(self.n_features, shape[0] * shape[1])
+
+        def add(at: Indices, X: Any) -> None:
+            weighted = self._spread(at, outputs, groups)
+            self._compression.add(sums, X, self.weights[at], weighted)
+
+        self._checkpoint.through("cross", self._blocks(), add, sums)
+        return self._compression.cross(sums).reshape(self.n_features, *shape)
 
     def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
         """Some columns over runs of rows, standardised; reads the source once for all."""
-        growing = [GrowingFold() for _ in spans]
-        for at, X in self._blocks():
+        growing = _GrowingFolds(len(spans))
+
+        def add(at: Indices, X: Any) -> None:
             values = self._compression.standardised(X[:, indices], indices)
             of_row = _span_of(at, spans)
             for i in np.unique(of_row):
                 rows = np.flatnonzero(of_row == i)
-                growing[i].add(values[rows], outputs[at[rows]], self.weights[at[rows]])
-        return [fold.fold() for fold in growing]
+                growing.folds[i].add(values[rows], outputs[at[rows]], self.weights[at[rows]])
+
+        self._checkpoint.through("folds", self._blocks(), add, growing)
+        return [fold.fold() for fold in growing.folds]
 
     def sampled(self, indices: Indices, target: Target, filters: tuple[Floats, ...]) -> Problem:
         """Some columns, as the source holds them, of not too many rows; reads the source once.
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
-        n_rows = max(_FEWEST_SAMPLED, _SAMPLE_ENTRIES // len(indices))
+        n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // len(indices))
         n_rows = min(n_rows, _ESTIMATE_ROWS, self.n_rows)
         weights = self.weights[:n_rows] / self.weights[:n_rows].sum()
         engine = build_engine(
@@ -123,12 +126,14 @@ class StreamedColumns:
 
     def _first(self, count: int, indices: Indices) -> Any:
         """Some columns of the first positions."""
-        positions, parts = [], []
-        for at, X in self._blocks():
+        gathered = _Gathered()
+
+        def add(at: Indices, X: Any) -> None:
             rows = np.flatnonzero(at < count)
-            positions.append(at[rows])
-            parts.append(X[rows][:, indices])
-        return _stacked(parts)[np.argsort(np.concatenate(positions))]
+            gathered.add(at[rows], X[rows][:, indices])
+
+        self._checkpoint.through("sampled", self._blocks(), add, gathered)
+        return gathered.by_position()
 
     def _blocks(self) -> Iterator[tuple[Indices, Any]]:
         """Positions and features of each block's rows."""
@@ -136,8 +141,15 @@ class StreamedColumns:
         for block in _used(self._source):
             at = self._positions[start : start + len(block)]
             start += len(block)
-            if len(at) == len(block):
-                yield at, block.X
+            if len(at) < len(block):
+                continue
+            if not np.array_equal(block.y, self.y[at]):
+                raise ValueError(
+                    "source has other targets than when it was first read, in rows "
+                    f"{start - len(block)} to {start}: leave it unchanged during the fit, and "
+                    "remove the checkpoint if it was changed on purpose."
+                )
+            yield at, block.X
         if start != self.n_rows:
             raise ValueError(
                 f"source had {self.n_rows} rows of positive weight when it was first read and "
@@ -151,26 +163,48 @@ class StreamedColumns:
         return parts.reshape(len(at), -1)
 
 
-class _Sample:
-    """Rows with the smallest keys among those seen."""
+class _GrowingFolds:
+    """Folds of all spans."""
 
-    def __init__(self, n_features: int) -> None:
-        self._dense_rows = max(_FEWEST_SAMPLED, _SAMPLE_ENTRIES // n_features)
-        self._keys: Floats = np.zeros(0)
-        self._rows: Any = None
+    def __init__(self, count: int) -> None:
+        self.folds = [GrowingFold() for _ in range(count)]
 
-    def add(self, X: Any, keys: Floats) -> None:
-        most = SAMPLE_ROWS if sparse.issparse(X) else min(SAMPLE_ROWS, self._dense_rows)
-        all_keys = np.append(self._keys, keys)
-        best = np.sort(np.argsort(all_keys, kind="stable")[:most])
-        old, new = best[best < len(self._keys)], best[best >= len(self._keys)] - len(self._keys)
-        if len(new):
-            added = X[new]
-            self._rows = added if self._rows is None else _stacked([self._rows[old], added])
-            self._keys = all_keys[best]
+    def state(self) -> Arrays:
+        return {
+            f"{i}.{name}": array
+            for i, fold in enumerate(self.folds)
+            for name, array in fold.state().items()
+        }
 
-    def rows(self) -> Any:
-        return self._rows
+    def restore(self, state: Arrays) -> None:
+        parts: list[dict[str, NDArray[Any]]] = [{} for _ in self.folds]
+        for path, array in state.items():
+            i, name = path.split(".")
+            parts[int(i)][name] = array
+        for fold, part in zip(self.folds, parts, strict=True):
+            fold.restore(part)
+
+
+class _Gathered:
+    """Rows of some positions, as they come."""
+
+    def __init__(self) -> None:
+        self._positions: list[Indices] = []
+        self._parts: list[Any] = []
+
+    def add(self, positions: Indices, rows: Any) -> None:
+        self._positions.append(positions)
+        self._parts.append(rows)
+
+    def by_position(self) -> Any:
+        return stacked(self._parts)[np.argsort(np.concatenate(self._positions))]
+
+    def state(self) -> Arrays:
+        positions = np.concatenate(self._positions)
+        return {"positions": positions, **matrix_state(stacked(self._parts))}
+
+    def restore(self, state: Arrays) -> None:
+        self._positions, self._parts = [state["positions"]], [matrix_of(state)]
 
 
 def _used(source: Source) -> Iterator[Block]:
@@ -185,9 +219,3 @@ def _used(source: Source) -> Iterator[Block]:
 def _span_of(positions: Indices, spans: Sequence[slice]) -> Indices:
     """The span, of those that follow each other from 0, that each position falls into."""
     return np.searchsorted([span.stop for span in spans], positions, side="right")
-
-
-def _stacked(parts: list[Any]) -> Any:
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)

@@ -13,10 +13,10 @@ rows, whose products cost less than those of their C_f.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,10 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     )
 
 
+_WAITING = ("waiting", "waiting_outputs", "waiting_weights")
+_DONE = ("cross", "squares", "gram", "weight", "n_rows")
+
+
 class GrowingFold:
     """A fold whose rows come in parts; as many as there are columns wait for their C_f."""
 
@@ -107,11 +111,34 @@ class GrowingFold:
         if not self._waiting:
             assert self._done is not None
             return self._done
+        fold = make_fold(*self._together())
+        return fold if self._done is None else self._done.joined(fold)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays."""
+        state: dict[str, NDArray[Any]] = {}
+        if self._waiting:
+            state |= zip(_WAITING, self._together(), strict=True)
+        if self._done is not None:
+            done = self._done._asdict()
+            state |= {name: np.asarray(done[name]) for name in _DONE}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such a state."""
+        if _WAITING[0] in state:
+            values, outputs, weights = (state[name] for name in _WAITING)
+            self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
+        if _DONE[0] in state:
+            cross, squares, gram = (state[name] for name in _DONE[:3])
+            weight, n_rows = float(state["weight"]), int(state["n_rows"])
+            self._done = Fold(weight, n_rows, cross, squares, None, gram)
+
+    def _together(self) -> tuple[Singles, Floats, Floats]:
         values, outputs, weights = (
             np.concatenate(parts) for parts in zip(*self._waiting, strict=True)
         )
-        fold = make_fold(values, outputs, weights)
-        return fold if self._done is None else self._done.joined(fold)
+        return values, outputs, weights
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ class Ahead:
         self._source = source
 
     @property
+    def name(self) -> str:
+        return self._source.name
+
+    @property
     def n_features(self) -> int:
         return self._source.n_features
 

@@ -29,6 +29,10 @@ class ArraySource:
         self.n_rows: int | None = int(X.shape[0]) if not bad.skip else None
 
     @property
+    def name(self) -> str:
+        return self._bad.name
+
+    @property
     def skipped(self) -> int:
         return self._bad.skipped
 

@@ -71,6 +71,10 @@ class RowsSource:
         return None if self._layout is None else self._layout.groups
 
     @property
+    def name(self) -> str:
+        return self._bad.name
+
+    @property
     def skipped(self) -> int:
         return self._bad.skipped
 

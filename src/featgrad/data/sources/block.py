@@ -59,6 +59,8 @@ class Source(Protocol):
 
     Attributes
     ----------
+    name : str
+        What errors call it: the path of a file.
     n_features : int
         Columns of every block's X.
     feature_names : sequence of str or None
@@ -73,6 +75,8 @@ class Source(Protocol):
         Rows left out by the latest iteration because they could not be used.
     """
 
+    @property
+    def name(self) -> str: ...
     @property
     def n_features(self) -> int: ...
     @property

@@ -48,6 +48,10 @@ class SvmlightSource:
             self._measure(n_features, zero_based)
 
     @property
+    def name(self) -> str:
+        return self._bad.name
+
+    @property
     def skipped(self) -> int:
         return self._bad.skipped
 

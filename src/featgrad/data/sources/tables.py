@@ -106,6 +106,10 @@ class TableSource:
         return self._layout.groups
 
     @property
+    def name(self) -> str:
+        return self._bad.name
+
+    @property
     def skipped(self) -> int:
         return self._bad.skipped
 

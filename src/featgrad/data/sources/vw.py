@@ -37,6 +37,10 @@ class VWSource:
         self.n_features, self.block_rows = hash_dim, block_rows
 
     @property
+    def name(self) -> str:
+        return self._bad.name
+
+    @property
     def skipped(self) -> int:
         return self._bad.skipped
 
