@@ -38,6 +38,7 @@ class WebspamLike:
     feature_names = None
     groups = None
     skipped = 0
+    name = "rows like webspam"
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
