@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from featgrad.data.checks import MISSING, PREPROCESS, check_missing, check_number, check_option
 from featgrad.data.compressed import CompressedColumns
 from featgrad.data.constraints import read_constraints
+from featgrad.data.dealt import DealtRows
 from featgrad.data.identity import open_checkpoint
 from featgrad.data.prepare import prepare, scaled, usable_order
 from featgrad.data.sources import Source
@@ -240,8 +241,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             subsets, chosen = [self._natural(scaled(problem), on_step)], 0
         else:
             columns = CompressedColumns(X, rows, problem.weights, self.preprocess)
-            told = columns, target.outputs, problem.weights, problem.coefficients
-            subsets, chosen = self._searched(asked, *told, on_step, rng)
+            dealt = DealtRows(columns, target.outputs, problem.weights)
+            subsets, chosen = self._searched(asked, dealt, problem.coefficients, on_step, rng)
         explained = Learnability.from_prepared(problem, target)
         self._finish(subsets, chosen, [explained.estimate(s.features) for s in subsets])
         context.call_on_fit_task_end(estimator=self)
@@ -303,8 +304,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         target = centre(raw, self.task_, columns.weights)
         family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
         self.stability_ = None
-        told = columns, target.outputs, columns.weights, family[-1]
-        subsets, chosen = self._searched(asked, *told, self._reporter(context), rng)
+        dealt = DealtRows(columns, target.outputs, columns.weights)
+        on_step = self._reporter(context)
+        subsets, chosen = self._searched(asked, dealt, family[-1], on_step, rng)
         together = np.unique(np.concatenate([subset.features for subset in subsets]))
         explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
         estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
@@ -384,8 +386,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self,
         asked: Asked,
         columns: Columns,
-        outputs: Floats,
-        weights: Floats,
         coefficients: Floats,
         on_step: OnStep,
         rng: np.random.RandomState,
@@ -393,8 +393,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         """The best sets for all budgets asked for, and which of them is the choice."""
         search = SubsetSearch(
             columns,
-            outputs,
-            weights,
             asked.units,
             budgets=asked.budgets,
             coefficients=coefficients,

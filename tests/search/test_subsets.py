@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from featgrad.data.compressed import CompressedColumns
+from featgrad.data.dealt import DealtRows
 from featgrad.objective import filters
 from featgrad.search.progress import go_on
 from featgrad.search.strategies import elimination
@@ -12,10 +13,9 @@ from search_data import regression, singles
 def search(n_rows: int = 100, n_columns: int = 12, budgets=(3.0,), units=None) -> SubsetSearch:
     X, y = regression(n_rows, n_columns)
     weights = np.full(n_rows, 1 / n_rows)
+    columns = CompressedColumns(X, np.arange(n_rows), weights, "zscore")
     return SubsetSearch(
-        CompressedColumns(X, np.arange(n_rows), weights, "zscore"),
-        (y - y.mean())[:, None],
-        weights,
+        DealtRows(columns, (y - y.mean())[:, None], weights),
         singles(n_columns) if units is None else units,
         budgets=budgets,
         coefficients=filters.coefficients("monotone", 4),

@@ -24,10 +24,6 @@ from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
 
-_GROUPS = 5
-_FOLDS_PER_GROUP = 4
-# Fewer rows than this in a group tell nothing about strategies.
-_ROWS_PER_GROUP = 4
 # Columns on the shortlist: at least, and beside the largest set that is asked for.
 _SHORTLIST = 256
 _SHORTLIST_FACTOR = 3
@@ -42,16 +38,21 @@ _ROWS_PER_UNIT = 20
 
 
 class Columns(Protocol):
-    """Standardised columns of rows that lie in memory or are read block by block."""
+    """Standardised columns over random folds of rows, beside outputs of variance 1."""
 
     n_features: int
+    n_rows: int
+    n_outputs: int
+    n_folds: int
+    # Runs of folds that can be held out in turn; one where rows are too few for that.
+    groups: Sequence[range]
 
-    def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
-        """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs)."""
+    def cross(self) -> Floats:
+        """``sum_n w_n x_n y_n`` over groups, shape (features, groups, outputs)."""
         ...
 
-    def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
-        """Some columns over runs of rows; after `cross`, which learns how to standardise."""
+    def folds(self, indices: Indices) -> list[Fold]:
+        """Some columns over all folds; after `cross`, which learns how to standardise."""
         ...
 
 
@@ -73,10 +74,6 @@ class SubsetSearch:
     ----------
     columns : Columns
         The features.
-    outputs : ndarray of shape (rows, outputs)
-        Centred target, rows as in the columns.
-    weights : ndarray of shape (rows,)
-        Positive weights that sum to one.
     units : Units
         What is chosen as one, over all features; excluded features belong to none (-1).
     budgets : sequence of float
@@ -88,45 +85,34 @@ class SubsetSearch:
     """
 
     columns: Columns
-    outputs: Floats
-    weights: Floats
     units: Units
     budgets: Sequence[float]
     coefficients: Floats
     max_iter: int
 
     def __post_init__(self) -> None:
-        # Outputs count alike, whatever their units or however rare their class.
-        self.outputs = self.outputs / np.sqrt(self.weights @ self.outputs**2)
-        n_rows = len(self.outputs)
-        n_folds = min(_GROUPS * _FOLDS_PER_GROUP, n_rows)
-        self._spans = [
-            slice(part[0], part[-1] + 1) for part in np.array_split(np.arange(n_rows), n_folds)
-        ]
-        self._validated = n_rows >= _GROUPS * _ROWS_PER_GROUP
-        self._groups = np.array_split(np.arange(n_folds), _GROUPS if self._validated else 1)
-        by_group = self.columns.cross(self.outputs, self._rows_of_groups())
+        groups = self.columns.groups
+        by_group = self.columns.cross()
         self.alone = self._of_units(by_group.sum(axis=1))
         suggested = [self._shortlists(self.alone, self.budgets)]
-        if self._validated:
+        if len(groups) > 1:
             total, comparable = by_group.sum(axis=1), [self._comparable(b) for b in self.budgets]
             suggested += [
                 self._shortlists(self._of_units(total - by_group[:, g]), comparable)
-                for g in range(len(self._groups))
+                for g in range(len(groups))
             ]
         self._listed = np.unique(np.concatenate(suggested))
         self._inner, self._members = self.units.only(self._listed)
         places = [np.searchsorted(self._listed, those) for those in suggested]
-        self._folds = Folds(self.columns.folds(self._spans, self._members, self.outputs))
+        self._folds = Folds(self.columns.folds(self._members))
         self._strategies = competitors(
             self.coefficients,
-            self.outputs.shape[1],
-            n_rows / self.columns.n_features,
+            self.columns.n_outputs,
+            self.columns.n_rows / self.columns.n_features,
             self.max_iter,
         )
         self._divisions: list[validation.HeldOut] = []
-        if self._validated:
-            groups = [group.tolist() for group in self._groups]
+        if len(groups) > 1:
             self._divisions = validation.divide(self._folds, self._inner, groups, places[1:])
 
     def choose_strategy(self, budgets: Sequence[float]) -> Strategy:
@@ -148,7 +134,7 @@ class SubsetSearch:
     ) -> NDArray[np.bool_]:
         """Sets chosen from random halves of the folds, shape (count, features)."""
         chosen = np.zeros((count, self.columns.n_features), bool)
-        n_folds = len(self._spans)
+        n_folds = self.columns.n_folds
         for row in chosen:
             half = rng.permutation(n_folds)[: max(2, n_folds // 2)]
             (subset,) = self.best(strategy, [budget], go_on, half.tolist())
@@ -201,10 +187,6 @@ class SubsetSearch:
         inside = self.units.of_column >= 0
         of_columns[inside] = of_units[self.units.of_column[inside]]
         return of_columns
-
-    def _rows_of_groups(self) -> list[slice]:
-        spans = self._spans
-        return [slice(spans[group[0]].start, spans[group[-1]].stop) for group in self._groups]
 
     def _of_units(self, cross: Floats) -> Floats:
         """What each unit explains per cost, its columns judged one by one."""

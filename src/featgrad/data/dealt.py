@@ -1,0 +1,71 @@
+"""Rows dealt to folds: what the search for k features sees of rows that lie or can be read again.
+
+Rows come in random order, so that runs of them are random folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.engines.folds import Fold
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Folds that rows are dealt to, where there are as many rows, and runs of folds to hold out.
+N_FOLDS = 20
+GROUPS = [range(first, first + 4) for first in range(0, N_FOLDS, 4)]
+
+
+class RowColumns(Protocol):
+    """Standardised columns of rows that have positions."""
+
+    n_features: int
+
+    def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
+        """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs)."""
+        ...
+
+    def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
+        """Some columns over runs of rows; after `cross`, which learns how to standardise."""
+        ...
+
+
+class DealtRows:
+    """Columns over folds of rows, beside outputs of variance 1.
+
+    Parameters
+    ----------
+    columns : RowColumns
+        The features.
+    outputs : ndarray of shape (rows, outputs)
+        Centred target, rows as in the columns.
+    weights : ndarray of shape (rows,)
+        Positive weights that sum to one.
+    """
+
+    def __init__(self, columns: RowColumns, outputs: Floats, weights: Floats) -> None:
+        self._columns = columns
+        # Outputs count alike, whatever their units or however rare their class.
+        self._outputs = outputs / np.sqrt(weights @ outputs**2)
+        self.n_features = columns.n_features
+        self.n_rows, self.n_outputs = outputs.shape
+        self.n_folds = min(N_FOLDS, self.n_rows)
+        parts = np.array_split(np.arange(self.n_rows), self.n_folds)
+        self._spans = [slice(part[0], part[-1] + 1) for part in parts]
+        # Too few rows tell nothing about strategies.
+        self.groups = GROUPS if self.n_folds == N_FOLDS else [range(self.n_folds)]
+
+    def cross(self) -> Floats:
+        """``sum_n w_n x_n y_n`` over groups of folds, shape (features, groups, outputs)."""
+        spans = self._spans
+        rows = [slice(spans[group[0]].start, spans[group[-1]].stop) for group in self.groups]
+        return self._columns.cross(self._outputs, rows)
+
+    def folds(self, indices: Indices) -> list[Fold]:
+        """Some columns over all folds; after `cross`, which learns how to standardise."""
+        return self._columns.folds(self._spans, indices, self._outputs)
