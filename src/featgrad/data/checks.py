@@ -51,8 +51,17 @@ def check_missing(X: Any, missing: str) -> None:
 
 def check_weights(sample_weight: Any, n_rows: int) -> Floats:
     """Weights that sum to one."""
+    weights = check_raw_weights(sample_weight, n_rows)
+    total = weights.sum()
+    if total == 0:
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight.")
+    return np.asarray(weights / total)
+
+
+def check_raw_weights(sample_weight: Any, n_rows: int) -> Floats:
+    """One weight per row."""
     if sample_weight is None:
-        return np.full(n_rows, 1 / n_rows)
+        return np.ones(n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -65,7 +74,4 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats:
         raise ValueError("sample_weight contains NaN or infinity: give finite weights.")
     if np.any(weights < 0):
         raise ValueError(f"sample_weight contains {weights.min()}: give weights of zero or more.")
-    total = weights.sum()
-    if total == 0:
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight.")
-    return np.asarray(weights / total)
+    return weights

@@ -103,14 +103,21 @@ class Compression:
         values = self._compressed(values, indices)
         return ((values - self._mean[indices]) / self._scale[indices]).astype(np.float32)
 
+    def varies(self, mean: Floats, variance: Floats) -> NDArray[np.bool_]:
+        """Whether columns vary by more than rounding, by moments of standardised values."""
+        return self._usable(self._mean + self._scale * mean, self._scale**2 * variance, False)
+
+    def _usable(self, mean: Floats, variance: Floats, from_nothing: bool) -> NDArray[np.bool_]:
+        # A root brings up the entries' rounding, and sums of sparse columns start from nothing.
+        lost = np.where(self._heavy | from_nothing, 1.0, _ROUNDING) * self._at_zero**2
+        return np.asarray(variance > _ROUNDING * (variance + mean**2 + lost))
+
     def _centred(
         self, total: Floats, square: Floats, cross: Floats, outputs: Floats, from_nothing: bool
     ) -> Floats:
         """Take means and variances, and the means off the products."""
         variance = square - total**2
-        # A root brings up the entries' rounding, and sums of sparse columns start from nothing.
-        lost = np.where(self._heavy | from_nothing, 1.0, _ROUNDING) * self._at_zero**2
-        usable = variance > _ROUNDING * (square + lost)
+        usable = self._usable(total, variance, from_nothing)
         self._mean = total
         if self._standardise:
             self._scale = np.sqrt(np.where(usable, variance, 1.0))

@@ -51,7 +51,8 @@ class DealtRows:
     def __init__(self, columns: RowColumns, outputs: Floats, weights: Floats) -> None:
         self._columns = columns
         # Outputs count alike, whatever their units or however rare their class.
-        self._outputs = outputs / np.sqrt(weights @ outputs**2)
+        deviation = np.sqrt(weights @ outputs**2)
+        self._outputs = outputs / np.where(deviation > 0, deviation, 1.0)
         self.n_features = columns.n_features
         self.n_rows, self.n_outputs = outputs.shape
         self.n_folds = min(N_FOLDS, self.n_rows)

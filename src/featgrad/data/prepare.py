@@ -44,7 +44,22 @@ def prepare(
     """Encode the target, order the rows and choose the engine."""
     check_option("preprocess", preprocess, PREPROCESS)
     weights = check_weights(sample_weight, X.shape[0])
-    raw, task = encode(y, task)
+    options: Any = {"order": order, "filter": filter, "preprocess": preprocess}
+    return prepare_encoded(X, *encode(y, task), weights, rng=rng, **options)
+
+
+def prepare_encoded(
+    X: Any,
+    raw: Floats,
+    task: str,
+    weights: Floats,
+    *,
+    order: int,
+    filter: str | ArrayLike,
+    preprocess: str,
+    rng: np.random.RandomState,
+) -> Prepared:
+    """Order the rows and choose the engine; the target is in output columns."""
     rows, weights = distinct_rows(X, raw, weights, rng)
     order = usable_order(order, filter, len(rows))
     target = centre(raw[rows], task, weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +39,69 @@ class Target:
     positive_share: float | None = None
 
 
+@dataclass(frozen=True)
+class Encoding:
+    """How targets that come in parts become output columns.
+
+    Attributes
+    ----------
+    task : str
+        What they were taken for.
+    classes : ndarray or None
+        All classes, sorted, for a task that has them.
+    n_outputs : int
+        Columns of a target of another task.
+    """
+
+    task: str
+    classes: NDArray[Any] | None
+    n_outputs: int
+
+    @classmethod
+    def of(cls, y: Any, task: str, classes: Any = None) -> Encoding:
+        """That of the first part, which may lack some of the classes if these are given."""
+        y = _as_array(y)
+        known = None if classes is None else _classes(_as_array(classes))
+        task = _task(y if known is None else known, task)
+        if task in _WITH_CLASSES:
+            known = _classes(_one_column(y, task)) if known is None else known
+        elif known is not None:
+            raise ValueError(
+                f"classes={classes!r} are given for task={task!r}, which has none: leave them out."
+            )
+        return cls(task, known, 1 if y.ndim == 1 else y.shape[1])
+
+    def __call__(self, y: Any) -> NDArray[np.float64]:
+        """Output columns of some targets."""
+        y = _as_array(y)
+        if self.classes is not None:
+            unseen = np.setdiff1d(_classes(_one_column(y, self.task)), self.classes)
+            if len(unseen):
+                raise ValueError(
+                    f"y contains {unseen.tolist()[0]!r}, which is not among the classes "
+                    f"{self.classes.tolist()[:20]}: give all classes in the first call, or "
+                    "task='regression' if y holds numbers."
+                )
+        elif y.ndim != 1 and y.shape[1] != self.n_outputs:
+            raise ValueError(
+                f"y has {y.shape[1]} outputs but had {self.n_outputs} before: give the same ones."
+            )
+        return _ENCODERS[self.task](y, self.classes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Encoding) and (
+            self.task == other.task
+            and self.n_outputs == other.n_outputs
+            and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
+        )
+
+
 def encode(y: Any, task: str) -> tuple[NDArray[np.float64], str]:
     """Output columns of y for a task, and the task."""
-    if task not in TASKS:
-        raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
     y = _as_array(y)
-    if task == "auto":
-        task = infer_task(y)
-    return _ENCODERS[task](y), task
+    task = _task(y, task)
+    classes = _classes(_one_column(y, task)) if task in _WITH_CLASSES else None
+    return _ENCODERS[task](y, classes), task
 
 
 def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) -> Target:
@@ -59,6 +115,12 @@ def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) ->
             "that does not vary cannot be predicted. Pass rows with different targets."
         )
     return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
+
+
+def _task(y: NDArray[Any], task: str) -> str:
+    if task not in TASKS:
+        raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
+    return infer_task(y) if task == "auto" else task
 
 
 def infer_task(y: NDArray[Any]) -> str:
@@ -116,7 +178,7 @@ def _classes(y: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
-def _regression(y: NDArray[Any]) -> NDArray[np.float64]:
+def _regression(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
     try:
         values = y.astype(np.float64)
     except (TypeError, ValueError):
@@ -137,26 +199,22 @@ def _one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
     return y
 
 
-def _binary(y: NDArray[Any]) -> NDArray[np.float64]:
-    y = _one_column(y, "binary")
-    classes = _classes(y)
+def _binary(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
     if len(classes) > 2:
         raise ValueError(f"y has {len(classes)} classes but task='binary': use task='multiclass'.")
     return np.asarray(y == classes[-1], dtype=np.float64)[:, None]
 
 
-def _multiclass(y: NDArray[Any]) -> NDArray[np.float64]:
-    y = _one_column(y, "multiclass")
-    return np.asarray(y[:, None] == _classes(y), dtype=np.float64)
+def _multiclass(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(y[:, None] == classes, dtype=np.float64)
 
 
-def _ordinal(y: NDArray[Any]) -> NDArray[np.float64]:
+def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
     """Cumulative outputs ``1[y > c]`` for every class c but the last."""
-    y = _one_column(y, "ordinal")
-    return np.asarray(y[:, None] > _classes(y)[:-1], dtype=np.float64)
+    return np.asarray(y[:, None] > classes[:-1], dtype=np.float64)
 
 
-def _multilabel(y: NDArray[Any]) -> NDArray[np.float64]:
+def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
     if y.ndim != 2 or not _is_indicator(y):
         raise ValueError(
             "y is not a table of zeros and ones, one column per label, as task='multilabel' needs: "
@@ -165,7 +223,8 @@ def _multilabel(y: NDArray[Any]) -> NDArray[np.float64]:
     return y.astype(np.float64)
 
 
-_ENCODERS = {
+_WITH_CLASSES = ("binary", "multiclass", "ordinal")
+_ENCODERS: dict[str, Callable[..., NDArray[np.float64]]] = {
     "regression": _regression,
     "binary": _binary,
     "multiclass": _multiclass,

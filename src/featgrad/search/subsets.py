@@ -45,7 +45,7 @@ class Columns(Protocol):
     n_outputs: int
     n_folds: int
     # Runs of folds that can be held out in turn; one where rows are too few for that.
-    groups: Sequence[range]
+    groups: list[range]
 
     def cross(self) -> Floats:
         """``sum_n w_n x_n y_n`` over groups, shape (features, groups, outputs)."""
