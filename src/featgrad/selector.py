@@ -17,12 +17,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from featgrad.accumulating import AccumulatingMixin
+from featgrad.data.accumulated.state import Accumulated
 from featgrad.data.checks import MISSING, PREPROCESS, check_missing, check_number, check_option
 from featgrad.data.compressed import CompressedColumns
 from featgrad.data.constraints import read_constraints
 from featgrad.data.dealt import DealtRows
 from featgrad.data.identity import open_checkpoint
-from featgrad.data.prepare import prepare, scaled, usable_order
+from featgrad.data.prepare import Prepared, prepare, prepare_encoded, scaled, usable_order
 from featgrad.data.sources import Source
 from featgrad.data.streamed import StreamedColumns
 from featgrad.engines.problem import Problem
@@ -41,7 +43,12 @@ from featgrad.search.units import Units
 Floats = NDArray[np.float64]
 
 
-class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class FeatureGradientSelector(
+    AccumulatingMixin,
+    CallbackSupportMixin,  # type: ignore[misc]
+    SelectorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Select the features that a target can best be predicted from, by gradient descent.
 
     A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
@@ -140,6 +147,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     array(['mean concavity', 'worst radius', 'worst smoothness'], dtype=object)
     """
 
+    stability_: Stability | None
+
     def __init__(
         self,
         n_features_to_select: int | float | str | None = None,
@@ -223,8 +232,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         )
         check_missing(X, self.missing)
         asked = self._asked(X.shape[1])
+        self._forget()
         rng = check_random_state(self.random_state)
-        problem, target, rows = prepare(
+        prepared = prepare(
             X,
             y,
             order=self.order,
@@ -234,17 +244,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             sample_weight=sample_weight,
             rng=rng,
         )
-        self.task_ = target.task
-        self.stability_: Stability | None = None
-        on_step = self._reporter(context)
-        if asked is None:
-            subsets, chosen = [self._natural(scaled(problem), on_step)], 0
-        else:
-            columns = CompressedColumns(X, rows, problem.weights, self.preprocess)
-            dealt = DealtRows(columns, target.outputs, problem.weights)
-            subsets, chosen = self._searched(asked, dealt, problem.coefficients, on_step, rng)
-        explained = Learnability.from_prepared(problem, target)
-        self._finish(subsets, chosen, [explained.estimate(s.features) for s in subsets])
+        self._choose(asked, X, prepared, None, self._reporter(context), rng)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -286,6 +286,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
+        self._forget()
         self._adopt_features(source)
         asked = self._asked(source.n_features)
         if asked is None:
@@ -359,6 +360,46 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
             return kept.to_native()
         return super().transform(X)
+
+    def _choose_from(self, state: Accumulated) -> None:
+        """Choose from rows that came in chunks."""
+        rng = check_random_state(self.random_state)
+        kept = state.rows()
+        prepared = prepare_encoded(
+            kept.X,
+            kept.outputs,
+            state.encoding.task,
+            kept.weights / kept.weights.sum(),
+            order=self.order,
+            filter=self.filter,
+            preprocess=self.preprocess,
+            rng=rng,
+        )
+        asked = self._asked(state.n_features)
+        self._choose(asked, kept.X, prepared, state.columns(), self._reporter(None), rng)
+
+    def _choose(
+        self,
+        asked: Asked | None,
+        X: Any,
+        prepared: Prepared,
+        columns: Columns | None,
+        on_step: OnStep,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Choose by columns, or by those of the rows in memory, and tell what was chosen."""
+        problem, target, rows = prepared
+        self.task_ = target.task
+        self.stability_ = None
+        if asked is None:
+            subsets, chosen = [self._natural(scaled(problem), on_step)], 0
+        else:
+            if columns is None:
+                compressed = CompressedColumns(X, rows, problem.weights, self.preprocess)
+                columns = DealtRows(compressed, target.outputs, problem.weights)
+            subsets, chosen = self._searched(asked, columns, problem.coefficients, on_step, rng)
+        explained = Learnability.from_prepared(problem, target)
+        self._finish(subsets, chosen, [explained.estimate(s.features) for s in subsets])
 
     def _natural(self, problem: Problem, on_step: OnStep) -> Subset:
         """The paper's search: the set whose size the penalty decides."""
@@ -447,7 +488,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         check_is_fitted(self)
         return self._support
 
-    def _reporter(self, context: CallbackContext) -> OnStep:
+    def _reporter(self, context: CallbackContext | None) -> OnStep:
         """Tell scikit-learn's callbacks and, if asked to, the terminal of each step."""
         count = 0
 
@@ -459,6 +500,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
                     f"step {count}: objective {step.objective:.6f}, explained "
                     f"{step.explained:.4f}, size {step.size:.1f}"
                 )
+            if context is None:
+                return False
             inner = context.subcontext(task_name="step")
             inner.call_on_fit_task_begin(estimator=self)
             return bool(inner.call_on_fit_task_end(estimator=self))

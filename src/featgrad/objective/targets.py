@@ -88,6 +88,15 @@ class Encoding:
             )
         return _ENCODERS[self.task](y, self.classes)
 
+    def check_classes(self, classes: Any) -> None:
+        """Refuse classes that are not those of the first part."""
+        if self.classes is None or not np.array_equal(np.unique(classes), self.classes):
+            known = None if self.classes is None else self.classes.tolist()[:20]
+            raise ValueError(
+                f"classes={classes!r} are not those of the first call, {known}: leave them out, "
+                "or use a new selector."
+            )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Encoding) and (
             self.task == other.task

@@ -1,0 +1,174 @@
+"""Selectors whose rows come in chunks, here or apart."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from featgrad.data.accumulated.state import Accumulated
+from featgrad.data.checks import PREPROCESS, check_missing, check_option, check_raw_weights
+from featgrad.objective.targets import Encoding
+
+# Fitted attributes that are worked out when one of them is first asked for.
+_CHOSEN = frozenset(
+    ("scores_", "ranking_", "learnability_", "n_features_", "path_", "stability_", "n_iter_",
+     "history_", "_subsets", "_support")
+)  # fmt: skip
+
+
+class AccumulatingMixin:
+    """`partial_fit`, `merge` and `shard` for a selector that can `_choose_from` a state."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
+        """Add rows to those seen; the features are chosen when they are first asked for.
+
+        All rows are kept as long as they have no more than four million entries; until then the
+        features are those that `fit` would choose. Beyond, a random sample of that size stays and
+        exact sums over all rows are kept: of all products up to some 900 features, of each feature
+        with the target where there are more. Memory and the time to choose do not grow with the
+        rows. How missing entries count and which columns are compressed is settled when the sums
+        begin. Where no size is asked for, the sample alone decides.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target. What it is, is told by the first call.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows; a row of weight zero counts as absent.
+        classes : array-like, default=None
+            All classes, in the first call, where its y may lack some.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from featgrad import FeatureGradientSelector
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> selector = FeatureGradientSelector(3, random_state=0)
+        >>> for start in range(0, len(X), 100):
+        ...     rows = slice(start, start + 100)
+        ...     selector = selector.partial_fit(X[rows], y[rows], classes=[0, 1])
+        >>> selector.get_support(indices=True)
+        array([ 6, 20, 24])
+        """
+        self._check_parameters()
+        check_option("preprocess", self.preprocess, PREPROCESS)
+        state: Accumulated | None = self.__dict__.get("_state")
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=state is None,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite="allow-nan",
+            multi_output=True,
+        )
+        check_missing(X, self.missing)
+        self._asked(X.shape[1])
+        weights = check_raw_weights(sample_weight, X.shape[0])
+        used = np.flatnonzero(weights)
+        if len(used) == 0:
+            return self
+        if len(used) < len(weights):
+            X, y, weights = X[used], y[used], weights[used]
+        if state is None:
+            state = self._begin(X, y, classes)
+        elif classes is not None:
+            state.encoding.check_classes(classes)
+        state.add(X, y, weights)
+        self._adopt_state(state)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another selector has seen.
+
+        Selectors that still keep all their rows can always be merged. Beyond that they have to
+        begin with `shard` of one selector, so that their sums are of the same things.
+
+        Parameters
+        ----------
+        other : FeatureGradientSelector
+            One with rows of the same features and target; it stays as it is.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from featgrad import FeatureGradientSelector
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> here = FeatureGradientSelector(3, random_state=0).partial_fit(X[:300], y[:300])
+        >>> there = here.shard().partial_fit(X[300:], y[300:])
+        >>> here.merge(there).get_support(indices=True)
+        array([ 6, 20, 24])
+        """
+        state = self._accumulated("this selector")
+        if not isinstance(other, AccumulatingMixin):
+            raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
+        names = [getattr(one, "feature_names_in_", None) for one in (self, other)]
+        if not np.array_equal(*names):  # type: ignore[arg-type]
+            raise ValueError("other has other feature_names_in_: merge selectors of one table.")
+        state.merge(other._accumulated("other"))
+        self._adopt_state(state)
+        return self
+
+    def shard(self) -> Self:
+        """A selector without rows, for other rows of the same table, to be merged with this one.
+
+        Returns
+        -------
+        FeatureGradientSelector
+            It compresses columns as this one does, which has to have seen some rows for it.
+        """
+        state = self._accumulated("this selector")
+        other: Self = clone(self)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in self.__dict__:
+                setattr(other, name, getattr(self, name))
+        other._adopt_state(state.shard())
+        return other
+
+    def _begin(self, X: Any, y: Any, classes: Any) -> Accumulated:
+        return Accumulated(
+            Encoding.of(y, self.task, classes),
+            X.shape[1],
+            sparse.issparse(X),
+            self.preprocess,
+            np.random.RandomState(check_random_state(self.random_state).randint(1 << 31)),
+        )
+
+    def _accumulated(self, argument: str) -> Accumulated:
+        check_is_fitted(self)
+        if "_state" not in self.__dict__:
+            raise ValueError(f"{argument} has not kept its rows: use partial_fit in place of fit.")
+        state: Accumulated = self.__dict__["_state"]
+        return state
+
+    def _adopt_state(self, state: Accumulated) -> None:
+        self._forget()
+        self._state = state
+        self.task_ = state.encoding.task
+
+    def _forget(self) -> None:
+        """Forget the rows of earlier calls, and what was chosen from them."""
+        for name in ("_state", *_CHOSEN):
+            self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _CHOSEN and "_state" in self.__dict__:
+            self._choose_from(self._state)
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
