@@ -158,14 +158,21 @@ class AccumulatingMixin:
         return state
 
     def _adopt_state(self, state: Accumulated) -> None:
-        self._forget()
+        self._forget_choice()
         self._state = state
         self.task_ = state.encoding.task
 
     def _forget(self) -> None:
         """Forget the rows of earlier calls, and what was chosen from them."""
-        for name in ("_state", *_CHOSEN):
+        self.__dict__.pop("_state", None)
+        self._forget_choice()
+
+    def _forget_choice(self) -> None:
+        for name in _CHOSEN:
             self.__dict__.pop(name, None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_support" in self.__dict__ or "_state" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
         if name in _CHOSEN and "_state" in self.__dict__:

@@ -50,7 +50,7 @@ class KeptRows:
     Attributes
     ----------
     complete : bool
-        Whether all rows are still there.
+        Whether all rows are still there, as of the last call of `rows`.
     """
 
     def __init__(self) -> None:
