@@ -1,6 +1,6 @@
 """`make bench-scale`: print each figure beside its bar.
 
-    python -m benchmarks.scale [--rows 1000000] [--folder FOLDER]
+    python -m benchmarks.scale [--rows 1000000] [--tall-rows 500000] [--folder FOLDER]
 
 Files are written to a temporary folder unless one is given, where they are kept and used again.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.scale import criteo, generate, webspam
+from benchmarks.scale import criteo, generate, tall, webspam
 from benchmarks.speed.measure import ratio, side_by_side
 from featgrad.data.sources import Source, convert, open_source
 
@@ -80,6 +80,7 @@ def criteo_text(folder: Path, n_rows: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of criteo's shape")
+    parser.add_argument("--tall-rows", type=int, default=500_000, help="rows of the tall table")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -87,6 +88,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         svmlight(folder)
         criteo_text(folder, options.rows)
+        tall.tall(folder, options.tall_rows, n_columns=200)
 
 
 if __name__ == "__main__":

@@ -21,14 +21,14 @@ def write_webspam(path: Path, **shape: int) -> list[int]:
     source = webspam.WebspamLike(**shape)
     convert(source, path)
     planted = sorted(source.planted.tolist())
-    _keep(path, {"planted": planted, **shape})
+    keep(path, {"planted": planted, **shape})
     return planted
 
 
 def write_criteo(path: Path, n_rows: int, seed: int = 0) -> list[dict[str, str]]:
     """Write text; returns the planted tokens with their columns."""
     planted = criteo.write(path, n_rows, seed=seed)
-    _keep(path, {"planted": planted, "n_rows": n_rows, "seed": seed})
+    keep(path, {"planted": planted, "n_rows": n_rows, "seed": seed})
     return planted
 
 
@@ -37,7 +37,8 @@ def read_planted(path: Path) -> list:
     return json.loads(path.with_suffix(".json").read_text())["planted"]
 
 
-def _keep(path: Path, facts: dict) -> None:
+def keep(path: Path, facts: dict) -> None:
+    """Write down beside a file what was planted in it."""
     path.with_suffix(".json").write_text(json.dumps(facts) + "\n")
 
 

@@ -252,11 +252,11 @@ class FeatureGradientSelector(
     def fit_source(self, source: Source, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Choose features from rows that need not fit into memory.
 
-        The source is read four times, block by block. In memory are one block and the next, the
-        targets, a few numbers per feature and the moments of a few hundred features, however many
-        rows there are. The sets found are about those of `fit`; copies of a row count as rows of
-        their own, and learnability is told from at most 100,000 rows. The size has to be asked
-        for: `n_features_to_select`, `path_sizes` or `max_cost`.
+        The source is read twice, or four times beyond some 900 features, block by block. In memory
+        are one block and the next, the targets, a few numbers per feature and the moments of a few
+        hundred features, however many rows there are. The sets found are about those of `fit`;
+        copies of a row count as rows of their own, and learnability is told from at most 20,000
+        rows. The size has to be asked for: `n_features_to_select`, `path_sizes` or `max_cost`.
 
         Parameters
         ----------
@@ -305,8 +305,8 @@ class FeatureGradientSelector(
         target = centre(raw, self.task_, columns.weights)
         family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
         self.stability_ = None
-        dealt = DealtRows(columns, target.outputs, columns.weights)
         on_step = self._reporter(context)
+        dealt = columns.dealt(target.outputs)
         subsets, chosen = self._searched(asked, dealt, family[-1], on_step, rng)
         together = np.unique(np.concatenate([subset.features for subset in subsets]))
         explained = Learnability.from_prepared(columns.sampled(together, target, family), target)

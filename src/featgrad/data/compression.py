@@ -97,11 +97,19 @@ class Compression:
         cross = sums.cross + np.multiply.outer(offset, sums.outputs)
         return self._centred(total, square, cross, sums.outputs, sums.from_nothing)
 
+    def settle(self, X: Any, weights: Floats) -> None:
+        """Take means and variances from some rows, with weights that sum to one."""
+        sums = CrossSums(self.n_features, 0)
+        self.add(sums, X, weights, np.zeros((len(weights), 0)))
+        self.cross(sums)
+
     def standardised(self, X: Any, indices: NDArray[np.intp]) -> NDArray[np.float32]:
         """Rows that hold some of the columns only, dense."""
         values = X.toarray() if sparse.issparse(X) else X
         values = self._compressed(values, indices)
-        return ((values - self._mean[indices]) / self._scale[indices]).astype(np.float32)
+        values -= self._mean[indices]
+        values /= self._scale[indices]
+        return values.astype(np.float32)
 
     def varies(self, mean: Floats, variance: Floats) -> NDArray[np.bool_]:
         """Whether columns vary by more than rounding, by moments of standardised values."""
@@ -126,7 +134,8 @@ class Compression:
         return np.where(usable[:, None], cross / self._scale[:, None], 0.0)
 
     def _compressed(self, X: NDArray[Any], indices: Any = slice(None)) -> Floats:
-        values = np.asarray(self._filled(X, indices).astype(np.float64) - self._middle[indices])
+        filled, middle = self._filled(X, indices), self._middle[indices]
+        values: Floats = np.subtract(filled, middle, dtype=np.float64)
         heavy = self._heavy[indices]
         if heavy.all():
             return _signed_root(values)

@@ -21,6 +21,12 @@ N_FOLDS = 20
 GROUPS = [range(first, first + 4) for first in range(0, N_FOLDS, 4)]
 
 
+def of_one_variance(outputs: Floats, weights: Floats) -> Floats:
+    """Centred outputs that count alike, whatever their units or however rare their class."""
+    deviation = np.sqrt(weights @ outputs**2)
+    return np.asarray(outputs / np.where(deviation > 0, deviation, 1.0))
+
+
 class RowColumns(Protocol):
     """Standardised columns of rows that have positions."""
 
@@ -50,9 +56,7 @@ class DealtRows:
 
     def __init__(self, columns: RowColumns, outputs: Floats, weights: Floats) -> None:
         self._columns = columns
-        # Outputs count alike, whatever their units or however rare their class.
-        deviation = np.sqrt(weights @ outputs**2)
-        self._outputs = outputs / np.where(deviation > 0, deviation, 1.0)
+        self._outputs = of_one_variance(outputs, weights)
         self.n_features = columns.n_features
         self.n_rows, self.n_outputs = outputs.shape
         self.n_folds = min(N_FOLDS, self.n_rows)

@@ -13,9 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
+from featgrad.data.accumulated.fold_moments import FoldMoments, MomentColumns, fit_into_memory
+from featgrad.data.checkpoint import (
+    NO_CHECKPOINT,
+    Arrays,
+    Checkpoint,
+    Sums,
+    matrix_of,
+    matrix_state,
+)
 from featgrad.data.checks import check_weights
 from featgrad.data.compression import Compression, CrossSums
+from featgrad.data.dealt import N_FOLDS, DealtRows, of_one_variance
 from featgrad.data.first_reading import FEWEST_SAMPLED, SAMPLE_ENTRIES, FirstReading, stacked
 from featgrad.data.prepare import build_engine
 from featgrad.data.sources import Block, Source, ahead
@@ -26,8 +35,8 @@ from featgrad.objective.targets import Target
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Most rows that tell how much the chosen columns explain.
-_ESTIMATE_ROWS = 100_000
+# Most rows that tell how much the chosen columns explain: to a hundredth of the variance.
+_ESTIMATE_ROWS = 20_000
 
 
 class StreamedColumns:
@@ -78,7 +87,33 @@ class StreamedColumns:
         self._positions[order] = np.arange(self.n_rows)
         self.y = first.y[order]
         self.weights = check_weights(first.weights[order], self.n_rows)
+        self._sample = first.sample
+        self._first_rows: Any = None
         self._compression = Compression(first.sample, first.means, preprocess)
+
+    def dealt(self, outputs: Floats) -> DealtRows | MomentColumns:
+        """Columns over folds of rows, beside centred outputs, as the search sees them.
+
+        Where the moments of all columns fit into memory, one reading gathers them, and the rows
+        that `sampled` takes.
+        """
+        n_outputs = outputs.shape[1]
+        if self.n_rows < N_FOLDS or not fit_into_memory(self.n_features, n_outputs):
+            return DealtRows(self, outputs, self.weights)
+        outputs = of_one_variance(outputs, self.weights)
+        n_sampled = self._sample.shape[0]
+        self._compression.settle(self._sample, np.full(n_sampled, 1 / n_sampled))
+        moments, first = FoldMoments(self.n_features, n_outputs), _Gathered()
+        count = self._n_estimated(self.n_features)
+
+        def add(at: Indices, X: Any) -> None:
+            folds = at * N_FOLDS // self.n_rows
+            moments.add(self._compression, X, outputs[at], self.weights[at], folds)
+            first.add(*_before(count, at, X))
+
+        self._checkpoint.through("moments", self._blocks(), add, _Together([moments, first]))
+        self._first_rows = first.by_position()
+        return MomentColumns(moments, self._compression, n_outputs, self._preprocess)
 
     def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
         """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs).
@@ -98,42 +133,45 @@ class StreamedColumns:
 
     def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
         """Some columns over runs of rows, standardised; reads the source once for all."""
-        growing = _GrowingFolds(len(spans))
+        growing = [GrowingFold() for _ in spans]
 
         def add(at: Indices, X: Any) -> None:
             values = self._compression.standardised(X[:, indices], indices)
             of_row = _span_of(at, spans)
             for i in np.unique(of_row):
                 rows = np.flatnonzero(of_row == i)
-                growing.folds[i].add(values[rows], outputs[at[rows]], self.weights[at[rows]])
+                growing[i].add(values[rows], outputs[at[rows]], self.weights[at[rows]])
 
-        self._checkpoint.through("folds", self._blocks(), add, growing)
-        return [fold.fold() for fold in growing.folds]
+        self._checkpoint.through("folds", self._blocks(), add, _Together(growing))
+        return [fold.fold() for fold in growing]
 
     def sampled(self, indices: Indices, target: Target, filters: tuple[Floats, ...]) -> Problem:
-        """Some columns, as the source holds them, of not too many rows; reads the source once.
+        """Some columns, as the source holds them, of not too many rows; may read the source once.
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
-        n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // len(indices))
-        n_rows = min(n_rows, _ESTIMATE_ROWS, self.n_rows)
+        first = self._first(indices) if self._first_rows is None else self._first_rows[:, indices]
+        n_rows = first.shape[0]
         weights = self.weights[:n_rows] / self.weights[:n_rows].sum()
-        engine = build_engine(
-            self._first(n_rows, indices), np.arange(n_rows), weights, self._preprocess
-        )
+        engine = build_engine(first, np.arange(n_rows), weights, self._preprocess)
         outputs = target.outputs[:n_rows]
         return Problem(engine, outputs, weights, target.variance, filters, scale=1.0)
 
-    def _first(self, count: int, indices: Indices) -> Any:
+    def _first(self, indices: Indices) -> Any:
         """Some columns of the first positions."""
-        gathered = _Gathered()
+        gathered, count = _Gathered(), self._n_estimated(len(indices))
 
         def add(at: Indices, X: Any) -> None:
-            rows = np.flatnonzero(at < count)
-            gathered.add(at[rows], X[rows][:, indices])
+            positions, rows = _before(count, at, X)
+            gathered.add(positions, rows[:, indices])
 
         self._checkpoint.through("sampled", self._blocks(), add, gathered)
         return gathered.by_position()
+
+    def _n_estimated(self, n_columns: int) -> int:
+        """Rows that tell how much so many columns explain."""
+        n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // n_columns)
+        return min(n_rows, _ESTIMATE_ROWS, self.n_rows)
 
     def _blocks(self) -> Iterator[tuple[Indices, Any]]:
         """Positions and features of each block's rows."""
@@ -163,26 +201,26 @@ class StreamedColumns:
         return parts.reshape(len(at), -1)
 
 
-class _GrowingFolds:
-    """Folds of all spans."""
+class _Together:
+    """Several sums of one pass."""
 
-    def __init__(self, count: int) -> None:
-        self.folds = [GrowingFold() for _ in range(count)]
+    def __init__(self, parts: Sequence[Sums]) -> None:
+        self._parts = parts
 
     def state(self) -> Arrays:
         return {
             f"{i}.{name}": array
-            for i, fold in enumerate(self.folds)
-            for name, array in fold.state().items()
+            for i, part in enumerate(self._parts)
+            for name, array in part.state().items()
         }
 
     def restore(self, state: Arrays) -> None:
-        parts: list[dict[str, NDArray[Any]]] = [{} for _ in self.folds]
+        states: list[dict[str, NDArray[Any]]] = [{} for _ in self._parts]
         for path, array in state.items():
-            i, name = path.split(".")
-            parts[int(i)][name] = array
-        for fold, part in zip(self.folds, parts, strict=True):
-            fold.restore(part)
+            i, name = path.split(".", 1)
+            states[int(i)][name] = array
+        for part, of_part in zip(self._parts, states, strict=True):
+            part.restore(of_part)
 
 
 class _Gathered:
@@ -214,6 +252,12 @@ def _used(source: Source) -> Iterator[Block]:
             block = block.only(block.weight != 0)
         if len(block):
             yield block
+
+
+def _before(count: int, positions: Indices, X: Any) -> tuple[Indices, Any]:
+    """Those of the rows that have one of the first positions."""
+    rows = np.flatnonzero(positions < count)
+    return positions[rows], X[rows]
 
 
 def _span_of(positions: Indices, spans: Sequence[slice]) -> Indices:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.engines.sweeps import Engine, TwoSweeps
-from featgrad.objective.normalise import tuple_weights
+from featgrad.objective.normalise import tuple_weights, tuple_weights_without_each
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +63,11 @@ class Problem:
     def alpha(self) -> Floats:
         """What each raw moment counts: ``a_i / e_(i+2)(w) / var(y)``."""
         return self.coefficients / tuple_weights(self.weights, self.order) / self.variance
+
+    @cached_property
+    def without_each(self) -> Floats:
+        """``e_(i+2)(w)`` without each of the rows, shape (rows, order)."""
+        return tuple_weights_without_each(self.weights, self.order)
 
     def value(self, mask: Floats) -> float:
         return float(self.alpha @ self.sweeps(mask).moments.sum(axis=1))

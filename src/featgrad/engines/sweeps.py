@@ -17,16 +17,14 @@ release the interpreter lock runs them on two cores.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from featgrad.engines.threads import one_blas_thread
 from featgrad.objective.normalise import hankel
 
 Floats = NDArray[np.float64]
@@ -101,7 +99,7 @@ class TwoSweeps:
         n_rows, n_outputs = outputs.shape
         self._halves = (0, n_rows // 2), (n_rows // 2, n_rows)
         lower, upper = self._halves
-        with _one_blas_thread():
+        with one_blas_thread():
             self._left, self._right = engine.begin(strength, order, n_outputs)
             self._first, self._last = self._both(
                 lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
@@ -111,14 +109,14 @@ class TwoSweeps:
     def gradient(self, alpha: Floats) -> Floats:
         """``d(sum_i alpha_i m_i)/d strength``, the moments m_i summed over outputs."""
         counts = hankel(alpha)
-        with _one_blas_thread():
+        with one_blas_thread():
             crossing = self._engine.crossing(self._left, self._right, counts)
             self._finish(self._mixed(self._first, counts), self._mixed(self._last, counts))
             return self._engine.collected(self._left, self._right, crossing)
 
     def paths_through_rows(self) -> Floats:
         """Share of each raw moment that passes through each row, shape (rows, order, outputs)."""
-        with _one_blas_thread():
+        with one_blas_thread():
             before_last, after_first = self._finish(None, None)
         left = np.concatenate([self._first, before_last], axis=2)
         right = np.concatenate([after_first, self._last], axis=2)
@@ -164,17 +162,3 @@ class TwoSweeps:
         with ThreadPoolExecutor(1) as pool:
             other = pool.submit(right)
             return left(), other.result()
-
-
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    """Products here are too short to be shared by threads.
-
-    Those that helped with one would keep a core from the other sweep, waiting for the next.
-    """
-    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limit
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from featgrad.engines.problem import Problem
 from featgrad.engines.sweeps import TwoSweeps
-from featgrad.objective.normalise import tuple_weights, tuple_weights_without_each
+from featgrad.objective.normalise import tuple_weights
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def _jackknife(problem: Problem, candidates: Floats, raw: Floats, through: Float
     """Variance of each filter's estimate from its values with each row left out in turn."""
     weights = problem.weights
     # e_(i+2) of the other rows is 0 where they are too few for a tuple, which then adds nothing.
-    left = tuple_weights_without_each(weights, problem.order)
+    left = problem.without_each
     moments = np.divide(raw - through, left, out=np.zeros_like(through), where=left > 0)
     # The target's variance is estimated from the same rows and shrinks with them.
     squares = np.sum(problem.outputs**2, axis=1)

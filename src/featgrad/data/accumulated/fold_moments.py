@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.data.checkpoint import Arrays
 from featgrad.data.compression import Compression
 from featgrad.data.dealt import GROUPS, N_FOLDS
 from featgrad.engines.folds import Fold
+from featgrad.engines.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -48,12 +50,20 @@ class FoldMoments:
             z = np.empty((len(order), len(self.sums[0])), np.float32)
             z[:, 0], z[:, 1:first] = 1, outputs[part]
             z[:, first:] = compression.standardised(X[part], everything)
-            z = z[order] * np.sqrt(weights[part][order, None]).astype(np.float32)
+            z = z[order]
+            z *= np.sqrt(weights[part][order, None]).astype(np.float32)
             edges = np.searchsorted(folds[part][order], np.arange(N_FOLDS + 1))
-            for fold in np.flatnonzero(np.diff(edges)):
-                rows = z[edges[fold] : edges[fold + 1]]
-                self.sums[fold] += rows.T @ rows
+            with one_blas_thread():
+                for fold in np.flatnonzero(np.diff(edges)):
+                    rows = z[edges[fold] : edges[fold + 1]]
+                    self.sums[fold] += rows.T @ rows
             self.n_rows += np.diff(edges)
+
+    def state(self) -> Arrays:
+        return {"sums": self.sums, "n_rows": self.n_rows}
+
+    def restore(self, state: Arrays) -> None:
+        self.sums, self.n_rows = state["sums"], state["n_rows"]
 
     def merge(self, other: FoldMoments) -> None:
         self.sums += other.sums

@@ -18,7 +18,7 @@ from scipy import sparse
 from featgrad.data.accumulated.fold_moments import FoldMoments, MomentColumns, fit_into_memory
 from featgrad.data.accumulated.group_sums import GroupSums, SampledColumns
 from featgrad.data.accumulated.kept_rows import KeptRows, Rows
-from featgrad.data.compression import SAMPLE_ROWS, Compression, CrossSums
+from featgrad.data.compression import SAMPLE_ROWS, Compression
 from featgrad.data.dealt import N_FOLDS
 from featgrad.data.present_means import present_means
 from featgrad.objective.targets import Encoding
@@ -34,9 +34,7 @@ class Beginning:
         weights = rows.weights / rows.weights.sum()
         fill = present_means(rows.X, weights)
         self.compression = Compression(rows.X[:SAMPLE_ROWS], fill, preprocess)
-        sums = CrossSums(rows.X.shape[1], 0)
-        self.compression.add(sums, rows.X, weights, np.zeros((len(weights), 0)))
-        self.compression.cross(sums)
+        self.compression.settle(rows.X, weights)
         self._mean = weights @ rows.outputs
         deviation = np.sqrt(weights @ (rows.outputs - self._mean) ** 2)
         self._scale = np.where(deviation > 0, deviation, 1.0)
