@@ -20,6 +20,8 @@ from featgrad.data.sources.lines import pieces_of_lines
 from featgrad.data.sources.tables import Piece
 from featgrad.data.sources.tokens import Tokens
 
+# Each column of a piece takes some time, however few lines there are.
+_FEWEST_LINES = 64
 # A quote that does not close within as many bytes is a mistake.
 _LONGEST_RECORD = 1 << 20
 
@@ -76,7 +78,7 @@ class DelimitedTable:
     def _below_header(self) -> Iterator[bytes]:
         """The file's text from the first row on."""
         lines = self._header_lines
-        for number, read in enumerate(pieces_of_lines(self._path)):
+        for number, read in enumerate(pieces_of_lines(self._path, _FEWEST_LINES)):
             text = read if number else read.removeprefix(codecs.BOM_UTF8)
             while lines and text:
                 text, lines = text[text.index(b"\n") + 1 :], lines - 1

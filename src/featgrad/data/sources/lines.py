@@ -14,8 +14,7 @@ from featgrad.data.sources.bad_rows import unreadable
 
 # Small enough to stay in a core's own cache while it is parsed.
 _PIECE = 1 << 20
-# Pieces of fewer lines than that grow, up to the largest.
-_FEWEST_LINES, _LARGEST_PIECE = 64, 1 << 24
+_LARGEST_PIECE = 1 << 24
 # A longer line is taken for a file that is no text.
 _LONGEST_LINE = 1 << 26
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
@@ -32,18 +31,21 @@ def open_text(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def pieces_of_lines(path: Path) -> Iterator[bytes]:
-    """Pieces of the file that end at the end of a line; the last line gets one if it has none."""
+def pieces_of_lines(path: Path, fewest: int = 1) -> Iterator[bytes]:
+    """Pieces of the file that end at the end of a line; the last line gets one if it has none.
+
+    Pieces of fewer lines than `fewest` grow, up to the largest.
+    """
     rest = b""
     try:
         with open_text(path) as file:
             size = _PIECE
             while read := file.read(size):
                 end = read.rfind(b"\n") + 1
-                if size < _LARGEST_PIECE and read.count(b"\n") < _FEWEST_LINES:
+                if size < _LARGEST_PIECE and read.count(b"\n") < fewest:
                     size *= 2
                 if end:
-                    yield rest + read[:end]
+                    yield b"".join((rest, memoryview(read)[:end]))
                     rest = read[end:]
                 else:
                     rest += read

@@ -90,7 +90,7 @@ class SvmlightSource:
             used = slice(indptr[rows])
             X = csr(
                 values[used],
-                indices[used] - np.int32(self._first_index),
+                indices[used],
                 indptr[: rows + 1],
                 max(self.n_features, largest + 1 - self._first_index),
             )

@@ -26,8 +26,8 @@ def parse(
 ):
     """Parse whole lines ``label qid:n index:value ... # comment``.
 
-    Returns the rows, the lines passed, the reason if the line after those stopped it, the number
-    of bad lines, the smallest and the largest index.
+    Indices are stored counting from 0. Returns the rows, the lines passed, the reason if the line
+    after those stopped it, the number of bad lines, the smallest and the largest index.
     """
     i, size, line, rows, entries, bad = AT_0, np.uintp(len(text)), -1, 0, 0, 0
     lowest, highest = largest_index, np.int64(-1)
@@ -92,7 +92,7 @@ def parse(
                 else:
                     low, high = min(low, index), max(high, index)
                     if not (np.isnan(value) and missing == 2):
-                        indices[entries] = index
+                        indices[entries] = index - first_index
                         values[entries] = value
                         entries += 1
             if reason == reasons.FINE:

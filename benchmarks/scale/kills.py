@@ -1,0 +1,99 @@
+"""Kill a fit at random moments, start it again, and see that it ends as if it had not been killed.
+
+    python -m benchmarks.scale.kills [--kills 20] [--seed 0]
+
+Each fit is a process of its own, which is ended by SIGKILL. State is written five times a second
+instead of twice a minute, since the fit takes seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.scale.webspam import WebspamLike
+from featgrad import FeatureGradientSelector
+from featgrad.data.checkpoint import Checkpoint
+from featgrad.data.sources import convert, open_source
+
+_N_ROWS, _N_FEATURES, _PER_ROW = 20_000, 100_000, 200
+_READY = "ready"
+
+
+def fit(rows: Path, checkpoint: Path, result: Path) -> None:
+    """What is killed."""
+    Checkpoint.every_s = 0.2
+    source = open_source(rows, block_rows=500)
+    print(_READY, flush=True)
+    selector = FeatureGradientSelector(10, random_state=0).fit_source(source, checkpoint)
+    np.savez(
+        result,
+        support=selector.get_support(),
+        scores=selector.scores_,
+        learnability=selector.learnability_.value,
+    )
+
+
+def started(*paths: Path) -> subprocess.Popen:
+    """A process that has come to its fit."""
+    command = [sys.executable, "-m", "benchmarks.scale.kills", "--fit", *map(str, paths)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == _READY
+    return process
+
+
+def ended(process: subprocess.Popen) -> None:
+    if process.wait() != 0:
+        raise RuntimeError(f"the fit ended with {process.returncode}")
+
+
+def run(n_kills: int, seed: int, folder: Path) -> None:
+    rows, checkpoint, result = (folder / name for name in ("rows.arrow", "fit.npz", "result.npz"))
+    convert(WebspamLike(_N_ROWS, _N_FEATURES, _PER_ROW, n_planted=50), rows)
+    process, start = started(rows, checkpoint, result), time.perf_counter()
+    ended(process)
+    seconds = time.perf_counter() - start
+    expected = dict(np.load(result))
+    rng, same, kept, alike = np.random.default_rng(seed), 0, 0, 0
+    for _ in range(n_kills):
+        result.unlink()
+        process = started(rows, checkpoint, result)
+        time.sleep(rng.uniform(0, seconds))
+        process.kill()
+        process.wait()
+        kept += checkpoint.exists()
+        ended(started(rows, checkpoint, result))
+        found = dict(np.load(result))
+        same += np.array_equal(found["support"], expected["support"])
+        alike += all(np.array_equal(found[name], expected[name]) for name in expected)
+        if checkpoint.exists():
+            raise RuntimeError("a checkpoint was left behind")
+    print(
+        f"{n_kills} kills within a fit of {seconds:.0f} s, {kept} of which left a checkpoint: "
+        f"{same} of {n_kills} ended with the same selection (bar {n_kills}), {alike} with the same "
+        "scores and learnability bit for bit"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fit", type=Path, nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.fit:
+        fit(*options.fit)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        run(options.kills, options.seed, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
