@@ -93,11 +93,12 @@ class SparseEngine:
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
         chunks = -(-order * n_outputs // kernels.CHUNK)
-        mean_norm = float(self._mean**2 @ strength[self._popular])
+        strength = strength[self._popular]
+        mean_norm = float(self._mean**2 @ strength)
 
         def empty(ascending: bool) -> _Sums:
             records = self._workspace(ascending, chunks)
-            kernels.begin(records, strength, self._mean, self._popular)
+            kernels.begin(records, strength, self._mean)
             H, q = np.zeros((2, order * n_outputs))
             return _Sums(ascending, order, n_outputs, mean_norm, records, H, q)
 
@@ -126,16 +127,16 @@ class SparseEngine:
         kernels.overlap(left.flat, left.H, right.flat, right.H, across)
         return across
 
-    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
-        met = np.empty(self.n_features)
-        kernels.crossing(left.flat, left.H, right.flat, right.H, hankel, left.n_outputs, met)
-        return met
+    def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
+        counts = np.pad(hankel, (0, -left.order % kernels.CHUNK))
+        sums = left.flat, left.H, right.flat, right.H
+        return float(kernels.cross(*sums, counts, left.order, left.n_outputs))
 
-    def collected(self, left: _Sums, right: _Sums, crossing: Floats) -> Floats:
+    def collected(self, left: _Sums, right: _Sums) -> Floats:
         gradient = np.empty(self.n_features)
         mean_square_pairs = left.mean_square_pairs + right.mean_square_pairs
         kernels.collect(
-            left.flat, right.flat, crossing, mean_square_pairs, self._mean, self._popular, gradient
+            left.flat, right.flat, mean_square_pairs, self._mean, self._popular, gradient
         )
         return gradient
 

@@ -10,7 +10,7 @@ of a chunk stay in one register. Indices are made unsigned, or each access would
 a negative one.
 """
 
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, operator"
 from __future__ import annotations
 
 from functools import cache, partial
@@ -100,17 +100,17 @@ def _begin_pairs(F, W):
         for chunk in range(1, F.shape[1]):
             for lane in range(CHUNK):
                 met += W[chunk, lane] * F[d, chunk, lane]
-        F[d, 0, PAIRS] = -F[d, 0, MEAN] * met
+        F[d, 0, PAIRS] -= F[d, 0, MEAN] * met
 
 
 @_compiled()
-def begin(F, strength, mean, place):
-    """Records without any row; the strength of feature d is at ``place[d]``."""
+def begin(F, strength, mean):
+    """Records without any row."""
     for d in range(F.shape[0]):
         for chunk in range(F.shape[1]):
             for lane in range(CHUNK):
                 F[d, chunk, lane] = 0
-        F[d, 0, STRENGTH] = strength[place[d]]
+        F[d, 0, STRENGTH] = strength[d]
         F[d, 0, MEAN] = mean[d]
 
 
@@ -191,35 +191,42 @@ def overlap(left, left_H, right, right_H, across):
             for a in range(order):
                 k = a * n_outputs + c
                 other = left[d, CHUNK + k] - mean * left_H[k]
-                for b in range(order):
+                for b in range(order - a):
                     across[c, a, b] += other * z[b]
 
 
 @_compiled()
-def crossing(left, left_H, right, right_H, hankel, n_outputs, met):
-    """``met_d = sum_ab hankel_ab Z~_a(left) Z~_b(right)``, summed over outputs."""
-    order = hankel.shape[0]
-    z = np.zeros(order)
+def cross(left, left_H, right, right_H, hankel, order, n_outputs):
+    """Take ``sum_ab hankel_ab Z~_a(left) Z~_b(right)``, over outputs, off the left sweep's pairs.
+
+    Returns their sum over features, each times its strength. Loops over `hankel`, which is padded
+    by zeros to whole chunks, are of a length known beforehand.
+    """
+    value = 0.0
+    last, outputs = np.uintp(order - 1), np.uintp(n_outputs)
+    size, chunk = np.uintp(hankel.shape[0]), np.uintp(CHUNK)
     for d in range(left.shape[0]):
-        mean, total = left[d, MEAN], 0.0
-        for c in range(n_outputs):
-            for b in range(order):
-                k = b * n_outputs + c
-                z[b] = right[d, CHUNK + k] - mean * right_H[k]
-            for a in range(order):
-                k = a * n_outputs + c
-                mixed = 0.0
-                for b in range(order - a):
-                    mixed += hankel[a, b] * z[b]
-                total += mixed * (left[d, CHUNK + k] - mean * left_H[k])
-        met[d] = total
+        mean, met = left[d, MEAN], 0.0
+        for c in range(outputs):
+            for first in range(np.uintp(0), size, chunk):
+                for second in range(np.uintp(0), size - first, chunk):
+                    for a in range(first, first + chunk):
+                        mixed = 0.0
+                        for b in range(second, second + chunk):
+                            k = min(b, last) * outputs + c
+                            mixed += hankel[a, b] * (right[d, chunk + k] - mean * right_H[k])
+                        k = min(a, last) * outputs + c
+                        met += mixed * (left[d, chunk + k] - mean * left_H[k])
+        left[d, PAIRS] -= met
+        value += left[d, STRENGTH] * met
+    return value
 
 
 @_compiled()
-def collect(left, right, crossing, mean_square_pairs, mean, place, gradient):
-    """Pairs of both sweeps less those met by both, each feature at its place."""
+def collect(left, right, mean_square_pairs, mean, place, gradient):
+    """Pairs of both sweeps, each feature at its place."""
     for d in range(left.shape[0]):
-        pairs = left[d, PAIRS] + right[d, PAIRS] - crossing[d]
+        pairs = left[d, PAIRS] + right[d, PAIRS]
         gradient[place[d]] = pairs + mean[d] ** 2 * mean_square_pairs
 
 
