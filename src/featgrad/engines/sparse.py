@@ -112,15 +112,19 @@ class SparseEngine:
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        n_rows = len(weights)
-        vectors = np.empty(((sums.order + 1) * sums.n_outputs, n_rows))
-        W = np.empty((0, n_rows)) if partner is None else partner.reshape(-1, n_rows)
+        n_rows, width = len(weights), sums.order * sums.n_outputs
+        padded = sums.flat.shape[1] - kernels.CHUNK
+        vectors = np.zeros((n_rows, sums.n_outputs + padded))
+        W = np.zeros((0 if partner is None else n_rows, padded))
+        if partner is not None:
+            W[:, :width] = partner.reshape(width, n_rows).T
         sums.mean_square_pairs = kernels.sweep(
             self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending,
             np.ascontiguousarray(seeds), weights, sums.mean_norm, sums.records, sums.H, sums.q,
             vectors, W,
         )  # fmt: skip
-        return vectors.reshape(-1, sums.n_outputs, n_rows)
+        powers = vectors[:, : width + sums.n_outputs]
+        return powers.reshape(n_rows, -1, sums.n_outputs).transpose(1, 2, 0)
 
     def overlap(self, left: _Sums, right: _Sums) -> Floats:
         across = np.zeros((left.n_outputs, left.order, left.order))
