@@ -203,13 +203,15 @@ class DenseEngine:
         b = xp.permute_dims(xp.reshape(right.Z, shape), (1, 2, 0))
         return self._numpy(xp.matmul(a, b))
 
-    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Any:
+    def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
         xp, order = self._xp, left.order
         mixed = self._array(hankel) @ xp.reshape(left.Z, (order, -1))
-        return xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
+        met = xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
+        left.gradient -= met
+        return float(xp.sum(met * left.strength))
 
-    def collected(self, left: _Sums, right: _Sums, crossing: Any) -> Floats:
-        return self._numpy(left.gradient + right.gradient - crossing)
+    def collected(self, left: _Sums, right: _Sums) -> Floats:
+        return self._numpy(left.gradient + right.gradient)
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         total = np.zeros((self.n_features, vectors[0].size))

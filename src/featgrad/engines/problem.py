@@ -69,17 +69,20 @@ class Problem:
         """``e_(i+2)(w)`` without each of the rows, shape (rows, order)."""
         return tuple_weights_without_each(self.weights, self.order)
 
+    @cached_property
+    def strength(self) -> Floats:
+        """What a feature whose mask is 1 counts in an inner product of rows."""
+        return self.engine.inverse_variance / self.scale
+
     def value(self, mask: Floats) -> float:
-        return float(self.alpha @ self.sweeps(mask).moments.sum(axis=1))
+        return float(self.alpha @ self.sweeps(mask).moments().sum(axis=1))
 
     def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
-        sweeps = self.sweeps(mask)
-        value = float(self.alpha @ sweeps.moments.sum(axis=1))
-        gradient = sweeps.gradient(self.alpha) * (self.engine.inverse_variance / self.scale)
-        return value, gradient
+        value, gradient = self.sweeps(mask).value_and_gradient(self.alpha)
+        return value, gradient * self.strength
 
     def sweeps(self, mask: Floats) -> TwoSweeps:
-        strength = mask * (self.engine.inverse_variance / self.scale)
+        strength = mask * self.strength
         return TwoSweeps(self.engine, strength, self.outputs, self.weights, self.order)
 
     def columns(self, indices: NDArray[np.intp]) -> Problem:

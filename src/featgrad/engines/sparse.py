@@ -93,11 +93,12 @@ class SparseEngine:
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
         chunks = -(-order * n_outputs // kernels.CHUNK)
-        mean_norm = float(self._mean**2 @ strength[self._popular])
+        strength = strength[self._popular]
+        mean_norm = float(self._mean**2 @ strength)
 
         def empty(ascending: bool) -> _Sums:
             records = self._workspace(ascending, chunks)
-            kernels.begin(records, strength, self._mean, self._popular)
+            kernels.begin(records, strength, self._mean)
             H, q = np.zeros((2, order * n_outputs))
             return _Sums(ascending, order, n_outputs, mean_norm, records, H, q)
 
@@ -111,31 +112,35 @@ class SparseEngine:
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        n_rows = len(weights)
-        vectors = np.empty(((sums.order + 1) * sums.n_outputs, n_rows))
-        W = np.empty((0, n_rows)) if partner is None else partner.reshape(-1, n_rows)
+        n_rows, width = len(weights), sums.order * sums.n_outputs
+        padded = sums.flat.shape[1] - kernels.CHUNK
+        vectors = np.zeros((n_rows, sums.n_outputs + padded))
+        W = np.zeros((0 if partner is None else n_rows, padded))
+        if partner is not None:
+            W[:, :width] = partner.reshape(width, n_rows).T
         sums.mean_square_pairs = kernels.sweep(
             self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending,
             np.ascontiguousarray(seeds), weights, sums.mean_norm, sums.records, sums.H, sums.q,
             vectors, W,
         )  # fmt: skip
-        return vectors.reshape(-1, sums.n_outputs, n_rows)
+        powers = vectors[:, : width + sums.n_outputs]
+        return powers.reshape(n_rows, -1, sums.n_outputs).transpose(1, 2, 0)
 
     def overlap(self, left: _Sums, right: _Sums) -> Floats:
         across = np.zeros((left.n_outputs, left.order, left.order))
         kernels.overlap(left.flat, left.H, right.flat, right.H, across)
         return across
 
-    def crossing(self, left: _Sums, right: _Sums, hankel: Floats) -> Floats:
-        met = np.empty(self.n_features)
-        kernels.crossing(left.flat, left.H, right.flat, right.H, hankel, left.n_outputs, met)
-        return met
+    def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
+        counts = np.pad(hankel, (0, -left.order % kernels.CHUNK))
+        sums = left.flat, left.H, right.flat, right.H
+        return float(kernels.cross(*sums, counts, left.order, left.n_outputs))
 
-    def collected(self, left: _Sums, right: _Sums, crossing: Floats) -> Floats:
+    def collected(self, left: _Sums, right: _Sums) -> Floats:
         gradient = np.empty(self.n_features)
         mean_square_pairs = left.mean_square_pairs + right.mean_square_pairs
         kernels.collect(
-            left.flat, right.flat, crossing, mean_square_pairs, self._mean, self._popular, gradient
+            left.flat, right.flat, mean_square_pairs, self._mean, self._popular, gradient
         )
         return gradient
 

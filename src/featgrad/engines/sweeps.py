@@ -64,12 +64,15 @@ class Engine(Protocol):
         """``Z_a(left)^T S Z_b(right)`` where a + b < order, shape (outputs, order, order)."""
         ...
 
-    def crossing(self, left: Any, right: Any, hankel: Floats) -> Any:
-        """``sum_ab hankel_ab Z_a(left) * Z_b(right)`` per feature, summed over outputs."""
+    def cross(self, left: Any, right: Any, hankel: Floats) -> float:
+        """``sum_ab hankel_ab Z_a(left)^T S Z_b(right)``, summed over outputs.
+
+        Its gradient is taken off what the sums hold: both sweeps are going to add these pairs.
+        """
         ...
 
-    def collected(self, left: Any, right: Any, crossing: Any) -> Floats:
-        """The gradient that both sweeps have added up, less the crossing pairs both have met."""
+    def collected(self, left: Any, right: Any) -> Floats:
+        """The gradient that both sweeps have added up."""
         ...
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
@@ -86,7 +89,11 @@ class Engine(Protocol):
 
 
 class TwoSweeps:
-    """Moments and their gradient for one mask; the work happens as results are asked for."""
+    """Moments and their gradient for one mask.
+
+    The sweeps have met in the middle. Moments can be asked for while they are there; the gradient
+    and the paths through rows take them to the end, so only one of these can be had, and last.
+    """
 
     def __init__(
         self, engine: Engine, strength: Floats, outputs: Floats, weights: Floats, order: int
@@ -104,20 +111,30 @@ class TwoSweeps:
             self._first, self._last = self._both(
                 lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
             )
-            self.moments = self._moments()
 
-    def gradient(self, alpha: Floats) -> Floats:
-        """``d(sum_i alpha_i m_i)/d strength``, the moments m_i summed over outputs."""
-        counts = hankel(alpha)
+    def moments(self) -> Floats:
+        """Raw moments, shape (order, outputs): paths left, right and across the middle."""
+        raw = self._within_halves()
         with one_blas_thread():
-            crossing = self._engine.crossing(self._left, self._right, counts)
-            self._finish(self._mixed(self._first, counts), self._mixed(self._last, counts))
-            return self._engine.collected(self._left, self._right, crossing)
+            across = self._engine.overlap(self._left, self._right)
+        for a in range(self._order):
+            for b in range(self._order - a):
+                raw[a + b] += across[:, a, b]
+        return raw
+
+    def value_and_gradient(self, alpha: Floats) -> tuple[float, Floats]:
+        """``sum_i alpha_i m_i``, the moments m_i summed over outputs, and ``d/d strength``."""
+        counts = hankel(alpha)
+        value = float(alpha @ self._within_halves().sum(axis=1))
+        with one_blas_thread():
+            value += self._engine.cross(self._left, self._right, counts)
+            self._finish(counts)
+            return value, self._engine.collected(self._left, self._right)
 
     def paths_through_rows(self) -> Floats:
         """Share of each raw moment that passes through each row, shape (rows, order, outputs)."""
         with one_blas_thread():
-            before_last, after_first = self._finish(None, None)
+            before_last, after_first = self._finish()
         left = np.concatenate([self._first, before_last], axis=2)
         right = np.concatenate([after_first, self._last], axis=2)
         through = np.stack(
@@ -127,32 +144,30 @@ class TwoSweeps:
         through /= self._weights
         return np.ascontiguousarray(through.transpose(2, 0, 1))
 
-    def _mixed(self, vectors: Floats, hankel: Floats) -> Floats:
+    def _mixed(self, vectors: Floats, hankel: Floats | None) -> Floats | None:
         """``sum_a hankel_ab r_a`` of each row."""
+        if hankel is None:
+            return None
         used = vectors[: self._order]
         return (hankel @ used.reshape(self._order, -1)).reshape(used.shape)
 
-    def _finish(self, first: Floats | None, last: Floats | None) -> tuple[Floats, Floats]:
+    def _finish(self, hankel: Floats | None = None) -> tuple[Floats, Floats]:
+        """Go on into the other half; its rows' vectors, mixed, are the partners there."""
         lower, upper = self._halves
         return self._both(
-            lambda: self._advance(self._left, upper, last),
-            lambda: self._advance(self._right, lower, first),
+            lambda: self._advance(self._left, upper, self._mixed(self._last, hankel)),
+            lambda: self._advance(self._right, lower, self._mixed(self._first, hankel)),
         )
 
     def _advance(self, sums: Any, span: tuple[int, int], partner: Floats | None = None) -> Floats:
         rows = slice(*span)
         return self._engine.sweep(sums, span, self._seeds[:, rows], self._weights[rows], partner)
 
-    def _moments(self) -> Floats:
-        """Raw moments, shape (order, outputs): paths left, right and across the middle."""
+    def _within_halves(self) -> Floats:
+        """What paths left and right of the middle add to the raw moments."""
         (_, middle), _ = self._halves
-        raw = np.sum(self._first[1:] * self._outputs[:, :middle], axis=2)
-        raw += np.sum(self._last[1:] * self._outputs[:, middle:], axis=2)
-        across = self._engine.overlap(self._left, self._right)
-        for a in range(self._order):
-            for b in range(self._order - a):
-                raw[a + b] += across[:, a, b]
-        return np.asarray(raw)
+        halves = (self._first, self._outputs[:, :middle]), (self._last, self._outputs[:, middle:])
+        return np.asarray(sum(np.einsum("jcn,cn->jc", r[1:], y) for r, y in halves))
 
     def _both(
         self, left: Callable[[], Floats], right: Callable[[], Floats]

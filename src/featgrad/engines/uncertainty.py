@@ -98,7 +98,7 @@ def _raw(problem: Problem, mask: Floats, outputs: Floats) -> tuple[TwoSweeps, Fl
     """The sweeps for some replicates and their raw moments, shape (order, replicates)."""
     sweeps = replace(problem, outputs=outputs).sweeps(mask)
     n_outputs = problem.outputs.shape[1]
-    return sweeps, sweeps.moments.reshape(problem.order, -1, n_outputs).sum(axis=2)
+    return sweeps, sweeps.moments().reshape(problem.order, -1, n_outputs).sum(axis=2)
 
 
 def _values(problem: Problem, candidates: Floats, raw: Floats) -> Floats:
