@@ -9,12 +9,15 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector
+from featgrad.data.accumulated import fold_moments
 from featgrad.data.checkpoint import Checkpoint
 from featgrad.data.sources import open_source
 
-N_BLOCKS, N_PASSES = 3, 4
+N_BLOCKS = 3
+# Passes, where the products of all columns can be kept and where they are too many.
+PASSES = {"few columns": 2, "many columns": 4}
 # The first block is looked at to tell the source from others.
-N_READ = 1 + N_BLOCKS * N_PASSES
+PLACES = [(kind, left) for kind in PASSES for left in range(1 + N_BLOCKS * PASSES[kind])]
 
 
 @pytest.fixture
@@ -25,6 +28,13 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def at_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checkpoint, "every_s", 0.0)
+
+
+@pytest.fixture
+def n_passes(kind: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    if kind == "many columns":
+        monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+    return PASSES[kind]
 
 
 class Breaking:
@@ -74,28 +84,25 @@ def break_off(selector: FeatureGradientSelector, source, path: Path, left: int) 
         selector.fit_source(Breaking(source, left), path)
 
 
-@pytest.fixture(scope="module")
-def whole() -> FeatureGradientSelector:
-    return select().fit_source(rows())
-
-
-@pytest.mark.parametrize("left", range(N_READ))
-def test_ends_alike_wherever_it_broke_off(path: Path, whole, left: int):
+@pytest.mark.parametrize(("kind", "left"), PLACES)
+def test_ends_alike_wherever_it_broke_off(path: Path, n_passes: int, left: int):
+    whole = select().fit_source(rows())
     break_off(select(), rows(), path, left)
     watched = Breaking(rows(), -1)
     assert_same(select().fit_source(watched, path), whole)
     assert not list(path.parent.iterdir())
     ended = max(left - 1, 0) // N_BLOCKS
-    assert watched.read == 1 + N_BLOCKS * (N_PASSES - ended)
+    assert watched.read == 1 + N_BLOCKS * (n_passes - ended)
 
 
+@pytest.mark.parametrize("kind", PASSES)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_ends_alike_after_many_breaks(path: Path, container):
+def test_ends_alike_after_many_breaks(path: Path, container, n_passes: int):
     """Each start comes one block further than the one before."""
     options = {"missing": "mean", "n_resamples": 2, "path_sizes": [1, 3]}
     source = rows(container, missing=True)
     whole = select(**options).fit_source(source)
-    for place in range(N_BLOCKS * N_PASSES - 1):
+    for place in range(N_BLOCKS * n_passes - 1):
         break_off(select(**options), source, path, 1 + place % N_BLOCKS + 1)
     assert_same(select(**options).fit_source(source, path), whole)
 
@@ -144,7 +151,8 @@ def test_equal_arrays_and_generators_are_the_same_fit(path: Path):
     assert_same(made().fit_source(rows(), path), whole)
 
 
-def test_how_much_is_printed_does_not_matter(path: Path, whole):
+def test_how_much_is_printed_does_not_matter(path: Path):
+    whole = select().fit_source(rows())
     break_off(select(verbose=10**9), rows(), path, 5)
     assert_same(select().fit_source(rows(), path), whole)
 
@@ -177,6 +185,7 @@ KILLED = """
 import os, signal, sys, time
 import numpy as np
 from featgrad import FeatureGradientSelector
+from featgrad.data.accumulated import fold_moments
 from featgrad.data.checkpoint import Checkpoint
 from featgrad.data.sources import open_source
 

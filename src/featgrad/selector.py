@@ -255,7 +255,7 @@ class FeatureGradientSelector(
         The source is read twice, or four times beyond some 900 features, block by block. In memory
         are one block and the next, the targets, a few numbers per feature and the moments of a few
         hundred features, however many rows there are. The sets found are about those of `fit`;
-        copies of a row count as rows of their own, and learnability is told from at most 20,000
+        copies of a row count as rows of their own, and learnability is told from at most 10,000
         rows. The size has to be asked for: `n_features_to_select`, `path_sizes` or `max_cost`.
 
         Parameters

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Most rows that tell how much the chosen columns explain: to a hundredth of the variance.
-_ESTIMATE_ROWS = 20_000
+_ESTIMATE_ROWS = 10_000
 
 
 class StreamedColumns:
