@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.scale import criteo, generate, mutations, webspam
+from benchmarks.scale import criteo, generate, mutations, tall, webspam
 from scipy import sparse
 from sklearn.utils import murmurhash3_32
 
@@ -59,3 +59,8 @@ def test_criteo_like_text_holds_its_planted_tokens(tmp_path):
     ]  # fmt: skip
     found = source.tokens_of(features)
     assert np.mean([it["token"] in found[f] for it, f in zip(planted, features, strict=True)]) > 0.9
+
+
+def test_tall_table_holds_its_planted_columns(tmp_path, capsys):
+    tall.tall(tmp_path, n_rows=2000, n_columns=25)
+    assert "20 of 20 planted features" in capsys.readouterr().out
