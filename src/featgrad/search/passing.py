@@ -32,7 +32,7 @@ _SHARPNESS = 2.0, 20.0
 _STEP = 0.2
 _MOMENTUM = 0.9
 # Scale as a multiple of the top eigenvalue of what explains most on its own.
-_ROOM = 1.2
+_ROOM = 3.6
 # Share of all steps after which rows are all but forgotten.
 _WINDOW = 0.25
 _BUDGET_SLACK = 0.01
