@@ -34,7 +34,7 @@ from featgrad.objective.links import LINKS, Link
 from featgrad.objective.targets import TASKS, centre, encode
 from featgrad.path import PathPoint
 from featgrad.search import penalised
-from featgrad.search.asked import Asked, asked_for
+from featgrad.search.asked import MOST_LISTED, Asked, asked_for, is_large
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.stability import Stability, agreement
 from featgrad.search.subsets import Columns, Subset, SubsetSearch
@@ -432,6 +432,8 @@ class FeatureGradientSelector(
         rng: np.random.RandomState,
     ) -> tuple[list[Subset], int]:
         """The best sets for all budgets asked for, and which of them is the choice."""
+        if isinstance(columns, DealtRows) and is_large(asked, columns.n_features):
+            return self._passed(asked, columns, coefficients, on_step)
         search = SubsetSearch(
             columns,
             asked.units,
@@ -448,6 +450,34 @@ class FeatureGradientSelector(
             halves = search.from_halves(strategy, asked.budgets[chosen], self.n_resamples, rng)
             self.stability_ = agreement(halves)
         return subsets, chosen
+
+    def _passed(
+        self, asked: Asked, columns: DealtRows, coefficients: Floats, on_step: OnStep
+    ) -> tuple[list[Subset], int]:
+        """Large sets: for them all columns are looked at while rows pass."""
+        if asked.chosen is None or self.n_resamples:
+            raise ValueError(
+                f"{asked.budgets[-1]:g} features are too many to compare sizes or to resample: ask "
+                f"for {MOST_LISTED} at most, or leave n_features_to_select='auto' and n_resamples."
+            )
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad.search.passing import PassingSearch
+
+        subsets = [
+            PassingSearch(
+                columns.rows,
+                columns.outputs,
+                columns.weights,
+                asked.units,
+                int(budget),
+                coefficients=coefficients,
+                batch_rows=self.batch_size,
+                n_epochs=self.n_epochs,
+                on_step=on_step,
+            ).best()
+            for budget in asked.budgets
+        ]
+        return subsets, asked.chosen
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.data.compression import SAMPLE_ROWS, Compression, CrossSums
+from featgrad.data.passing import Onlooker
+from featgrad.data.prepare import build_engine
 from featgrad.data.present_means import present_means
 from featgrad.engines.folds import Fold, make_fold
+from featgrad.engines.spectrum import top_eigenvalue
 
 Floats = NDArray[np.float64]
 
@@ -32,11 +35,11 @@ class CompressedColumns:
     """
 
     def __init__(self, X: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str) -> None:
-        self._rows = rows
+        self._rows, self._preprocess = rows, preprocess
         self.n_features = X.shape[1]
         self._weights = np.zeros(X.shape[0])
         self._weights[rows] = weights
-        self._X = sparse.csr_array(X) if sparse.issparse(X) else X
+        self._X = _canonical(X) if sparse.issparse(X) else X
         fill = present_means(self._X, self._weights)
         self._compression = Compression(self._X[rows[:SAMPLE_ROWS]], fill, preprocess)
 
@@ -60,6 +63,31 @@ class CompressedColumns:
         """Some columns over runs of rows, standardised."""
         return [self._fold(self._rows[span], indices, outputs[span]) for span in spans]
 
+    def standardisers(self) -> tuple[Floats, Floats]:
+        """Mean and scale of the raw columns that pass; after `cross`."""
+        return self._compression.standardisers(sparse.issparse(self._X))
+
+    def top_eigenvalue(self, indices: NDArray[np.intp]) -> float:
+        """Of the covariance of some standardised columns."""
+        weights = self._weights[self._rows]
+        engine = build_engine(self._X[:, indices], self._rows, weights, self._preprocess)
+        return top_eigenvalue(engine, np.ones(len(indices)), weights)
+
+    def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
+        """Show positions and raw columns of all rows."""
+        for start in range(0, len(self._rows), rows_at_once):
+            at = np.arange(start, min(start + rows_at_once, len(self._rows)))
+            onlooker.add(at, self._compression.raw(self._X[self._rows[at]]))
+
     def _fold(self, rows: NDArray[np.intp], indices: NDArray[np.intp], outputs: Floats) -> Fold:
         values = self._compression.standardised(self._X[rows][:, indices], indices)
         return make_fold(values, outputs, self._weights[rows])
+
+
+def _canonical(X: Any) -> Any:
+    """Rows with sorted, unique columns."""
+    X = sparse.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

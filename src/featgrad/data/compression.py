@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.data.sources.block import csr
+
 Floats = NDArray[np.float64]
 
 # Rows that tell where a column's middle is and how far it reaches.
@@ -31,10 +33,23 @@ class CrossSums:
     """Sums over rows of compressed columns, their squares and their products with outputs."""
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
-        self.total, self.square = np.zeros((2, n_features))
-        self.cross, self.outputs = np.zeros((n_features, n_outputs)), np.zeros(n_outputs)
+        # Sum, square and products with outputs.
+        self.records = np.zeros((n_features, 2 + n_outputs))
+        self.outputs = np.zeros(n_outputs)
         # Whether sparse columns were summed by what they hold beside their zeros.
         self.from_nothing = False
+
+    @property
+    def total(self) -> Floats:
+        return self.records[:, 0]
+
+    @property
+    def square(self) -> Floats:
+        return self.records[:, 1]
+
+    @property
+    def cross(self) -> Floats:
+        return self.records[:, 2:]
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {name: np.asarray(value) for name, value in vars(self).items()}
@@ -72,18 +87,20 @@ class Compression:
         if sparse.issparse(X):
             # Zeros stay zeros: a constant off every entry of a column is lost on its mean.
             sums.from_nothing = True
-            values = self._compressed_entries(X, self._at_zero)
-            sums.total += values.T @ weights
-            sums.square += values.power(2).T @ weights
-            sums.cross += values.T @ weighted
+            # Imported here: the compiler behind it takes longer to load than everything else.
+            from featgrad.data import entry_kernels as kernels
+
+            values = self.entries(X)
+            parts = values.indptr, values.indices, values.data
+            kernels.add_moments(*parts, weights, weighted, sums.records)
         else:
             step = max(1, _BLOCK_ENTRIES // self.n_features)
             for start in range(0, len(weights), step):
                 rows = slice(start, start + step)
                 values = self._compressed(X[rows])
-                sums.total += weights[rows] @ values
-                sums.square += weights[rows] @ values**2
-                sums.cross += values.T @ weighted[rows]
+                sums.records[:, 0] += weights[rows] @ values
+                sums.records[:, 1] += weights[rows] @ values**2
+                sums.records[:, 2:] += values.T @ weighted[rows]
         sums.outputs += weighted.sum(axis=0)
 
     def cross(self, sums: CrossSums) -> Floats:
@@ -102,6 +119,27 @@ class Compression:
         sums = CrossSums(self.n_features, 0)
         self.add(sums, X, weights, np.zeros((len(weights), 0)))
         self.cross(sums)
+
+    def entries(self, X: Any) -> Any:
+        """A CSR matrix with compressed entries, less what its columns hold beside them."""
+        X = self._filled(X)
+        data = X.data.astype(np.result_type(X.dtype, np.float32), copy=False)
+        if self._all_roots:
+            return csr(_signed_root(data), X.indices, X.indptr, self.n_features)
+        values = data - self._middle[X.indices]
+        heavy = self._heavy[X.indices]
+        values[heavy] = _signed_root(values[heavy])
+        values -= self._at_zero[X.indices]
+        return csr(values, X.indices, X.indptr, self.n_features)
+
+    def raw(self, X: Any) -> Any:
+        """Compressed rows before they are standardised."""
+        return self.entries(X) if sparse.issparse(X) else self._compressed(X)
+
+    def standardisers(self, is_sparse: bool) -> tuple[Floats, Floats]:
+        """Means and scales of such rows; after `cross`."""
+        mean = self._mean - self._at_zero if is_sparse else self._mean
+        return mean, self._scale
 
     def standardised(self, X: Any, indices: NDArray[np.intp]) -> NDArray[np.float32]:
         """Rows that hold some of the columns only, dense."""
@@ -147,13 +185,10 @@ class Compression:
         """What a compressed column holds where the matrix holds nothing."""
         return self._compressed(np.zeros((1, self.n_features))).ravel()
 
-    def _compressed_entries(self, X: Any, offset: Floats) -> Any:
-        X = self._filled(X).astype(np.float64)
-        values = X.data - self._middle[X.indices]
-        heavy = self._heavy[X.indices]
-        values[heavy] = _signed_root(values[heavy])
-        X.data = values - offset[X.indices]
-        return X
+    @cached_property
+    def _all_roots(self) -> bool:
+        """Whether nothing but roots is taken, as where all columns are mostly zero."""
+        return bool(self._heavy.all()) and not self._middle.any()
 
     def _filled(self, values: Any, indices: Any = slice(None)) -> Any:
         """Missing entries as their column's mean."""

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.data.passing import Onlooker
 from featgrad.engines.folds import Fold
 
 Floats = NDArray[np.float64]
@@ -40,6 +41,18 @@ class RowColumns(Protocol):
         """Some columns over runs of rows; after `cross`, which learns how to standardise."""
         ...
 
+    def standardisers(self) -> tuple[Floats, Floats]:
+        """Mean and scale of the raw columns that pass; after `cross`."""
+        ...
+
+    def top_eigenvalue(self, indices: Indices) -> float:
+        """Of the covariance of some standardised columns."""
+        ...
+
+    def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
+        """Show positions and raw columns of all rows."""
+        ...
+
 
 class DealtRows:
     """Columns over folds of rows, beside outputs of variance 1.
@@ -55,8 +68,8 @@ class DealtRows:
     """
 
     def __init__(self, columns: RowColumns, outputs: Floats, weights: Floats) -> None:
-        self._columns = columns
-        self._outputs = of_one_variance(outputs, weights)
+        self.rows, self.weights = columns, weights
+        self.outputs = of_one_variance(outputs, weights)
         self.n_features = columns.n_features
         self.n_rows, self.n_outputs = outputs.shape
         self.n_folds = min(N_FOLDS, self.n_rows)
@@ -69,8 +82,8 @@ class DealtRows:
         """``sum_n w_n x_n y_n`` over groups of folds, shape (features, groups, outputs)."""
         spans = self._spans
         rows = [slice(spans[group[0]].start, spans[group[-1]].stop) for group in self.groups]
-        return self._columns.cross(self._outputs, rows)
+        return self.rows.cross(self.outputs, rows)
 
     def folds(self, indices: Indices) -> list[Fold]:
         """Some columns over all folds; after `cross`, which learns how to standardise."""
-        return self._columns.folds(self._spans, indices, self._outputs)
+        return self.rows.folds(self._spans, indices, self.outputs)

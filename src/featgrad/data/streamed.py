@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from featgrad.data.accumulated.fold_moments import FoldMoments, MomentColumns, fit_into_memory
 from featgrad.data.checkpoint import (
@@ -26,10 +27,13 @@ from featgrad.data.checks import check_weights
 from featgrad.data.compression import Compression, CrossSums
 from featgrad.data.dealt import N_FOLDS, DealtRows, of_one_variance
 from featgrad.data.first_reading import FEWEST_SAMPLED, SAMPLE_ENTRIES, FirstReading, stacked
+from featgrad.data.passing import Onlooker
 from featgrad.data.prepare import build_engine
 from featgrad.data.sources import Block, Source, ahead
 from featgrad.engines.folds import Fold, GrowingFold
 from featgrad.engines.problem import Problem
+from featgrad.engines.spectrum import top_eigenvalue
+from featgrad.engines.sweeps import Engine
 from featgrad.objective.targets import Target
 
 Floats = NDArray[np.float64]
@@ -128,7 +132,7 @@ class StreamedColumns:
             weighted = self._spread(at, outputs, groups)
             self._compression.add(sums, X, self.weights[at], weighted)
 
-        self._checkpoint.through("cross", self._blocks(), add, sums)
+        self._checkpoint.through(f"cross {len(groups)}", self._blocks(), add, sums)
         return self._compression.cross(sums).reshape(self.n_features, *shape)
 
     def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
@@ -150,14 +154,42 @@ class StreamedColumns:
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
-        first = self._first(indices) if self._first_rows is None else self._first_rows[:, indices]
-        n_rows = first.shape[0]
-        weights = self.weights[:n_rows] / self.weights[:n_rows].sum()
-        engine = build_engine(first, np.arange(n_rows), weights, self._preprocess)
-        outputs = target.outputs[:n_rows]
+        first = self._first_rows
+        first = self._first("sampled", indices) if first is None else first[:, indices]
+        engine, weights = self._engine(first)
+        outputs = target.outputs[: len(weights)]
         return Problem(engine, outputs, weights, target.variance, filters, scale=1.0)
 
-    def _first(self, indices: Indices) -> Any:
+    def standardisers(self) -> tuple[Floats, Floats]:
+        """Mean and scale of the raw columns that pass; after `cross`."""
+        return self._compression.standardisers(sparse.issparse(self._sample))
+
+    def top_eigenvalue(self, indices: Indices) -> float:
+        """Of the covariance of some standardised columns; reads the source once."""
+        first = self._first(f"spectrum of {len(indices)}", indices)
+        engine, weights = self._engine(first)
+        return top_eigenvalue(engine, np.ones(len(indices)), weights)
+
+    def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
+        """Show positions and raw columns of all rows; reads the source once."""
+        pieces = (
+            (at[start : start + rows_at_once], X[start : start + rows_at_once])
+            for at, X in self._blocks()
+            for start in range(0, len(at), rows_at_once)
+        )
+
+        def add(at: Indices, X: Any) -> None:
+            onlooker.add(at, self._compression.raw(X))
+
+        self._checkpoint.through(name, pieces, add, onlooker)
+
+    def _engine(self, first: Any) -> tuple[Engine, Floats]:
+        """Rows of the first positions, with their weights."""
+        n_rows = first.shape[0]
+        weights = self.weights[:n_rows] / self.weights[:n_rows].sum()
+        return build_engine(first, np.arange(n_rows), weights, self._preprocess), weights
+
+    def _first(self, name: str, indices: Indices) -> Any:
         """Some columns of the first positions."""
         gathered, count = _Gathered(), self._n_estimated(len(indices))
 
@@ -165,7 +197,7 @@ class StreamedColumns:
             positions, rows = _before(count, at, X)
             gathered.add(positions, rows[:, indices])
 
-        self._checkpoint.through("sampled", self._blocks(), add, gathered)
+        self._checkpoint.through(name, self._blocks(), add, gathered)
         return gathered.by_position()
 
     def _n_estimated(self, n_columns: int) -> int:

@@ -11,6 +11,10 @@ from featgrad.search.units import Units
 
 # Sizes that "auto" chooses among where none are given.
 _LADDER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
+# Largest number of features for which a shortlist with all its moments is worth its while, and how
+# many times as many all features are.
+MOST_LISTED = 500
+_BESIDE = 3
 
 
 class Asked(NamedTuple):
@@ -62,6 +66,12 @@ def asked_for(
         _check_budget(units, other, f"path_sizes with {other}")
     budgets = sorted({float(other) for other in (*sizes, size)})
     return Asked(units, budgets, budgets.index(float(size)))
+
+
+def is_large(asked: Asked, n_features: int) -> bool:
+    """Whether so many single features are asked for that no shortlist should be made."""
+    large = asked.units.alone and asked.budgets[-1] > MOST_LISTED
+    return large and n_features > _BESIDE * MOST_LISTED
 
 
 def _size(k: Any, n_features: int, available: int) -> int:

@@ -45,6 +45,12 @@ class Units:
         """Whether every unit is one column of cost 1."""
         return self.single and bool(np.all(self.costs == 1))
 
+    @property
+    def alone(self) -> bool:
+        """Whether every unit is one column of cost 1; columns may be in none."""
+        columns = np.count_nonzero(self.of_column >= 0)
+        return columns == self.count and bool(np.all(self.costs == 1))
+
     def total(self, values: Floats) -> Floats:
         """Sums over the columns of each unit."""
         total = np.bincount(self.of_column, weights=values, minlength=self.count)

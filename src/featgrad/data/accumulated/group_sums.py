@@ -38,7 +38,7 @@ class GroupSums:
         self.squares += weights @ outputs**2
 
     def merge(self, other: GroupSums) -> None:
-        for name in ("total", "square", "cross", "outputs"):
+        for name in ("records", "outputs"):
             vars(self.columns)[name] += vars(other.columns)[name]
         self.columns.from_nothing |= other.columns.from_nothing
         self.squares += other.squares
@@ -63,7 +63,7 @@ class SampledColumns:
         self._scale = np.sqrt(np.where(variance > 0, variance, 1.0))
         self._outputs = (outputs - self._mean) / self._scale
         shares = copy.copy(sums.columns)
-        for name in ("total", "square", "cross", "outputs"):
+        for name in ("records", "outputs"):
             vars(shares)[name] = vars(shares)[name] / weight
         self._compression = copy.copy(compression)
         self._cross = self._compression.cross(shares)

@@ -1,0 +1,40 @@
+"""Compiled loops over the entries of CSR rows; two threads, each with its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+Integers = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def add_moments(
+    indptr: Integers, indices: Integers, data: NDArray[Any], weights: Floats, outputs: Floats,
+    records: Floats,
+) -> None:  # fmt: skip
+    """Add ``w x``, ``w x^2`` and ``x`` times outputs of all entries to the records of columns.
+
+    Outputs are given times weights. One record per column holds all of its sums: they share a
+    line of the cache.
+    """
+    split = len(records) // 2
+    for part in prange(2):
+        for n in range(len(weights)):
+            start, stop = indptr[n], indptr[n + 1]
+            middle = start + np.searchsorted(indices[start:stop], split)
+            if part == 0:
+                stop = middle
+            else:
+                start = middle
+            for entry in range(start, stop):
+                x = data[entry]
+                record = records[indices[entry]]
+                record[0] += weights[n] * x
+                record[1] += weights[n] * x * x
+                for c in range(outputs.shape[1]):
+                    record[2 + c] += x * outputs[n, c]

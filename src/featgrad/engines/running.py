@@ -1,0 +1,149 @@
+"""Running engine: value and gradient over all columns from rows that pass once, batch by batch.
+
+The moments are ``b^T S (C S)^i b`` with ``b = E[x y]``, ``C = E[x x^T]``, and their gradient is
+``sum_j r_j r_(i-j)`` with the vectors
+
+    r_0 = b,    r_(j+1) = mean over the latest rows of x (x^T S r_j).
+
+b is known from a passage before. A row's own share of it is taken off before it is multiplied with
+that row, and r_j for j > 0 knows only rows that came before: no row explains itself. What noise
+adds to the square of b is the same for all standardised columns and does not change their order.
+The mask may move between batches; older rows are forgotten, since they were seen through older
+masks. Memory is some 2 x order numbers per column and output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.engines import running_kernels as kernels
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+# Pieces of the columns whose sums are taken apart: more than there are threads.
+_PIECES = 16
+# Entries after which the rows' projections are used, while their records are still in the cache.
+_ENTRIES_AT_ONCE = 1 << 16
+_CHANGING = "mask", "_records", "_centres", "_weights", "_offsets", "_told"
+
+
+class RunningSums:
+    """What is known of columns while rows pass.
+
+    Parameters
+    ----------
+    cross : ndarray of shape (columns, outputs)
+        ``sum_n w_n x_n y_n`` of standardised columns over all rows.
+    mean, scale : ndarray of shape (columns,)
+        What standardises a raw column.
+    coefficients : ndarray
+        The filter.
+    top : float
+        The eigenvalue that the filter takes for 1.
+    """
+
+    def __init__(
+        self,
+        cross: Floats,
+        mean: Floats,
+        scale: Floats,
+        coefficients: Floats,
+        top: float,
+    ) -> None:
+        self.n_features, self._n_outputs = cross.shape
+        self._order = len(coefficients)
+        self._width = (self._order - 1) * self._n_outputs
+        self._first = cross.astype(np.float32)
+        self._mean = mean.astype(np.float32)
+        self._inverse = (1 / scale).astype(np.float32)
+        self._alpha = coefficients / top ** np.arange(1, self._order + 1) / self._n_outputs
+        self._records = np.zeros((self.n_features, 2 * self._width + 2), np.float32)
+        self._centres, self._weights = np.zeros((2, self._width))
+        self._offsets = np.zeros(self._width + 1)
+        self._told = np.ones(self._width, bool)
+        self.mask: Singles = np.zeros(self.n_features, np.float32)
+
+    def look_through(self, mask: Singles) -> None:
+        """Rows that come are seen through this mask."""
+        self.mask = mask
+        offsets = np.empty((_PIECES, *self._offsets.shape))
+        kernels.send(
+            self._records, self._first, self._factors, self._centres, self._mean, self._inverse,
+            mask, self._order, offsets,
+        )  # fmt: skip
+        self._offsets = offsets.sum(axis=0)
+        # r_(j+1) is told by rows that are multiplied with an r_j.
+        self._told[self._n_outputs :] = self._weights[: -self._n_outputs] > 0
+
+    def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
+        """Rows of raw columns, their outputs and weights, which sum to one over all rows."""
+        if self._width == 0:
+            return
+        if sparse.issparse(X):
+            self._add_sparse(X, outputs, weights)
+        else:
+            self._add_dense(np.asarray(X, np.float32), outputs, weights)
+        self._weights += self._told * weights.sum()
+
+    def forget(self, share: float) -> None:
+        """Let all rows so far count less by this factor."""
+        kernels.fade(self._records, self._width, share)
+        self._centres *= share
+        self._weights *= share
+
+    def value_and_gradient(self) -> tuple[float, Singles]:
+        """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
+        values = np.empty(_PIECES)
+        gradient = np.empty(self.n_features, np.float32)
+        kernels.meet(
+            self._records, self._first, self._factors, self._centres, self._mean, self._inverse,
+            self.mask, self._alpha, gradient, values,
+        )  # fmt: skip
+        return float(values.sum()), gradient
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that changes."""
+        return {name: getattr(self, name) for name in _CHANGING}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take it up again."""
+        for name in _CHANGING:
+            setattr(self, name, state[name])
+
+    @property
+    def _factors(self) -> Floats:
+        known = self._weights > 0
+        return np.where(known, 1 / np.where(known, self._weights, 1.0), 0.0)
+
+    def _add_sparse(self, X: Any, outputs: Floats, weights: Floats) -> None:
+        at_once = max(1, _ENTRIES_AT_ONCE * len(weights) // max(1, X.nnz))
+        for start in range(0, len(weights), at_once):
+            rows = slice(start, min(start + at_once, len(weights)))
+            some = X.indptr, X.indices, X.data, start, self._records, self._width
+            along = np.empty((2, rows.stop - start, self._width + 2))
+            kernels.project(*some, along)
+            kernels.collect(*some, self._centred(along.sum(axis=0), outputs[rows], weights[rows]))
+
+    def _add_dense(self, X: Singles, outputs: Floats, weights: Floats) -> None:
+        records, width = self._records, self._width
+        along = X @ records[:, :width], X**2 @ records[:, -2:-1], X @ records[:, -1:]
+        centred = self._centred(np.hstack(along).astype(np.float64), outputs, weights)
+        records[:, width : 2 * width] += X.T @ centred.astype(np.float32)
+
+    def _centred(self, along: Floats, outputs: Floats, weights: Floats) -> Floats:
+        """Weighted projections of centred rows, without what a row itself has added to r_0."""
+        width, n_outputs = self._width, self._n_outputs
+        projected = along[:, :width] - self._offsets[:width]
+        length = along[:, width] - 2 * along[:, width + 1] + self._offsets[width]
+        own = weights * length
+        projected[:, :n_outputs] -= own[:, None] * outputs
+        projected[:, :n_outputs] /= 1 - weights[:, None]
+        projected *= weights[:, None]
+        self._centres += projected.sum(axis=0)
+        return projected

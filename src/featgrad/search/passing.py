@@ -1,0 +1,190 @@
+"""Search for a large number of features while rows pass, over all columns.
+
+The mask is that of the search in a budget, ``s = sigmoid(t (v - theta))`` with ``sum(s) = k``, and
+its scale is matched to the budget as there. But no shortlist is made and nothing grows with the
+square of k: each batch of rows is one step, whose gradient the running engine tells.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.data.checkpoint import Arrays
+from featgrad.data.dealt import RowColumns
+from featgrad.engines.running import RunningSums
+from featgrad.objective.filters import first_peak
+from featgrad.search import mask_kernels as kernels
+from featgrad.search.progress import OnStep, Step
+from featgrad.search.subsets import Subset
+from featgrad.search.units import Indices, Units
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+# Steps in one passage over the rows at least, if there are as many rows.
+_STEPS = 40
+_LARGEST_BATCH = 1000
+_SHARPNESS = 2.0, 20.0
+_STEP = 0.2
+_MOMENTUM = 0.9
+# Scale as a multiple of the top eigenvalue of what explains most on its own.
+_ROOM = 3.6
+# Share of all steps after which rows are all but forgotten.
+_WINDOW = 0.25
+_BUDGET_SLACK = 0.01
+_NEVER = np.float32(-1e30)
+
+
+class PassingSearch:
+    """A search for `size` features.
+
+    Parameters
+    ----------
+    columns : RowColumns
+        The features.
+    outputs : ndarray of shape (rows, outputs)
+        Centred target of variance 1 each, by position.
+    weights : ndarray of shape (rows,)
+        Positive weights that sum to one, by position.
+    units : Units
+        Which columns are kept or excluded; each column is a unit of cost 1, or in none.
+    size : int
+        How many to choose.
+    coefficients : ndarray
+        The filter.
+    batch_rows : int or None
+        Rows per step; None for 1000, or fewer where this gives too few steps.
+    n_epochs : int
+        How often the rows pass.
+    on_step : OnStep
+        Told of each step.
+    """
+
+    def __init__(
+        self,
+        columns: RowColumns,
+        outputs: Floats,
+        weights: Floats,
+        units: Units,
+        size: int,
+        *,
+        coefficients: Floats,
+        batch_rows: int | None,
+        n_epochs: int,
+        on_step: OnStep,
+    ) -> None:
+        self._columns, self._weights, self._on_step = columns, weights, on_step
+        self._outputs = outputs
+        self._size = size
+        n_rows = len(weights)
+        few = max(1, min(_LARGEST_BATCH, n_rows // _STEPS))
+        self._batch_rows = min(few if batch_rows is None else batch_rows, n_rows)
+        self._n_epochs = n_epochs
+        self._n_steps = max(1, n_rows // self._batch_rows) * n_epochs
+        cross = columns.cross(outputs, [slice(0, n_rows)])[:, 0]
+        self._alone = np.sum(cross**2, axis=1)
+        place = np.flatnonzero(units.of_column >= 0)
+        self._excluded = np.flatnonzero(units.of_column < 0)
+        self._kept = place[units.kept[units.of_column[place]]]
+        self._sums = RunningSums(
+            cross,
+            *columns.standardisers(),
+            coefficients,
+            self._scale(coefficients),
+        )
+        self._v, self._momentum = np.zeros((2, columns.n_features), np.float32)
+        self._v[self._excluded] = self._v[self._kept] = _NEVER
+        self._theta = math.log(max(columns.n_features / size, 2.0)) / _SHARPNESS[0]
+        self._waiting = 0
+        self._stopped = False
+        self.steps: list[Step] = []
+        self._open()
+
+    def best(self) -> Subset:
+        """The features, after all rows have passed."""
+        for epoch in range(self._n_epochs):
+            name = f"{self._size} features, epoch {epoch}"
+            self._columns.let_pass(name, self._batch_rows, self)
+        if self._waiting:
+            self._step()
+        scores = (self._v - self._theta).astype(np.float64)
+        # What does not vary comes last, whatever noise makes of the others.
+        usual = np.ones(len(scores), bool)
+        usual[self._excluded] = usual[self._kept] = False
+        lowest = float(scores[usual].min())
+        scores[usual & (self._alone == 0)] = lowest - 1
+        scores[self._excluded] = lowest - 2
+        scores[self._kept] = float(scores.max()) + 1
+        ranked = np.argsort(-scores, kind="stable")
+        features = np.sort(ranked[: self._size])
+        edge = scores[ranked[self._size - 1 : self._size + 1]].mean()
+        scores -= edge
+        # Of equal scores some are chosen and some are not.
+        least = 1e-9 * max(float(np.abs(scores).max()), 1e-300)
+        scores[features] = np.maximum(scores[features], least)
+        return Subset(float(self._size), features, scores, self.steps)
+
+    def add(self, at: Indices, X: Any) -> None:
+        """Rows that pass, not more than make a batch."""
+        if self._stopped:
+            return
+        self._sums.add(X, self._outputs[at], self._weights[at])
+        self._waiting += len(at)
+        if self._waiting >= self._batch_rows:
+            self._step()
+
+    def state(self) -> Arrays:
+        """All that changes while rows pass."""
+        return {
+            "v": self._v,
+            "momentum": self._momentum,
+            "numbers": np.array([self._theta, self._waiting, self._stopped]),
+            "steps": np.array(self.steps).reshape(-1, len(Step._fields)),
+            **self._sums.state(),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        self._v, self._momentum = state["v"], state["momentum"]
+        self._theta, waiting, stopped = state["numbers"].tolist()
+        self._waiting, self._stopped = int(waiting), bool(stopped)
+        self.steps = [Step(*row) for row in state["steps"].tolist()]
+        self._sums.restore(state)
+
+    def _step(self) -> None:
+        self._waiting = 0
+        explained, gradient = self._sums.value_and_gradient()
+        mask = self._sums.mask
+        size = float(mask.sum(dtype=np.float64))
+        mean, length = kernels.spread(mask, gradient)
+        kernels.move(self._v, self._momentum, gradient, mean, length, _MOMENTUM, _STEP)
+        self._sums.forget(max(0.0, 1 - 1 / (_WINDOW * self._n_steps)))
+        self.steps.append(Step(1 - explained, explained, size))
+        self._open()
+        self._stopped = self._on_step(self.steps[-1], self._v.astype(np.float64))
+
+    def _open(self) -> None:
+        """Solve for theta, by Newton's method on the logarithm of the mask's size."""
+        done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
+        sharpness = _SHARPNESS[0] * (_SHARPNESS[1] / _SHARPNESS[0]) ** done
+        mask = np.empty_like(self._v)
+        wanted = self._size - len(self._kept)
+        for _ in range(30):
+            size, slope = kernels.opened(self._v, self._theta, sharpness, mask)
+            excess = math.log(max(size, 1e-300) / max(wanted, 1e-3))
+            if abs(excess) <= _BUDGET_SLACK:
+                break
+            reach = 10 / sharpness
+            by = excess * size / max(sharpness * slope, 1e-300)
+            self._theta += min(max(by, -reach), reach)
+        mask[self._kept] = 1.0
+        self._sums.look_through(mask)
+
+    def _scale(self, coefficients: Floats) -> float:
+        best = np.argsort(-self._alone, kind="stable")[: self._size]
+        # Columns that do not vary have no spectrum; any scale will do.
+        top = self._columns.top_eigenvalue(np.sort(best)) or 1.0
+        return _ROOM * top / first_peak(coefficients)
