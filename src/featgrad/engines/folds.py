@@ -211,12 +211,12 @@ class Folds:
         ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both (folds, columns, order, outputs).
         """
         shape = (len(sequence), self.n_columns, order, self._first.shape[2])
-        vectors, passed = np.empty(shape, np.float32), np.zeros(shape, np.float32)
+        vectors, passed = np.zeros((2, *shape), np.float32)
         for step, i in enumerate(sequence):
             vectors[step, :, 0] = self._first[i]
             if step:
                 passed[step] = passed[step - 1] + vectors[step - 1]
-            if order > 1:
+            if step and order > 1:
                 through = (strength * passed[step, :, :-1]).reshape(self.n_columns, -1)
                 vectors[step, :, 1:] = (self.folds[i].product(through) * self._share).reshape(
                     vectors[step, :, 1:].shape

@@ -33,12 +33,14 @@ def eliminate(folds: Folds, units: Units, ridge: float) -> list[int]:
         count = min(max(1, units.count // _AT_ONCE), int(np.count_nonzero(~units.kept)))
         going = np.argsort(losses, kind="stable")[:count]
         left_out += names[going].tolist()
-        rest = np.setdiff1d(np.arange(units.count), going)
-        gone = np.flatnonzero(np.isin(units.of_column, going))
+        leaving = np.zeros(units.count, bool)
+        leaving[going] = True
+        gone, rest = units.members(leaving), np.flatnonzero(~leaving)
         units, columns = units.only(rest)
-        inner = np.linalg.solve(H[np.ix_(gone, gone)], H[np.ix_(gone, columns)])
+        out, stay = H[gone], H[columns]
+        inner = np.linalg.solve(out.take(gone, axis=1), out.take(columns, axis=1))
         B = B[columns] - inner.T @ B[gone]
-        H = H[np.ix_(columns, columns)] - H[np.ix_(columns, gone)] @ inner
+        H = stay.take(columns, axis=1) - stay.take(gone, axis=1) @ inner
         names = names[rest]
     return left_out
 
