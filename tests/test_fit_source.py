@@ -208,11 +208,6 @@ def test_names_come_from_the_source():
     assert not hasattr(selector, "feature_names_in_")
 
 
-def test_natural_size_is_refused():
-    X, y, _ = planted(50)
-    with pytest.raises(ValueError, match=r"n_features_to_select=None .* use fit"):
-        select(None).fit_source(open_source(X, target=y))
-
 
 def test_one_row_is_refused():
     X, y, _ = planted(50)

@@ -35,12 +35,15 @@ from featgrad.objective.targets import TASKS, centre, encode
 from featgrad.path import PathPoint
 from featgrad.search import penalised
 from featgrad.search.asked import MOST_LISTED, Asked, asked_for, is_large
-from featgrad.search.progress import OnStep, Step
+from featgrad.search.progress import Found, OnStep, Step
 from featgrad.search.stability import Stability, agreement
 from featgrad.search.subsets import Columns, Subset, SubsetSearch
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
+
+# Rows per step where rows are read block by block and nothing else is asked for.
+_BATCH_ROWS = 1000
 
 
 class FeatureGradientSelector(
@@ -99,11 +102,13 @@ class FeatureGradientSelector(
     tol : float, default=1e-5
         Relative change of the objective that ends the search where `n_features_to_select` is None.
     batch_size : int or None, default=None
-        Rows per step where `n_features_to_select` is None; None takes all rows in each step.
+        Rows per step where `n_features_to_select` is None, or more than 500 of 1500 or more are
+        asked for. None takes all rows in each step, or for so many features a fortieth of them,
+        1000 at most.
     accumulate : int, default=1
         Batches whose gradients are added up for one step.
     n_epochs : int, default=1
-        Passes over the rows where `batch_size` is smaller than their number.
+        Passes over the rows where a step takes not all of them.
     missing : {"error", "mean"}, default="error"
         Whether NaN in X is refused or counts as its column's mean.
     random_state : int, RandomState instance or None, default=None
@@ -252,11 +257,12 @@ class FeatureGradientSelector(
     def fit_source(self, source: Source, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Choose features from rows that need not fit into memory.
 
-        The source is read twice, or four times beyond some 900 features, block by block. In memory
-        are one block and the next, the targets, a few numbers per feature and the moments of a few
-        hundred features, however many rows there are. The sets found are about those of `fit`;
-        copies of a row count as rows of their own, and learnability is told from at most 10,000
-        rows. The size has to be asked for: `n_features_to_select`, `path_sizes` or `max_cost`.
+        The source is read block by block: twice up to some 900 features, four times beyond, and
+        `n_epochs` + 4 times for more than 500 of them or for the natural size, when every batch of
+        `batch_size` rows (1000 by default) is one step over all features. In memory are one block
+        and the next, the targets, a few numbers per feature and the moments of a few hundred
+        features, however many rows there are. The sets found are about those of `fit`; copies of a
+        row count as rows of their own, and learnability is told from at most 10,000 rows.
 
         Parameters
         ----------
@@ -289,11 +295,6 @@ class FeatureGradientSelector(
         self._forget()
         self._adopt_features(source)
         asked = self._asked(source.n_features)
-        if asked is None:
-            raise ValueError(
-                "n_features_to_select=None cannot be used with fit_source, since the natural size "
-                "needs all rows in memory: give a number, a fraction or 'auto', or use fit."
-            )
         # A long reading must not end at an option that cannot be used.
         check_option("preprocess", self.preprocess, PREPROCESS)
         check_option("task", self.task, TASKS)
@@ -306,8 +307,12 @@ class FeatureGradientSelector(
         family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
         self.stability_ = None
         on_step = self._reporter(context)
-        dealt = columns.dealt(target.outputs)
-        subsets, chosen = self._searched(asked, dealt, family[-1], on_step, rng)
+        if asked is None:
+            told = columns, target.outputs, columns.weights
+            subsets, chosen = [self._natural_passing(DealtRows(*told), family[-1], on_step)], 0
+        else:
+            dealt = columns.dealt(target.outputs)
+            subsets, chosen = self._searched(asked, dealt, family[-1], on_step, rng)
         together = np.unique(np.concatenate([subset.features for subset in subsets]))
         explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
         estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
@@ -417,11 +422,26 @@ class FeatureGradientSelector(
             n_epochs=self.n_epochs,
             on_step=on_step,
         )
-        chosen = np.flatnonzero(found.scores > 0)
-        # A penalty that leaves nothing still leaves the best feature: transform needs a column.
-        if len(chosen) == 0:
-            chosen = np.array([np.argmax(found.scores)])
-        return Subset(float(len(chosen)), chosen, found.scores, found.steps)
+        return _of_natural_size(found)
+
+    def _natural_passing(self, columns: DealtRows, coefficients: Floats, on_step: OnStep) -> Subset:
+        """The same while rows pass, one batch after the other."""
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad.search.natural import NaturalSearch
+
+        v = np.zeros(columns.n_features, np.float32)
+        told = self._link(), self.penalty, self.learning_rate, self.tol, on_step
+        search = NaturalSearch(
+            columns.rows,
+            columns.outputs,
+            columns.weights,
+            coefficients=coefficients,
+            descent=penalised.Descent(v, *told),
+            batch_rows=(self.batch_size or _BATCH_ROWS) * self.accumulate,
+            n_epochs=self.n_epochs,
+            max_iter=self.max_iter,
+        )
+        return _of_natural_size(search.found())
 
     def _searched(
         self,
@@ -587,3 +607,12 @@ class FeatureGradientSelector(
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _of_natural_size(found: Found) -> Subset:
+    chosen = np.flatnonzero(found.scores > 0)
+    # A penalty that leaves nothing still leaves the best feature: transform needs a column.
+    if len(chosen) == 0:
+        chosen = np.array([np.argmax(found.scores)])
+    scores = found.scores.astype(np.float64)
+    return Subset(float(len(chosen)), chosen, scores, found.steps)

@@ -111,3 +111,12 @@ def test_interrupted_search_goes_on_alike(planted, tmp_path, monkeypatch):
         selector.fit_source(Cut(), checkpoint=tmp_path / "fit.npz")
     resumed = selector.fit_source(whole, checkpoint=tmp_path / "fit.npz").scores_
     np.testing.assert_array_equal(resumed, expected)
+
+
+def test_natural_size_from_a_source():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 30))
+    y = X[:, :5].sum(axis=1) + rng.normal(size=4000)
+    selector = FeatureGradientSelector(penalty=0.5, batch_size=100, random_state=0)
+    selector.fit_source(open_source(X, target=y, block_rows=250))
+    np.testing.assert_array_equal(selector.get_support(indices=True), np.arange(5))

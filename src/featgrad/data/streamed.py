@@ -202,6 +202,8 @@ class StreamedColumns:
 
     def _n_estimated(self, n_columns: int) -> int:
         """Rows that tell how much so many columns explain."""
+        if sparse.issparse(self._sample):
+            n_columns = min(n_columns, 1 + self._sample.nnz // self._sample.shape[0])
         n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // n_columns)
         return min(n_rows, _ESTIMATE_ROWS, self.n_rows)
 

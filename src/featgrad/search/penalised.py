@@ -6,7 +6,9 @@ A feature is chosen if its logit ends above 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +24,80 @@ Floats = NDArray[np.float64]
 _MEMORY = 1 / 3
 
 
-class Adam:
-    """Adam (Kingma & Ba 2015) with its usual constants."""
+class Descent:
+    """Adam (Kingma & Ba 2015), with its usual constants, on the logits of a mask.
 
-    def __init__(self, learning_rate: float, size: int) -> None:
-        self._rate = learning_rate
-        self._mean = np.zeros(size)
-        self._square = np.zeros(size)
-        self._steps = 0
+    Parameters
+    ----------
+    v : ndarray
+        The logits, changed in place, in the precision of everything.
+    link, penalty
+        What is minimised.
+    learning_rate : float
+        Adam's step.
+    tol : float
+        Relative change of the objective's moving average that ends the search.
+    on_step : OnStep
+        Told of each step.
+    """
 
-    def step(self, gradient: Floats) -> Floats:
-        """What to subtract from the parameters."""
-        self._steps += 1
+    def __init__(
+        self,
+        v: NDArray[Any],
+        link: Link,
+        penalty: float,
+        learning_rate: float,
+        tol: float,
+        on_step: OnStep,
+    ) -> None:
+        self.found = Found(v)
+        self._link, self._weight = link, penalty / (1 + penalty)
+        self._rate, self._tol, self._on_step = learning_rate, tol, on_step
+        self._mean, self._square = np.zeros_like(v), np.zeros_like(v)
+        self._average = math.nan
+
+    @property
+    def mask(self) -> NDArray[Any]:
+        return np.asarray(expit(2 * self.found.scores))
+
+    def step(self, s: NDArray[Any], explained: float, gradient: NDArray[Any]) -> bool:
+        """Move, from what the mask s explains and its gradient; whether that was the last step."""
+        v, steps = self.found.scores, self.found.steps
+        loss, slope = self._link(explained)
+        size = float(np.sum(s, dtype=np.float64))
+        objective = (1 - self._weight) * loss + self._weight * size / len(v)
+        slope_s = (1 - self._weight) * slope * gradient + self._weight / len(v)
+        v -= self._adam(slope_s * 2 * s * (1 - s), len(steps) + 1)
+        steps.append(Step(objective, explained, size))
+        before, self._average = self._average, objective
+        if len(steps) > 1:
+            self._average = _MEMORY * before + (1 - _MEMORY) * objective
+        settled = abs(self._average - before) < self._tol * abs(before)
+        return self._on_step(steps[-1], v) or settled
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that changes."""
+        return {
+            "v": self.found.scores,
+            "mean": self._mean,
+            "square": self._square,
+            "average": np.array(self._average),
+            "steps": np.array(self.found.steps).reshape(-1, len(Step._fields)),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take it up again."""
+        steps = [Step(*row) for row in state["steps"].tolist()]
+        self.found = Found(state["v"], steps)
+        self._mean, self._square = state["mean"], state["square"]
+        self._average = float(state["average"])
+
+    def _adam(self, gradient: NDArray[Any], steps: int) -> NDArray[Any]:
+        """What to subtract from the logits."""
         self._mean += 0.1 * (gradient - self._mean)
         self._square += 0.001 * (gradient**2 - self._square)
-        mean = self._mean / (1 - 0.9**self._steps)
-        square = self._square / (1 - 0.999**self._steps)
+        mean = self._mean / (1 - 0.9**steps)
+        square = self._square / (1 - 0.999**steps)
         return self._rate * mean / (np.sqrt(square) + 1e-8)
 
 
@@ -57,25 +117,13 @@ def search(
     One group is the full batch and is repeated until `max_iter`; several are passed `n_epochs`
     times.
     """
-    weight = penalty / (1 + penalty)
     v = np.zeros(batches[0][0].n_features)
-    adam = Adam(learning_rate, len(v))
-    found = Found(v)
-    average = np.nan
+    descent = Descent(v, link, penalty, learning_rate, tol, on_step)
     for group in _groups(batches, n_epochs, max_iter):
-        s = expit(2 * v)
-        explained, gradient = _mean_value_and_gradient(group, s)
-        loss, slope = link(explained)
-        objective = (1 - weight) * loss + weight * float(np.mean(s))
-        slope_s = (1 - weight) * slope * gradient + weight / len(v)
-        v -= adam.step(slope_s * 2 * s * (1 - s))
-        found.steps.append(Step(objective, explained, float(np.sum(s))))
-        before, average = average, objective
-        if len(found.steps) > 1:
-            average = _MEMORY * before + (1 - _MEMORY) * objective
-        if on_step(found.steps[-1], v) or abs(average - before) < tol * abs(before):
+        s = descent.mask
+        if descent.step(s, *_mean_value_and_gradient(group, s)):
             break
-    return found
+    return descent.found
 
 
 def _groups(
