@@ -208,7 +208,6 @@ def test_names_come_from_the_source():
     assert not hasattr(selector, "feature_names_in_")
 
 
-
 def test_one_row_is_refused():
     X, y, _ = planted(50)
     with pytest.raises(ValueError, match=r"1 row\(s\) of positive weight"):
