@@ -122,15 +122,15 @@ class Compression:
 
     def entries(self, X: Any) -> Any:
         """A CSR matrix with compressed entries, less what its columns hold beside them."""
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad.data import entry_kernels as kernels
+
         X = self._filled(X)
         data = X.data.astype(np.result_type(X.dtype, np.float32), copy=False)
-        if self._all_roots:
-            return csr(_signed_root(data), X.indices, X.indptr, self.n_features)
-        values = data - self._middle[X.indices]
-        heavy = self._heavy[X.indices]
-        values[heavy] = _signed_root(values[heavy])
-        values -= self._at_zero[X.indices]
-        return csr(values, X.indices, X.indptr, self.n_features)
+        out = np.empty_like(data)
+        told = self._about_zero, self._middle, self._heavy, self._at_zero
+        kernels.compress(X.indices, data, *told, out)
+        return csr(out, X.indices, X.indptr, self.n_features)
 
     def raw(self, X: Any) -> Any:
         """Compressed rows before they are standardised."""
@@ -186,9 +186,9 @@ class Compression:
         return self._compressed(np.zeros((1, self.n_features))).ravel()
 
     @cached_property
-    def _all_roots(self) -> bool:
-        """Whether nothing but roots is taken, as where all columns are mostly zero."""
-        return bool(self._heavy.all()) and not self._middle.any()
+    def _about_zero(self) -> NDArray[np.bool_]:
+        """Columns of which roots are taken as they are."""
+        return np.asarray(self._heavy & (self._middle == 0))
 
     def _filled(self, values: Any, indices: Any = slice(None)) -> Any:
         """Missing entries as their column's mean."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,3 +39,24 @@ def add_moments(
                 record[1] += weights[n] * x * x
                 for c in range(outputs.shape[1]):
                     record[2 + c] += x * outputs[n, c]
+
+
+@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def compress(
+    indices: Integers, data: NDArray[Any], about_zero: NDArray[np.bool_], middle: Floats,
+    heavy: NDArray[np.bool_], at_zero: Floats, out: NDArray[Any],
+) -> None:  # fmt: skip
+    """Signed roots of entries about the middle, if heavy, less what their columns hold at zero.
+
+    Columns about zero, the usual ones, are told by a byte each: all of them stay in the cache.
+    """
+    for entry in prange(len(data)):
+        x = data[entry]
+        d = indices[entry]
+        if not about_zero[d]:
+            x -= middle[d]
+        if about_zero[d] or heavy[d]:
+            x = math.copysign(math.sqrt(abs(x)), x)
+        if not about_zero[d]:
+            x -= at_zero[d]
+        out[entry] = x
