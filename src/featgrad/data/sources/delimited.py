@@ -34,7 +34,7 @@ class DelimitedTable:
     def __init__(self, path: Path, delimiter: str, columns: Sequence[str] | None) -> None:
         self._path, self._delimiter, self.name = path, delimiter, str(path)
         self._header_lines = 0
-        self.columns = list(columns) if columns is not None else self._header()
+        self.columns: Sequence[str] = self._header() if columns is None else list(columns)
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
