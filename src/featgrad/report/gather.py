@@ -55,7 +55,8 @@ def gather_facts(
     names : sequence of str, default=None
         Names of the features; None takes those that the selector saw, or x0, x1, ...
     about : mapping of str to str, default=None
-        More lines for the data's summary, such as where they come from.
+        More lines for the data's summary, such as where they come from, or better ones: of how
+        many rows those given here are a sample, say.
     command : str, default=None
         The command that repeats the selection; None gives the selector's own call.
 
@@ -79,6 +80,7 @@ def gather_facts(
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     if names is None:
         names = feature_names(selector)
+    about = about or {}
     points, chosen = _points(selector)
     sizes = _sizes(data, matrix, points, chosen)
     everything, alone = data.estimate(), data.alone()
@@ -92,7 +94,8 @@ def gather_facts(
     stability = getattr(selector, "stability_", None)
     return Facts(
         asked=_asked(selector),
-        data={**(about or {}), **summarise_data(matrix, y, data.task_)},
+        # What the caller says comes first, and counts where the summary says otherwise.
+        data={**about, **summarise_data(matrix, y, data.task_), **about},
         provenance={
             "Command": command or _call(selector),
             "Seed": str(selector.random_state),

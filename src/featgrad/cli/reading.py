@@ -1,0 +1,116 @@
+"""From FILE to a source, and to rows in memory."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from featgrad.cli.progress import Progress
+from featgrad.data.sources import Block, Source, ahead, open_source
+from featgrad.data.sources.around import Around
+from featgrad.data.sources.lines import first_lines
+from featgrad.data.sources.opening import open_table
+from featgrad.data.sources.sample import Sample
+
+# Values that are held in memory: data that take no more are fitted as a whole.
+_HELD_BYTES = 1 << 27
+# Of larger data, so much tells what a fit need not look at all rows for: gains, warnings, report.
+_SAMPLE_BYTES = 1 << 26
+# Entries and rows of a block of a table.
+_BLOCK_ENTRIES = 1 << 22
+_BLOCK_ROWS, _FEWEST_BLOCK_ROWS = 4096, 64
+
+
+class Watched(Around):
+    """A source that tells how far its reading has come, and leaves a sample behind if asked to."""
+
+    def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
+        super().__init__(source)
+        self._expected, self._progress = expected_rows, progress
+        self._sample: Sample | None = None
+
+    def sample_next(self, seed: int) -> Sample:
+        """What the next reading will put random rows into."""
+        self._sample = Sample(_SAMPLE_BYTES, seed)
+        return self._sample
+
+    def __iter__(self) -> Iterator[Block]:
+        sample, self._sample = self._sample, None
+        rows = 0
+        with self._progress.reading(self._expected):
+            for block in self._source:
+                rows += len(block)
+                if sample is not None:
+                    sample.add(block)
+                self._progress.advance(len(block))
+                yield block
+        self._expected = rows
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What FILE holds.
+
+    Attributes
+    ----------
+    source : Watched
+        All rows, to be read again.
+    held : Sample
+        Those in memory: all of them, or random ones.
+    """
+
+    source: Watched
+    held: Sample
+
+    @cached_property
+    def block(self) -> Block:
+        """The rows in memory."""
+        return self.held.rows()
+
+
+def open_file(arguments: Namespace, progress: Progress) -> Watched:
+    """The rows of FILE, as the options say."""
+    path: Path = arguments.file
+    table = open_table(path, format=arguments.format)
+    block_rows = _BLOCK_ROWS
+    if table is not None:
+        fitting = _BLOCK_ENTRIES // max(1, len(table.columns))
+        block_rows = max(_FEWEST_BLOCK_ROWS, min(_BLOCK_ROWS, fitting))
+    source = open_source(
+        path,
+        target=arguments.target,
+        weight=arguments.weight,
+        format=arguments.format,
+        exclude=arguments.exclude,
+        categorical=arguments.categorical,
+        hash_dim=arguments.hash_dim,
+        missing="nan",
+        on_bad_rows=arguments.on_bad_rows,
+        block_rows=block_rows,
+        dtype="float32" if arguments.float32 else "float64",
+    )
+    return Watched(source, source.n_rows or _expected_rows(path), progress)
+
+
+def read_rows(source: Watched, seed: int, *, to_the_end: bool) -> Rows:
+    """Hold the rows in memory; where they are too many, random ones of those read."""
+    held = Sample(_HELD_BYTES, seed)
+    for block in ahead(source):
+        held.add(block)
+        if not (held.is_whole or to_the_end):
+            break
+    if held.n_rows == 0:
+        raise ValueError("FILE has no rows that can be used: look into it.")
+    return Rows(source, held)
+
+
+def _expected_rows(path: Path) -> int | None:
+    """About how many lines a file of plain text has, told by its first ones."""
+    head = first_lines(path)
+    lines = head.count(b"\n")
+    with path.open("rb") as file:
+        plain = file.read(len(head)) == head
+    return int(path.stat().st_size * lines / len(head)) if plain and lines else None
