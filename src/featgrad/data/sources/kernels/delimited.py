@@ -6,9 +6,44 @@ from __future__ import annotations
 import numpy as np
 
 from featgrad.data.sources.kernels import reasons
-from featgrad.data.sources.kernels.scan import AT_0, AT_1, AT_2, NEWLINE, RETURN, compiled
+from featgrad.data.sources.kernels.scan import (
+    AT_0,
+    AT_1,
+    AT_2,
+    NEWLINE,
+    RETURN,
+    compiled,
+    number,
+)
 
 _QUOTE = ord('"')
+
+
+@compiled
+def plain_numbers(text, delimiter, values):
+    """Read records of nothing but numbers and empty fields into columns, NaN for empty ones.
+
+    `values` has a row for each column of the table and room for all lines. Returns whether the
+    whole text is like that; where it is not, `split` can tell what it is.
+    """
+    n_columns, n_rows = values.shape
+    i = AT_0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if text[i] == delimiter or text[i] == NEWLINE:
+                values[column, row] = np.nan
+            else:
+                value, i, right = number(text, i, np.uintp(len(text)))
+                if not right:
+                    return False
+                values[column, row] = value
+            last = column == n_columns - 1
+            if last and text[i] == RETURN:
+                i += AT_1
+            if text[i] != (NEWLINE if last else delimiter):
+                return False
+            i += AT_1
+    return True
 
 
 @compiled
