@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from featgrad.cli import main
+from featgrad.cli.reading import Watched
 from featgrad.data.sources import open_source
 
 
@@ -212,3 +213,39 @@ def test_a_file_without_rows_is_told(folder, capsys):
     Path("empty.csv").write_text("a,price\n")
     assert main(["score", "empty.csv", "--target", "price", "-q"]) == 1
     assert "FILE has no rows" in capsys.readouterr().err
+
+
+def interrupt_after(monkeypatch, n_blocks: int) -> None:
+    """Ctrl-C while the search reads that block; none for 0."""
+    blocks = Watched.__iter__
+
+    def interrupted(self):
+        for number, block in enumerate(blocks(self)):
+            if self.samples and number == n_blocks:
+                raise KeyboardInterrupt
+            yield block
+
+    monkeypatch.setattr(Watched, "__iter__", interrupted if n_blocks else blocks)
+
+
+def test_an_interrupted_search_goes_on_from_its_checkpoint(
+    sales, capsys, monkeypatch, little_memory
+):
+    monkeypatch.setattr("featgrad.data.checkpoint.Checkpoint.every_s", 0)
+    given = ("select", "sales.csv", "--target", "price", "-k", "4")
+    expected = answer(capsys, *given)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        assert main([*given, "--checkpoint", "fit.npz"]) == 1
+    assert "is kept in fit.npz: give the same command to go on" in capsys.readouterr().err
+    assert Path("fit.npz").exists()
+    assert answer(capsys, *given, "--checkpoint", "fit.npz") == expected
+    assert not Path("fit.npz").exists()
+
+
+def test_an_interrupted_search_without_a_checkpoint_says_how_to_have_one(
+    sales, capsys, monkeypatch, little_memory
+):
+    interrupt_after(monkeypatch, 3)
+    assert main(["select", "sales.csv", "--target", "price", "-k", "4"]) == 1
+    assert "give --checkpoint PATH to go on later" in capsys.readouterr().err

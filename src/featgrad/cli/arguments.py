@@ -86,6 +86,7 @@ def _searching() -> ArgumentParser:
     add("--keep", nargs="+", metavar="COL", help="features that must be chosen")
     add("--ungrouped", action="store_true", help="choose among the texts of a column")
     add("--resamples", type=_count, default=0, metavar="N", help="halves of rows for stability")
+    add("--checkpoint", type=Path, metavar="PATH", help="large files: go on from it if stopped")
     add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
 

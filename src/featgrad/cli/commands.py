@@ -24,8 +24,9 @@ def select(arguments: Namespace) -> None:
     check_output("--out", arguments.out, SELECTION_FORMATS)
     check_output("--write", arguments.write, FORMATS)
     check_output("--report", arguments.report, (".html",))
+    check_output("--checkpoint", arguments.checkpoint, ())
     progress = Progress(arguments.quiet)
-    rows = read_rows(open_file(arguments, progress), arguments.seed, to_the_end=False)
+    rows = read_rows(open_file(arguments, progress), to_the_end=False)
     selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
@@ -85,7 +86,7 @@ def score(arguments: Namespace) -> None:
     features = None
     if arguments.features is not None:
         features = features_named(source, "--features", arguments.features)
-    rows = read_rows(source, arguments.seed, to_the_end=True)
+    rows = read_rows(source, to_the_end=True)
     data = _data(rows, arguments)
     estimate = data.estimate(features)
     lines = [f"{estimate.n_features} features explain {estimate} of the variance"]
@@ -94,8 +95,9 @@ def score(arguments: Namespace) -> None:
 
 
 def path(arguments: Namespace) -> None:
+    check_output("--checkpoint", arguments.checkpoint, ())
     progress = Progress(arguments.quiet)
-    rows = read_rows(open_file(arguments, progress), arguments.seed, to_the_end=False)
+    rows = read_rows(open_file(arguments, progress), to_the_end=False)
     fitting = Fitting(rows, arguments, progress)
     sizes = arguments.sizes or fitting.default_sizes()
     fitting.check_sizes("--sizes", sizes)
@@ -116,7 +118,7 @@ def info(arguments: Namespace) -> None:
     columns, lines = describe_columns(arguments.file, arguments.format, arguments.target)
     if columns is None or arguments.target is not None:
         source = open_file(arguments, Progress(arguments.quiet))
-        rows = read_rows(source, arguments.seed, to_the_end=True)
+        rows = read_rows(source, to_the_end=True)
         task = _data(rows, arguments).task_
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.held.n_rows:,}", "Rows left out": f"{source.skipped:,}"}

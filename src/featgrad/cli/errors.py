@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -49,11 +50,26 @@ def unknown_column(option: str, name: str, columns: Sequence[str]) -> UsageError
     return UsageError(f"{option} {name!r} is no feature.{hint} There are {listed}{more}.")
 
 
+@contextmanager
+def resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Say of an interrupt how to go on from the checkpoint that it leaves."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            told = "nothing was written: give --checkpoint PATH to go on later"
+        elif checkpoint.exists():
+            told = f"what was done is kept in {checkpoint}: give the same command to go on"
+        else:
+            told = "nothing was written: a checkpoint is every half minute"
+        raise KeyboardInterrupt(told) from None
+
+
 def check_output(option: str, path: Path | None, known: Sequence[str]) -> None:
-    """Before the work begins: a file that could not be written at its end."""
+    """Before the work begins: a file that could not be written. None known is any suffix."""
     if path is None:
         return
-    if path.suffix not in known:
+    if known and path.suffix not in known:
         raise UsageError(f"{option} {str(path)!r} has no known suffix: use one of {list(known)}.")
     if not path.parent.is_dir():
         raise UsageError(f"{option} {str(path)!r} is in no folder: create {path.parent}.")

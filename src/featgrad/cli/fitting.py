@@ -6,10 +6,10 @@ from argparse import Namespace
 
 import numpy as np
 
-from featgrad.cli.errors import UsageError
+from featgrad.cli.errors import UsageError, resumable
 from featgrad.cli.naming import features_named, groups_of
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import Rows
+from featgrad.cli.reading import Rows, Watched, read_rows
 from featgrad.selector import FeatureGradientSelector
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
@@ -60,13 +60,22 @@ class Fitting:
             selector.fit(block.X, block.y, sample_weight=block.weight)
         else:
             progress.note("too large for memory: read block by block, several times")
-            rows = Rows(rows.source, rows.source.sample_next(arguments.seed))
-            selector.fit_source(rows.source)
+            rows = self._streamed(selector, rows.source)
         for point in {point.size: point for point in selector.path_}.values():
             progress.line(f"size {point.size}: {point.learnability}")
         progress.close()
         selector.set_callbacks()
         return selector, rows
+
+    def _streamed(self, selector: FeatureGradientSelector, source: Watched) -> Rows:
+        """Fit to rows that are read block by block; some of them, to tell more from."""
+        source.samples = True
+        with resumable(self._arguments.checkpoint):
+            selector.fit_source(source, checkpoint=self._arguments.checkpoint)
+        # A fit that goes on from a checkpoint may have had nothing left to read.
+        if source.left_behind is None:
+            return read_rows(source, to_the_end=True)
+        return Rows(source, source.left_behind)
 
     def _smallest(self) -> int:
         """Features that have to be chosen at least."""

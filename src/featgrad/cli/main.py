@@ -32,8 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("\nfeatgrad: interrupted, nothing was written", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        left = str(interrupt) or "nothing was written"
+        print(f"\nfeatgrad: interrupted, {left}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:  # whoever reads has read enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -38,8 +38,9 @@ class Progress:
             yield
         finally:
             self.close()
-            seconds = max(1e-9, time.monotonic() - self._begun)
-            self.line(f"read {self.done:,} rows, {self.done / seconds:,.0f} rows/s")
+        # Not reached by a reading that somebody has enough of.
+        seconds = max(1e-9, time.monotonic() - self._begun)
+        self.line(f"read {self.done:,} rows, {self.done / seconds:,.0f} rows/s")
 
     def searching(self, n_sizes: int) -> Searching:
         """A callback of scikit-learn for a search of so many sizes."""

@@ -25,20 +25,24 @@ _BLOCK_ROWS, _FEWEST_BLOCK_ROWS = 4096, 64
 
 
 class Watched(Around):
-    """A source that tells how far its reading has come, and leaves a sample behind if asked to."""
+    """A source that tells how far its reading has come.
+
+    Attributes
+    ----------
+    left_behind : Sample or None
+        Random rows of the first whole reading, since `samples` was set.
+    """
+
+    samples = False
 
     def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
         super().__init__(source)
         self._expected, self._progress = expected_rows, progress
-        self._sample: Sample | None = None
-
-    def sample_next(self, seed: int) -> Sample:
-        """What the next reading will put random rows into."""
-        self._sample = Sample(_SAMPLE_BYTES, seed)
-        return self._sample
+        self.left_behind: Sample | None = None
 
     def __iter__(self) -> Iterator[Block]:
-        sample, self._sample = self._sample, None
+        wanted = self.samples and self.left_behind is None
+        sample = Sample(_SAMPLE_BYTES, seed=0) if wanted else None
         rows = 0
         with self._progress.reading(self._expected):
             for block in self._source:
@@ -48,6 +52,7 @@ class Watched(Around):
                 self._progress.advance(len(block))
                 yield block
         self._expected = rows
+        self.left_behind = sample or self.left_behind
 
 
 @dataclass(frozen=True)
@@ -95,9 +100,9 @@ def open_file(arguments: Namespace, progress: Progress) -> Watched:
     return Watched(source, source.n_rows or _expected_rows(path), progress)
 
 
-def read_rows(source: Watched, seed: int, *, to_the_end: bool) -> Rows:
+def read_rows(source: Watched, *, to_the_end: bool) -> Rows:
     """Hold the rows in memory; where they are too many, random ones of those read."""
-    held = Sample(_HELD_BYTES, seed)
+    held = Sample(_HELD_BYTES, seed=0)
     for block in ahead(source):
         held.add(block)
         if not (held.is_whole or to_the_end):
