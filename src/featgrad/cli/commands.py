@@ -38,7 +38,7 @@ def select(arguments: Namespace) -> None:
         "learnability": as_json(selector.learnability_),
         "task": selector.task_,
         "target": arguments.target,
-        "rows": rows.held.n_rows,
+        "rows": rows.n_rows,
         "skipped": rows.source.skipped,
         "candidates": rows.source.n_features,
         "seed": arguments.seed,
@@ -46,7 +46,7 @@ def select(arguments: Namespace) -> None:
     if arguments.out is not None:
         write_selection(answer, arguments.out)
     if arguments.write is not None:
-        blocks = [rows.block] if rows.held.is_whole else rows.source
+        blocks = [rows.block] if rows.is_whole else rows.source
         write_reduced(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
@@ -66,8 +66,8 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
 
 def _report(selector: FeatureGradientSelector, rows: Rows, arguments: Namespace) -> None:
     about = {"File": str(arguments.file), "Target column": arguments.target or "that of the file"}
-    about |= {"Rows": f"{rows.held.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
-    if not rows.held.is_whole:
+    about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
+    if not rows.is_whole:
         about["Told from"] = f"{len(rows.block):,} random rows, but for the choice itself"
     facts = gather_facts(
         selector,
@@ -121,7 +121,7 @@ def info(arguments: Namespace) -> None:
         rows = read_rows(source, to_the_end=True)
         task = _data(rows, arguments).task_
         lines |= summarise_data(rows.block.X, rows.block.y, task)
-        lines |= {"Rows": f"{rows.held.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
+        lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
         lines["Task"] = task
     show({**(columns or {}), "summary": lines}, aligned(lines), json_wanted=arguments.json)
 
@@ -150,8 +150,8 @@ def _about_rows(rows: Rows) -> list[str]:
     lines = []
     if rows.source.skipped:
         lines.append(f"left out: {rows.source.skipped:,} rows that cannot be used")
-    if not rows.held.is_whole:
-        lines.append(f"told from {len(rows.block):,} random rows of {rows.held.n_rows:,}")
+    if not rows.is_whole:
+        lines.append(f"told from {len(rows.block):,} random rows of {rows.n_rows:,}")
     return lines
 
 

@@ -24,7 +24,7 @@ class Fitting:
 
     def default_sizes(self) -> list[int]:
         """Up to half as many features as rows: beyond, an estimate is mostly noise."""
-        n_rows, n_features = self._rows.held.n_rows, self._rows.source.n_features
+        n_rows, n_features = self._rows.n_rows, self._rows.source.n_features
         most = max(self._smallest(), min(n_features, n_rows // 2))
         sizes = [size for size in _SIZES if self._smallest() <= size <= most]
         return sizes or [self._smallest()]
@@ -55,7 +55,7 @@ class Fitting:
             random_state=arguments.seed,
         )
         selector.set_callbacks(progress.searching(len(sizes)))
-        if rows.held.is_whole:
+        if rows.is_whole:
             block = rows.block
             selector.fit(block.X, block.y, sample_weight=block.weight)
         else:
@@ -75,7 +75,7 @@ class Fitting:
         # A fit that goes on from a checkpoint may have had nothing left to read.
         if source.left_behind is None:
             return read_rows(source, to_the_end=True)
-        return Rows(source, source.left_behind)
+        return Rows.of(source, source.left_behind)
 
     def _smallest(self) -> int:
         """Features that have to be chosen at least."""

@@ -26,6 +26,8 @@ class Sample:
     ----------
     n_rows : int
         Rows seen.
+    n_bytes : int
+        Memory that the features of the rows held take.
 
     Examples
     --------
@@ -42,7 +44,7 @@ class Sample:
     def __init__(self, most_bytes: int, seed: int) -> None:
         self._most, self._rng = most_bytes, np.random.default_rng(seed)
         self._parts: list[tuple[Block, NDArray[np.float64]]] = []
-        self._bytes, self._held, self._share = 0, 0, 1.0
+        self.n_bytes, self._held, self._share = 0, 0, 1.0
         self.n_rows = 0
 
     @property
@@ -53,10 +55,10 @@ class Sample:
     def add(self, block: Block) -> None:
         self.n_rows += len(block)
         self._hold(block, self._rng.random(len(block)))
-        while self._bytes > self._most and self._held > 2 * _FEWEST_ROWS:
+        while self.n_bytes > self._most and self._held > 2 * _FEWEST_ROWS:
             self._share /= 2
             parts, self._parts = self._parts, []
-            self._bytes = self._held = 0
+            self.n_bytes = self._held = 0
             for part in parts:
                 self._hold(*part)
 
@@ -70,7 +72,7 @@ class Sample:
             block, keys = block.only(drawn), keys[drawn]
         if len(block):
             self._parts.append((block, keys))
-            self._bytes += _size(block)
+            self.n_bytes += _size(block)
             self._held += len(block)
 
 
