@@ -101,7 +101,7 @@ def test_a_cut_compressed_file_is_told(write):
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: bytes, end: bytes):
     monkeypatch.setattr("featgrad.data.sources.lines._PIECE", 64)
-    monkeypatch.setattr("featgrad.data.sources.lines._FEWEST_LINES", 0)
+    monkeypatch.setattr("featgrad.data.sources.delimited._FEWEST_LINES", 0)
     lines = [b"%d,,-%d.5e-1" % (k, k) + end for k in range(60)]
     lines.insert(30, unusual)
     path = write("rows.csv", b"y,n,m" + end + b"".join(lines))

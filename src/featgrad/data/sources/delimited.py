@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.data.sources.bad_rows import BadRows
-from featgrad.data.sources.kernels.delimited import by_column, plain_numbers, split
+from featgrad.data.sources.kernels.delimited import by_column, count_lines, plain_numbers, split
 from featgrad.data.sources.kernels.reasons import FIELDS, REASONS
 from featgrad.data.sources.lines import pieces_of_lines
 from featgrad.data.sources.tables import Piece
@@ -45,7 +45,7 @@ class DelimitedTable:
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._below_header(), [b""]):
             content = rest + read
-            n_lines = content.count(b"\n")
+            n_lines = count_lines(np.frombuffer(content, np.uint8))
             if not text and (plain := self._plain(content, n_lines)):
                 bad.place = partial(_place, line + np.arange(n_lines), row)
                 yield plain
@@ -70,11 +70,11 @@ class DelimitedTable:
 
     def _plain(self, content: bytes, n_lines: int) -> Piece:
         """Columns of numbers, where there is nothing else: the usual case, and much faster."""
-        values = np.empty((len(self.columns), n_lines))
+        values = np.empty((n_lines, len(self.columns)))
         delimiter, data = ord(self._delimiter), np.frombuffer(content, np.uint8)
         if n_lines == 0 or not plain_numbers(data, delimiter, values):
             return {}
-        return dict(zip(self.columns, values, strict=True))
+        return dict(zip(self.columns, values.T, strict=True))
 
     def _piece(self, text: Collection[str], data: Any, starts: Any, ends: Any) -> Piece:
         """Columns of text, and numbers where all fields are; parsed at once, there may be many."""

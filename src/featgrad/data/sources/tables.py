@@ -219,11 +219,9 @@ class TableSource:
         return Block(X, y, weight), faults
 
     def _dense(self, piece: Piece, faults: dict[int, str]) -> NDArray[Any]:
-        columns = np.empty((self.n_features, len(piece[self._roles.target])), self._dtype)
+        columns = [_numbers(name, piece[name], faults) for name in self._roles.features]
         with np.errstate(over="ignore"):
-            for column, name in zip(columns, self._roles.features, strict=True):
-                column[:] = _numbers(name, piece[name], faults)
-        return columns.T
+            return np.stack(columns, dtype=self._dtype, casting="unsafe").T
 
     def _sparse(self, piece: Piece, faults: dict[int, str]) -> Any:
         """One feature per row and original column, then only those that are not 0."""
