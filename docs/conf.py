@@ -40,7 +40,7 @@ sphinx_gallery_conf = {
 
 def write_command_help(*_):
     """The help of each command, as it is printed."""
-    commands = ("", "select", "score", "path", "info")
+    commands = ("", "select", "score", "path", "info", "convert")
     folder = HERE / "auto_help"
     folder.mkdir(exist_ok=True)
     for command in commands:

@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
@@ -34,5 +35,6 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 def test_commands_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "diagnosis"})
+    frame["clinic"] = np.resize(["north", "south"], len(frame))
     frame.iloc[::3, 18:].to_csv("patients.csv", index=False)
     assert main(shlex.split(command)[1:]) == 0

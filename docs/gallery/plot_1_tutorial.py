@@ -28,19 +28,20 @@ print("two of them:     ", data.estimate(["worst radius", "worst texture"]))
 # %%
 # How many features?
 # ------------------
-# Each size is searched for on its own. The curve levels off early: a handful of features explains
-# what all of them do.
+# One fit finds the best set of each size. The curve levels off early: a handful of features
+# explains what all of them do. (``"auto"`` in place of 6 takes the smallest size that predicts
+# held-out rows as well as any.)
 sizes = [1, 2, 3, 4, 6, 8, 12, 20, 30]
-selectors = [FeatureGradientSelector(k, random_state=0).fit(X, y) for k in sizes]
-PathDisplay(sizes, [selector.learnability_ for selector in selectors], chosen=6).plot()
+selector = FeatureGradientSelector(6, path_sizes=sizes, random_state=0).fit(X, y)
+PathDisplay.from_estimator(selector)
 plt.show()
 
 # %%
 # Which ones?
 # -----------
 # The gain is what is lost when a feature alone is left out. It is small for features that others
-# can stand in for, however much they explain on their own.
-selector = selectors[sizes.index(6)]
+# can stand in for, however much they explain on their own, and below 0 where the estimate sees
+# nothing but noise. ``selector.at(3)`` is the selector of another size, without fitting again.
 print(summarise(data, selector.get_support(), selector.get_feature_names_out()))
 
 # %%

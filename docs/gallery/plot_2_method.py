@@ -18,6 +18,7 @@ from sklearn.linear_model import LinearRegression
 
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.objective.filters import up_to
+from featgrad.report import PathDisplay
 
 rng = np.random.default_rng(0)
 counts = [1, 10, 30, 60, 100, 140]
@@ -74,16 +75,41 @@ plt.show()
 # its order: one pass over the rows adds up all of them, and a second one gives the gradient with
 # respect to a *mask* that fades each feature in or out. Both cost time linear in rows and features.
 #
-# Descent on the mask
-# -------------------
-# The mask starts with each feature half open, moves along the gradient under the condition that
-# it adds up to k features, and is made sharper until each feature is in or out. Here is what it
-# explains on the way, in a table of 60 features of which three matter.
+# From thousands of features to k
+# -------------------------------
+# A search for k features takes four steps.
+#
+# 1. One pass over the rows: what each feature tells of the target on its own.
+# 2. A shortlist of a few hundred features. Rows are dealt into twenty folds, and a second pass adds
+#    up the covariances of the shortlist within each fold. From here on neither the number of rows
+#    nor that of features matters: chains now run over different *folds*.
+# 3. Two ways to find a set compete on folds that are held out. The *gradient*: a mask starts with
+#    each feature half open, moves along the gradient under the condition that it adds up to k
+#    features, and is made sharper until each one is in or out. It cannot overfit and wins where
+#    rows are few. *Elimination*: least squares, held back by a ridge, drops one feature after
+#    another. It is exact, and wins where rows are many. The winner chooses with all folds.
+# 4. Swaps: as long as some feature outside could take the place of one inside and explain more, it
+#    does, where there are rows enough to trust that.
+#
+# Before the first step columns with heavy tails are drawn in by a signed root, so that a few far
+# rows do not decide. Here, of 60 features three matter.
 X = rng.standard_normal((400, 60))
 y = X[:, 0] + X[:, 1] - X[:, 2] + rng.standard_normal(400)
-selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
+selector = FeatureGradientSelector(3, path_sizes=[1, 2, 3, 5, 10], random_state=0).fit(X, y)
+print("chosen:", selector.get_support(indices=True))
+PathDisplay.from_estimator(selector)
+plt.show()
+
+# %%
+# The paper's own search
+# ----------------------
+# ``n_features_to_select=None`` descends as the paper does: over all features, with a *penalty* on
+# the size of the mask instead of a size. What remains above one half is chosen.
+selector = FeatureGradientSelector(penalty=1.0, random_state=0).fit(X, y)
 _, ax = plt.subplots()
-ax.plot(selector.history_["explained"])
-ax.set(xlabel="step", ylabel="explained fraction")
+ax.plot(selector.history_["explained"], label="explained fraction")
+ax.plot(selector.history_["size"] / 60, label="size of the mask / 60")
+ax.set(xlabel="step")
+ax.legend()
 plt.show()
 print("chosen:", selector.get_support(indices=True))

@@ -41,6 +41,15 @@ print("as it is:", learnability(X[:, :3], y))
 print("splines: ", learnability(SplineTransformer(5).fit_transform(X[:, :3]), y))
 
 # %%
+# Few rows, thousands of features, and no line to be drawn
+# ---------------------------------------------------------
+# On arcene (100 training rows, 10,000 spectral intensities) mutual information finds better sets:
+# mean test AUC 0.836 against 0.739; on allaml (gene expression) it leads by 0.006. Over the 14
+# sets of the `benchmark <../benchmarks.html>`_ featgrad leads (0.872 against 0.871), most clearly
+# on text and images.
+#
+# **Instead**, or beside it: mutual information where rows are few and relations are bent.
+#
 # A handful of features
 # ---------------------
 # With ten features all subsets can be tried with the very model that will be used, by

@@ -2,9 +2,12 @@
 Use columns of words
 ====================
 
-Categories become columns of 0 and 1, one per category; the selector then chooses among these. What
-a feature was made of can be read from its name.
+Categories become columns of 0 and 1, one per category. Whether the selector chooses among these or
+takes a variable as a whole is up to you; where there are very many categories, they are hashed.
 """
+
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, groups_by_origin
+from featgrad.data.sources import open_source
 
 rng = np.random.default_rng(0)
 flats = pd.DataFrame(
@@ -26,7 +30,7 @@ flats = pd.DataFrame(
 rent = 8 * flats["area"] + 300 * (flats["district"] == "centre") + rng.normal(0, 50, 1000)
 
 # %%
-# Rare categories share one column, so that none is too rare to tell anything.
+# Single categories. Rare ones share one column, so that none is too rare to tell anything.
 encode = make_column_transformer(
     (OneHotEncoder(sparse_output=False, min_frequency=20), ["district", "heating"]),
     remainder="passthrough",
@@ -36,3 +40,27 @@ selector = FeatureGradientSelector(2, random_state=0)
 pipeline = make_pipeline(encode, selector).set_output(transform="pandas").fit(flats, rent)
 print(pipeline.transform(flats).head(3))
 print("explained:", selector.learnability_)
+
+# %%
+# Whole variables: groups are in or out as one, and each of their columns counts towards the number.
+groups = groups_by_origin(encode)
+whole = FeatureGradientSelector(6, feature_groups=groups, random_state=0)
+whole.fit(encode.transform(flats), rent)
+print(whole.get_feature_names_out())
+
+# %%
+# From a file
+# -----------
+# Columns of text are found and encoded while the file is read, ``source.groups`` has the original
+# column of each feature, and ``hash_dim`` hashes texts into so many features. What fell into a
+# chosen one can be looked up. The command does the same:
+# ``featgrad select flats.csv --target rent -k 6 --hash-dim 64``.
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "flats.csv")
+    flats.assign(rent=rent).to_csv(path, index=False)
+    source = open_source(path, target="rent", hash_dim=64)
+    hashed = FeatureGradientSelector(2, random_state=0).fit_source(source)
+    chosen = hashed.get_support(indices=True)
+    print(hashed.get_feature_names_out())
+    texts = [i for i in chosen if "#" in source.feature_names[i]]
+    print(source.tokens_of(texts))

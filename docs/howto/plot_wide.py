@@ -22,10 +22,10 @@ print("all features:", Learnability(X, y).estimate())
 
 # %%
 sizes = [1, 3, 5, 10, 20]
-selectors = [FeatureGradientSelector(k, random_state=0).fit(X, y) for k in sizes]
-PathDisplay(sizes, [selector.learnability_ for selector in selectors]).plot()
+selector = FeatureGradientSelector(5, path_sizes=sizes, random_state=0).fit(X, y)
+PathDisplay.from_estimator(selector)
 plt.show()
-print("chosen at 5:", selectors[2].get_support(indices=True))
+print("chosen at 5:", selector.get_support(indices=True))
 
 # %%
 # A word of caution

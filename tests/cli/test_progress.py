@@ -6,6 +6,8 @@ import pytest
 
 from featgrad import FeatureGradientSelector
 from featgrad.cli.progress import Progress
+from featgrad.cli.reading import Watched
+from featgrad.data.sources import open_source
 
 
 class Terminal(io.StringIO):
@@ -14,35 +16,48 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def table():
+def rows():
     X = np.random.default_rng(0).standard_normal((50, 20))
     return X, X[:, 0]
 
 
-def shown(monkeypatch, stream: io.StringIO, table, *, quiet: bool = False) -> str:
+def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int | None = 50) -> str:
+    """What a reading and a search tell."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("featgrad.cli.progress._SECONDS_BETWEEN", 0)
-    progress = Progress(len(table[1]), 1, quiet)
+    progress = Progress(quiet)
     progress.note("a note")
-    FeatureGradientSelector(2, max_iter=20).set_callbacks(progress).fit(*table)
+    source = open_source(rows[0], target=rows[1], block_rows=25)
+    assert len(list(Watched(source, expected, progress))) == 2
+    selector = FeatureGradientSelector(2, max_iter=20)
+    selector.set_callbacks(progress.searching(1)).fit(*rows)
     progress.line("a line")
     progress.close()
     return stream.getvalue()
 
 
-def test_a_terminal_sees_a_bar_that_moves_and_goes(monkeypatch, table):
-    text = shown(monkeypatch, Terminal(), table)
-    half = text.split("\r")[-2]
-    assert "[###############...............]  50%" in half
+def test_a_terminal_sees_bars_that_move_and_go(monkeypatch, rows):
+    text = shown(monkeypatch, Terminal(), rows)
+    half = text.split("\r")[2]
+    assert "reading [###############...............]  50%" in half
     assert "rows/s" in half
     assert "s left" in half
+    assert "searching [###############...............]  50%" in text
     assert text.endswith("\r\x1b[K")
     assert "a line" not in text
 
 
-def test_elsewhere_there_are_plain_lines(monkeypatch, table):
-    assert shown(monkeypatch, io.StringIO(), table) == "a note\na line\n"
+def test_rows_are_counted_where_their_number_is_unknown(monkeypatch, rows):
+    text = shown(monkeypatch, Terminal(), rows, expected=None)
+    assert text.split("\r")[2].startswith("reading 25 rows  ")
 
 
-def test_quiet_says_nothing(monkeypatch, table):
-    assert shown(monkeypatch, Terminal(), table, quiet=True) == ""
+def test_elsewhere_there_are_plain_lines(monkeypatch, rows):
+    lines = shown(monkeypatch, io.StringIO(), rows).splitlines()
+    assert lines[0] == "a note"
+    assert lines[1].startswith("read 50 rows, ")
+    assert lines[2:] == ["a line"]
+
+
+def test_quiet_says_nothing(monkeypatch, rows):
+    assert shown(monkeypatch, Terminal(), rows, quiet=True) == ""

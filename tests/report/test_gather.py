@@ -223,3 +223,21 @@ def test_what_would_take_long_is_left_out(monkeypatch):
     assert other.nearest is None
     assert chosen.gains is not None
     assert chosen.nearest is not None
+
+
+def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
+    monkeypatch.setattr("featgrad.report.gather._CANDIDATES", 4)
+    X, y = table(n_columns=12)
+    X[:, 7] = 1.0  # tells nothing, but is to be kept
+    names = [f"n{i}" for i in range(12)]
+    groups = [[0, 1], [2, 3]]
+    selector = FeatureGradientSelector(
+        3, keep=[7], feature_groups=groups, n_resamples=2, random_state=0
+    ).fit(X, y)
+    facts = gather_facts(selector, X, y, names=names)
+    assert len(facts.names) == len(facts.alone) == len(facts.stability) < 12
+    assert [facts.names[i] for i in facts.selection.features] == ["n0", "n1", "n7"]
+    np.testing.assert_array_equal(facts.selection.gains, Learnability(X, y).gains([0, 1, 7]))
+    assert [[facts.names[i] for i in group.features] for group in facts.groups] == [["n0", "n1"]]
+    assert facts.data["Candidate features"] == "12"
+    assert facts.data["Shown here"].startswith(f"{len(facts.names)} candidates")

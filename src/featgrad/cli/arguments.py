@@ -7,48 +7,87 @@ from pathlib import Path
 
 from featgrad.cli import commands
 from featgrad.cli.completion import SHELLS, complete
+from featgrad.data.sources.bad_rows import ON_BAD_ROWS
+from featgrad.data.sources.opening import FORMATS
 from featgrad.objective.targets import TASKS
+
+_FILE = ".csv, .tsv, .parquet, .arrow, .svm, .vw or .npy; text also compressed"
 
 
 def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="featgrad",
-        description="Choose the features of a table that a target can best be predicted from.",
+        description="Choose the features of a file that a target can best be predicted from.",
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    shared = _shared()
+    shared = [_answering(), _reading()]
 
-    def add(name: str, run: object, text: str, *, target: bool) -> ArgumentParser:
-        added = subparsers.add_parser(name, help=text, description=text, parents=[shared])
-        added.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv, .parquet, .arrow")
-        added.add_argument("--target", metavar="COL", required=target, help="column to predict")
+    def add(name: str, run: object, text: str, *more: ArgumentParser) -> ArgumentParser:
+        parents = [*shared, *more]
+        added = subparsers.add_parser(name, help=text, description=text, parents=parents)
+        added.add_argument("file", type=Path, metavar="FILE", help=_FILE)
         added.set_defaults(run=run)
         return added
 
-    select = add("select", commands.select, "choose features", target=True)
+    task, search = _task(), _searching()
+    select = add("select", commands.select, "choose features", task, search)
     select.add_argument("-k", type=_size, default="auto", metavar="N|auto", help="how many")
     select.add_argument("--out", type=Path, metavar="PATH", help="write them: .json, .csv or .txt")
     select.add_argument("--report", type=Path, metavar="PATH", help="write a report: .html")
-    select.add_argument("--write", type=Path, metavar="PATH", help="write the reduced table")
-    score = add("score", commands.score, "tell what features could explain", target=True)
+    select.add_argument("--write", type=Path, metavar="PATH", help="write them with the target")
+    score = add("score", commands.score, "tell what features could explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
-    path = add("path", commands.path, "tell what the best set of each size explains", target=True)
+    text = "tell what the best set of each size explains"
+    path = add("path", commands.path, text, task, search)
     path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help="numbers of features")
-    add("info", commands.info, "tell what a file holds", target=False)
+    add("info", commands.info, "tell what a file holds", task)
+    convert = add("convert", commands.convert, "write a file as Arrow, which is read much faster")
+    convert.add_argument("out", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(run=lambda given: complete(parser, given.shell), debug=False)
     return parser
 
 
-def _shared() -> ArgumentParser:
+def _answering() -> ArgumentParser:
     shared = ArgumentParser(add_help=False)
-    shared.add_argument("--task", choices=TASKS, default="auto", help="what the target is")
-    shared.add_argument("--order", type=_count, default=4, help="degree of the filter, 1 to 12")
     shared.add_argument("--seed", type=int, default=0, help="of the order of rows, default 0")
     shared.add_argument("--json", action="store_true", help="answer in JSON")
     shared.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
     shared.add_argument("--debug", action="store_true", help="full trace of an error")
+    return shared
+
+
+def _reading() -> ArgumentParser:
+    shared = ArgumentParser(add_help=False)
+    group = shared.add_argument_group("how FILE is read")
+    add = group.add_argument
+    add("--target", metavar="COL", help="column to predict; .svm, .vw and converted files hold it")
+    add("--weight", metavar="COL", help="column with the weights of rows")
+    add("--format", choices=FORMATS, help="where neither name nor content tells")
+    add("--exclude", nargs="+", metavar="COL", help="columns to leave out")
+    add("--categorical", nargs="+", metavar="COL", help="columns of text; default: what looks so")
+    add("--hash-dim", type=_count, metavar="N", help="hash texts into N features, many texts need")
+    add("--on-bad-rows", choices=ON_BAD_ROWS, default="error", help="stop, or count and leave out")
+    add("--float32", action="store_true", help="half the memory, seven digits")
+    return shared
+
+
+def _task() -> ArgumentParser:
+    shared = ArgumentParser(add_help=False)
+    shared.add_argument("--task", choices=TASKS, default="auto", help="what the target is")
+    return shared
+
+
+def _searching() -> ArgumentParser:
+    shared = ArgumentParser(add_help=False)
+    group = shared.add_argument_group("what is searched for")
+    add = group.add_argument
+    add("--keep", nargs="+", metavar="COL", help="features that must be chosen")
+    add("--ungrouped", action="store_true", help="choose among the texts of a column")
+    add("--resamples", type=_count, default=0, metavar="N", help="halves of rows for stability")
+    add("--checkpoint", type=Path, metavar="PATH", help="large files: go on from it if stopped")
+    add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
 
 

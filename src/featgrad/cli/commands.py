@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
-from typing import Any
 
-from featgrad.cli.errors import UsageError, check_output, unknown_column
-from featgrad.cli.fitting import default_sizes, fit_sizes
-from featgrad.cli.outputs import SELECTION_FORMATS, as_json, show, write_selection
-from featgrad.cli.tables import (
-    FORMATS,
-    Table,
-    open_table,
-    read_table,
-    split_columns,
-    write_columns,
-)
+from featgrad.cli.contents import describe_columns
+from featgrad.cli.errors import check_output
+from featgrad.cli.fitting import Fitting
+from featgrad.cli.naming import all_names, features_named, name_of
+from featgrad.cli.outputs import SELECTION_FORMATS, aligned, as_json, show, write_selection
+from featgrad.cli.progress import Progress
+from featgrad.cli.reading import Rows, open_file, read_rows
+from featgrad.cli.reduced import FORMATS, write_reduced
+from featgrad.data.sources import convert as write_arrow
 from featgrad.learnability import Learnability
 from featgrad.report import gather_facts, summarise, write_report
 from featgrad.report.summary import summarise_data
@@ -26,11 +24,13 @@ def select(arguments: Namespace) -> None:
     check_output("--out", arguments.out, SELECTION_FORMATS)
     check_output("--write", arguments.write, FORMATS)
     check_output("--report", arguments.report, (".html",))
-    table = read_table(arguments.file, arguments.target)
-    selector = _selected(table, arguments)
-    data = _data(table, arguments)
+    check_output("--checkpoint", arguments.checkpoint, ())
+    progress = Progress(arguments.quiet)
+    rows = read_rows(open_file(arguments, progress), to_the_end=False)
+    selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
+    data = _data(rows, arguments)
     features = selector.get_support(indices=True)
-    names = [table.names[i] for i in features]
+    names = [name_of(rows.source, i) for i in features]
     answer = {
         "features": names,
         "columns": features.tolist(),
@@ -38,103 +38,125 @@ def select(arguments: Namespace) -> None:
         "learnability": as_json(selector.learnability_),
         "task": selector.task_,
         "target": arguments.target,
-        "rows": len(table.y),
-        "candidates": len(table.names),
+        "rows": rows.n_rows,
+        "skipped": rows.source.skipped,
+        "candidates": rows.source.n_features,
         "seed": arguments.seed,
     }
     if arguments.out is not None:
         write_selection(answer, arguments.out)
     if arguments.write is not None:
-        write_columns(arguments.file, [*names, arguments.target], arguments.write)
+        blocks = [rows.block] if rows.is_whole else rows.source
+        write_reduced(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
-        _report(selector, table, arguments)
-    show(answer, summarise(data, features, names), json_wanted=arguments.json)
+        _report(selector, rows, arguments)
+    text = "\n".join([summarise(data, features, names), *_about_rows(rows)])
+    show(answer, text, json_wanted=arguments.json)
 
 
-def _selected(table: Table, arguments: Namespace) -> FeatureGradientSelector:
+def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, Rows]:
     """A selector of the size asked for; a report shows other sizes beside it."""
     wanted = arguments.k
     sizes = [] if wanted == "auto" else [wanted]
-    _check_sizes("-k", sizes, table)
+    fitting.check_sizes("-k", sizes)
     if wanted == "auto" or arguments.report is not None:
-        sizes += default_sizes(table)
-    return fit_sizes(table, wanted, sizes, _options(arguments), arguments.quiet)
+        sizes += fitting.default_sizes()
+    return fitting.fit(wanted, sizes)
 
 
-def _report(selector: FeatureGradientSelector, table: Table, arguments: Namespace) -> None:
+def _report(selector: FeatureGradientSelector, rows: Rows, arguments: Namespace) -> None:
+    about = {"File": str(arguments.file), "Target column": arguments.target or "that of the file"}
+    about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
+    if not rows.is_whole:
+        about["Told from"] = f"{len(rows.block):,} random rows, but for the choice itself"
     facts = gather_facts(
         selector,
-        table.X,
-        table.y,
-        names=table.names,
-        about={"File": str(arguments.file), "Target column": arguments.target},
+        rows.block.X,
+        rows.block.y,
+        sample_weight=rows.block.weight,
+        names=all_names(rows.source),
+        about=about,
         command=arguments.command_line,
     )
     write_report(facts, arguments.report)
 
 
 def score(arguments: Namespace) -> None:
-    table = read_table(arguments.file, arguments.target)
-    position = {name: i for i, name in enumerate(table.names)}
-    for name in arguments.features or ():
-        if name not in position:
-            raise unknown_column("--features", name, table.names)
-    features = None if arguments.features is None else [position[n] for n in arguments.features]
-    data = _data(table, arguments)
+    source = open_file(arguments, Progress(arguments.quiet))
+    features = None
+    if arguments.features is not None:
+        features = features_named(source, "--features", arguments.features)
+    rows = read_rows(source, to_the_end=True)
+    data = _data(rows, arguments)
     estimate = data.estimate(features)
-    text = f"{estimate.n_features} features explain {estimate} of the variance"
-    show({**as_json(estimate), "task": data.task_}, text, json_wanted=arguments.json)
+    lines = [f"{estimate.n_features} features explain {estimate} of the variance"]
+    answer = {**as_json(estimate), "task": data.task_, "skipped": source.skipped}
+    show(answer, "\n".join([*lines, *_about_rows(rows)]), json_wanted=arguments.json)
 
 
 def path(arguments: Namespace) -> None:
-    table = read_table(arguments.file, arguments.target)
-    sizes = arguments.sizes or default_sizes(table)
-    _check_sizes("--sizes", sizes, table)
-    selector = fit_sizes(table, max(sizes), sizes, _options(arguments), arguments.quiet)
+    check_output("--checkpoint", arguments.checkpoint, ())
+    progress = Progress(arguments.quiet)
+    rows = read_rows(open_file(arguments, progress), to_the_end=False)
+    fitting = Fitting(rows, arguments, progress)
+    sizes = arguments.sizes or fitting.default_sizes()
+    fitting.check_sizes("--sizes", sizes)
+    selector, rows = fitting.fit(max(sizes), sizes)
     answer = [
-        {**as_json(point.learnability), "features": [table.names[i] for i in point.features]}
+        {
+            **as_json(point.learnability),
+            "features": [name_of(rows.source, i) for i in point.features],
+        }
         for point in selector.path_
     ]
     lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
     text = "\n".join(["features  explained", *lines])
-    show({"path": answer}, text, json_wanted=arguments.json)
+    show({"path": answer, "skipped": rows.source.skipped}, text, json_wanted=arguments.json)
 
 
 def info(arguments: Namespace) -> None:
-    dataset = open_table(arguments.file)
-    numbers, others = split_columns(dataset.schema, arguments.target)
-    lines = {
-        "Rows": f"{dataset.count_rows():,}",
-        "Columns of numbers": f"{len(numbers):,}",
-        "Other columns": ", ".join(others) or "none",
+    columns, lines = describe_columns(arguments.file, arguments.format, arguments.target)
+    if columns is None or arguments.target is not None:
+        source = open_file(arguments, Progress(arguments.quiet))
+        rows = read_rows(source, to_the_end=True)
+        task = _data(rows, arguments).task_
+        lines |= summarise_data(rows.block.X, rows.block.y, task)
+        lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
+        lines["Task"] = task
+    show({**(columns or {}), "summary": lines}, aligned(lines), json_wanted=arguments.json)
+
+
+def convert(arguments: Namespace) -> None:
+    check_output("OUT", arguments.out, (".arrow", ".feather", ".ipc"))
+    source = open_file(arguments, Progress(arguments.quiet))
+    begun = time.monotonic()
+    n_rows = write_arrow(source, arguments.out).n_rows or 0
+    speed = n_rows / (time.monotonic() - begun)
+    answer = {
+        "rows": n_rows,
+        "skipped": source.skipped,
+        "features": source.n_features,
+        "rows_per_second": round(speed),
     }
-    if arguments.target is not None:
-        table = read_table(arguments.file, arguments.target)
-        task = _data(table, arguments).task_
-        lines |= {**summarise_data(table.X, table.y, task), "Task": task}
-    width = max(map(len, lines))
-    text = "\n".join(f"{label:<{width}}  {value}" for label, value in lines.items())
-    answer = {"columns": numbers, "other_columns": others, "summary": lines}
+    text = (
+        f"{n_rows:,} rows of {source.n_features:,} features written to {arguments.out}, "
+        f"{speed:,.0f} rows/s; {source.skipped:,} rows left out"
+    )
     show(answer, text, json_wanted=arguments.json)
 
 
-def _check_sizes(option: str, sizes: list[int], table: Table) -> None:
-    n_columns = len(table.names)
-    if max(sizes, default=0) > n_columns:
-        raise UsageError(
-            f"{option} {max(sizes)} is more than there are columns of numbers: use {n_columns} or "
-            "less."
-        )
+def _about_rows(rows: Rows) -> list[str]:
+    """What has to be known about the rows that an answer is told from."""
+    lines = []
+    if rows.source.skipped:
+        lines.append(f"left out: {rows.source.skipped:,} rows that cannot be used")
+    if not rows.is_whole:
+        lines.append(f"told from {len(rows.block):,} random rows of {rows.n_rows:,}")
+    return lines
 
 
-def _options(arguments: Namespace) -> dict[str, Any]:
-    return {
-        "task": arguments.task,
-        "order": arguments.order,
-        "missing": "mean",
-        "random_state": arguments.seed,
-    }
-
-
-def _data(table: Table, arguments: Namespace) -> Learnability:
-    return Learnability(table.X, table.y, task=arguments.task, missing="mean")
+def _data(rows: Rows, arguments: Namespace) -> Learnability:
+    block = rows.block
+    return Learnability(
+        block.X, block.y, task=arguments.task, sample_weight=block.weight, missing="mean"
+    )

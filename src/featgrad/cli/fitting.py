@@ -1,34 +1,101 @@
-"""Fit a selector to a table, with the sizes that a path or a report shows."""
+"""Fit a selector to the rows of a file, with the sizes that a path or a report shows."""
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import Namespace
 
+import numpy as np
+
+from featgrad.cli.errors import UsageError, resumable
+from featgrad.cli.naming import features_named, groups_of
 from featgrad.cli.progress import Progress
-from featgrad.cli.tables import Table
+from featgrad.cli.reading import Rows, Watched, read_rows
 from featgrad.selector import FeatureGradientSelector
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 
 
-def default_sizes(table: Table) -> list[int]:
-    """Up to half as many features as rows: beyond, an estimate is mostly noise."""
-    n_rows, n_columns = table.X.shape
-    return [k for k in _SIZES if k <= max(1, min(n_columns, n_rows // 2))]
+class Fitting:
+    """What is fitted, and how, as the options say."""
 
+    def __init__(self, rows: Rows, arguments: Namespace, progress: Progress) -> None:
+        self._rows, self._arguments, self._progress = rows, arguments, progress
+        self.groups = None if arguments.ungrouped else groups_of(rows.source)
 
-def fit_sizes(
-    table: Table, wanted: int | str, sizes: list[int], options: dict[str, Any], quiet: bool
-) -> FeatureGradientSelector:
-    """A selector of the size wanted, or chosen among the sizes if "auto" is."""
-    progress = Progress(len(table.y), len(sizes) or 1, quiet)
-    for note in table.notes:
-        progress.note(note)
-    selector = FeatureGradientSelector(wanted, path_sizes=sizes or None, **options)
-    selector.set_callbacks(progress)
-    selector.fit(table.X, table.y)
-    for point in selector.path_:
-        progress.line(f"size {point.size}: {point.learnability}")
-    progress.close()
-    selector.set_callbacks()
-    return selector
+    def default_sizes(self) -> list[int]:
+        """Up to half as many features as rows: beyond, an estimate is mostly noise."""
+        n_rows, n_features = self._rows.n_rows, self._rows.source.n_features
+        most = max(self._smallest(), min(n_features, n_rows // 2))
+        sizes = [size for size in _SIZES if self._smallest() <= size <= most]
+        return sizes or [self._smallest()]
+
+    def check_sizes(self, option: str, sizes: list[int]) -> None:
+        n_features = self._rows.source.n_features
+        if max(sizes, default=0) > n_features:
+            raise UsageError(
+                f"{option} {max(sizes)} is more than there are features: use {n_features} or less."
+            )
+
+    def fit(self, wanted: int | str, sizes: list[int]) -> tuple[FeatureGradientSelector, Rows]:
+        """A selector of the size wanted, or chosen among the sizes if "auto" is.
+
+        Also the rows that tell more about what it chose.
+        """
+        arguments, progress, rows = self._arguments, self._progress, self._rows
+        self._tell_of_wide_groups(max(sizes))
+        selector = FeatureGradientSelector(
+            wanted,
+            path_sizes=sizes,
+            feature_groups=self.groups,
+            keep=self._kept(),
+            n_resamples=arguments.resamples,
+            task=arguments.task,
+            order=arguments.order,
+            missing="mean",
+            random_state=arguments.seed,
+        )
+        selector.set_callbacks(progress.searching(len(sizes)))
+        if rows.is_whole:
+            block = rows.block
+            selector.fit(block.X, block.y, sample_weight=block.weight)
+        else:
+            progress.note("too large for memory: read block by block, several times")
+            rows = self._streamed(selector, rows.source)
+        for point in {point.size: point for point in selector.path_}.values():
+            progress.line(f"size {point.size}: {point.learnability}")
+        progress.close()
+        selector.set_callbacks()
+        return selector, rows
+
+    def _streamed(self, selector: FeatureGradientSelector, source: Watched) -> Rows:
+        """Fit to rows that are read block by block; some of them, to tell more from."""
+        source.samples = True
+        with resumable(self._arguments.checkpoint):
+            selector.fit_source(source, checkpoint=self._arguments.checkpoint)
+        # A fit that goes on from a checkpoint may have had nothing left to read.
+        if source.left_behind is None:
+            return read_rows(source, to_the_end=True)
+        return Rows.of(source, source.left_behind)
+
+    def _smallest(self) -> int:
+        """Features that have to be chosen at least."""
+        if self.groups is None:
+            return 1
+        return int(np.unique(self.groups, return_counts=True)[1].min())
+
+    def _kept(self) -> list[int] | None:
+        if self._arguments.keep is None:
+            return None
+        kept = features_named(self._rows.source, "--keep", self._arguments.keep)
+        return [int(feature) for feature in kept]
+
+    def _tell_of_wide_groups(self, size: int) -> None:
+        if self.groups is None:
+            return
+        columns, widths = np.unique(self.groups, return_counts=True)
+        wide = ", ".join(columns[widths > size][:10])
+        if wide:
+            self._progress.note(
+                f"never chosen, as they became more than {size} features each: {wide}; allow more "
+                "by -k, or choose among their texts by --ungrouped"
+            )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from featgrad.cli.arguments import build_parser
-from featgrad.cli.errors import UsageError
+from featgrad.cli.errors import MISUSES, one_line
 
 FAILED, MISUSED = 1, 2
 
@@ -32,8 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("\nfeatgrad: interrupted, nothing was written", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        left = str(interrupt) or "nothing was written"
+        print(f"\nfeatgrad: interrupted, {left}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:  # whoever reads has read enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if arguments.debug:
             raise
-        first = " ".join(str(error).split()) or type(error).__name__
-        print(f"featgrad: error: {first}", file=sys.stderr)
-        return MISUSED if isinstance(error, UsageError) else FAILED
+        print(f"featgrad: error: {one_line(error)}", file=sys.stderr)
+        return MISUSED if isinstance(error, MISUSES) else FAILED
     return 0

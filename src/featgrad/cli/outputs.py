@@ -41,5 +41,11 @@ def as_json(estimate: Estimate) -> dict[str, Any]:
     }
 
 
+def aligned(lines: dict[str, str]) -> str:
+    """Labels and texts in two columns."""
+    width = max(map(len, lines))
+    return "\n".join(f"{label:<{width}}  {text}" for label, text in lines.items())
+
+
 def show(answer: dict[str, Any], text: str, *, json_wanted: bool) -> None:
     print(json.dumps(answer, ensure_ascii=False) if json_wanted else text)

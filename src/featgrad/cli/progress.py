@@ -1,50 +1,58 @@
-"""How far a search has come: a bar on a terminal, plain lines elsewhere."""
+"""How far a reading or a search has come: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _WIDTH = 30
-# At most; a size that needs fewer makes the bar jump.
+# Steps of a search per size, at most; a size that needs fewer makes the bar jump.
 _STEPS_PER_SIZE = 40
 _SECONDS_BETWEEN = 0.1
 
 
 class Progress:
-    """A callback of scikit-learn that counts the steps of a fit.
+    """What is told while a command works.
 
     Parameters
     ----------
-    n_rows : int
-        Rows that each step reads.
-    n_sizes : int
-        How many sizes are searched for.
     quiet : bool
         Whether to say nothing.
     """
 
-    def __init__(self, n_rows: int, n_sizes: int, quiet: bool) -> None:
-        self._n_rows, self._n_steps = n_rows, n_sizes * _STEPS_PER_SIZE
+    def __init__(self, quiet: bool) -> None:
         self._shows_bar = not quiet and sys.stderr.isatty()
         self._shows_lines = not quiet and not sys.stderr.isatty()
+        self.what, self.done = "", 0
+        self._total: int | None = None
         self._begun = self._drawn = time.monotonic()
-        self._steps = 0
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        pass
+    @contextmanager
+    def reading(self, expected_rows: int | None) -> Iterator[None]:
+        """While rows are read, which `advance` counts."""
+        self.begin("reading", expected_rows)
+        try:
+            yield
+        finally:
+            self.close()
+        # Not reached by a reading that somebody has enough of.
+        seconds = max(1e-9, time.monotonic() - self._begun)
+        self.line(f"read {self.done:,} rows, {self.done / seconds:,.0f} rows/s")
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        pass
+    def searching(self, n_sizes: int) -> Searching:
+        """A callback of scikit-learn for a search of so many sizes."""
+        return Searching(self, n_sizes * _STEPS_PER_SIZE)
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        pass
+    def begin(self, what: str, total: int | None) -> None:
+        """Count anew, up to a total if it is known."""
+        self.what, self._total, self.done = what, total, 0
+        self._begun = self._drawn = time.monotonic()
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        if context.parent is None:
-            return
-        self._steps += 1
+    def advance(self, count: int) -> None:
+        self.done += count
         now = time.monotonic()
         if self._shows_bar and now - self._drawn >= _SECONDS_BETWEEN:
             self._drawn = now
@@ -68,9 +76,34 @@ class Progress:
             sys.stderr.flush()
 
     def _bar(self, elapsed: float) -> str:
-        done = min(1.0, self._steps / self._n_steps)
-        full = int(done * _WIDTH)
-        left = elapsed * (1 - done) / done
-        speed = self._steps * self._n_rows / elapsed
+        speed = f"{self.done / elapsed:,.0f} rows/s" if self.what == "reading" else ""
+        if self._total is None:
+            return f"{self.what} {self.done:,} rows  {speed}"
+        share = min(1.0, self.done / self._total)
+        full = int(share * _WIDTH)
+        left = elapsed * (1 - share) / share
         bar = "#" * full + "." * (_WIDTH - full)
-        return f"[{bar}] {done:4.0%}  {speed:,.0f} rows/s  {left:.0f} s left"
+        return f"{self.what} [{bar}] {share:4.0%}  {speed}  {left:.0f} s left"
+
+
+class Searching:
+    """Counts the steps of a fit; a reading in between takes the bar over."""
+
+    def __init__(self, progress: Progress, n_steps: int) -> None:
+        self._progress, self._n_steps, self._steps = progress, n_steps, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        if context.parent is None:
+            return
+        if self._progress.what != "searching":
+            self._progress.begin("searching", self._n_steps)
+        self._progress.advance(1)

@@ -28,6 +28,8 @@ _GAIN_WORK = 1e9
 _OTHER_GAIN_WORK = 1e8
 # Candidates times sizes up to which correlations are kept for every size.
 _CORRELATIONS = 200_000
+# Candidates that a page can show: chosen ones, and those that explain most on their own.
+_CANDIDATES = 100_000
 
 
 def gather_facts(
@@ -55,7 +57,8 @@ def gather_facts(
     names : sequence of str, default=None
         Names of the features; None takes those that the selector saw, or x0, x1, ...
     about : mapping of str to str, default=None
-        More lines for the data's summary, such as where they come from.
+        More lines for the data's summary, such as where they come from, or better ones: of how
+        many rows those given here are a sample, say.
     command : str, default=None
         The command that repeats the selection; None gives the selector's own call.
 
@@ -77,35 +80,43 @@ def gather_facts(
     options = {name: getattr(selector, name) for name in ("task", "preprocess", "missing")}
     data = Learnability(X, y, sample_weight=sample_weight, **options)
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    if names is None:
-        names = feature_names(selector)
+    about = about or {}
     points, chosen = _points(selector)
-    sizes = _sizes(data, matrix, points, chosen)
     everything, alone = data.estimate(), data.alone()
+    shown = _shown(points, alone)
+    sizes = _sizes(data, matrix, points, chosen, shown)
+    every_name = feature_names(selector) if names is None else names
+    names, alone = [every_name[i] for i in shown], alone[shown]
     outputs, _ = encode(y, data.task_)
     found = [
         *concerns.leakage(alone, names),
         *concerns.weakness(sizes[chosen], everything, sizes),
         *concerns.near_duplicates(sizes[chosen], names),
-        *concerns.drift(matrix, outputs, sizes[chosen], names),
+        *concerns.drift(_columns(matrix, shown), outputs, sizes[chosen], names),
     ]
     stability = getattr(selector, "stability_", None)
     return Facts(
         asked=_asked(selector),
-        data={**(about or {}), **summarise_data(matrix, y, data.task_)},
+        # What the caller says comes first, and counts where the summary says otherwise.
+        data={
+            **about,
+            **summarise_data(matrix, y, data.task_),
+            **about,
+            **_left_out(alone, matrix),
+        },
         provenance={
             "Command": command or _call(selector),
             "Seed": str(selector.random_state),
             "Data fingerprint": fingerprint(matrix, y),
             "Versions": versions(),
         },
-        names=list(names),
+        names=names,
         alone=alone,
         sizes=sizes,
         chosen=chosen,
         everything=everything,
-        stability=None if stability is None else np.asarray(stability.frequencies),
-        groups=_groups(selector),
+        stability=None if stability is None else np.asarray(stability.frequencies)[shown],
+        groups=_groups(selector, shown),
         concerns=tuple(found),
     )
 
@@ -120,22 +131,47 @@ def _points(selector: Any) -> tuple[list[tuple[Indices, Estimate]], int]:
     return [points[size] for size in sizes], sizes.index(len(support))
 
 
+def _shown(points: list[tuple[Indices, Estimate]], alone: Floats) -> Indices:
+    """All candidates, or as many as a page can show."""
+    if len(alone) <= _CANDIDATES:
+        return np.arange(len(alone))
+    best = np.argsort(-alone, kind="stable")[:_CANDIDATES]
+    return np.unique(np.concatenate([best, *(features for features, _ in points)]))
+
+
+def _left_out(alone: Floats, X: Any) -> dict[str, str]:
+    if len(alone) == X.shape[1]:
+        return {}
+    return {"Shown here": f"{len(alone):,} candidates, those that explain most on their own"}
+
+
+def _columns(X: Any, shown: Indices) -> Any:
+    return X if len(shown) == X.shape[1] else X[:, shown]
+
+
 def _sizes(
-    data: Learnability, X: Any, points: list[tuple[Indices, Estimate]], chosen: int
+    data: Learnability,
+    X: Any,
+    points: list[tuple[Indices, Estimate]],
+    chosen: int,
+    shown: Indices,
 ) -> tuple[SizeFacts, ...]:
-    every = len(points) * X.shape[1] <= _CORRELATIONS
-    shown = range(len(points)) if every else range(chosen, chosen + 1)
-    near = dict(zip(shown, nearest_chosen(X, [points[i][0] for i in shown]), strict=True))
+    """Facts about each size; features are numbered as they are shown."""
+    every = len(points) * len(shown) <= _CORRELATIONS
+    compared = range(len(points)) if every else range(chosen, chosen + 1)
+    places = [np.searchsorted(shown, features) for features, _ in points]
+    found = nearest_chosen(_columns(X, shown), [places[i] for i in compared])
+    near = dict(zip(compared, found, strict=True))
     sizes = []
     for i, (features, learnability) in enumerate(points):
         bearable = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
         gains = data.gains(features) if X.shape[0] * len(features) ** 2 <= bearable else None
         nearest, correlation = near.get(i, (None, None))
-        sizes.append(SizeFacts(features, learnability, gains, nearest, correlation))
+        sizes.append(SizeFacts(places[i], learnability, gains, nearest, correlation))
     return tuple(sizes)
 
 
-def _groups(selector: Any) -> tuple[Group, ...]:
+def _groups(selector: Any, shown: Indices) -> tuple[Group, ...]:
     """Groups of more than one feature, in the order of their columns."""
     if selector.feature_groups is None:
         return ()
@@ -144,14 +180,16 @@ def _groups(selector: Any) -> tuple[Group, ...]:
         selector.n_features_in_,
         getattr(selector, "feature_names_in_", None),
     )
-    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    order = np.argsort(labels, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
     given = list(selector.feature_groups)
     # One label per feature names the groups; lists of features leave them nameless.
     named = len(given) == len(labels) and np.ndim(given) == 1
     return tuple(
-        Group(str(given[group[0]]) if named else str(i + 1), group)
+        Group(str(given[group[0]]) if named else str(i + 1), np.searchsorted(shown, group))
         for i, group in enumerate(groups)
+        if np.isin(group, shown).all()
     )
 
 

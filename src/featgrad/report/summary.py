@@ -33,6 +33,11 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
         )
     labels, counts = np.unique(y, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:5]
-    shares = ", ".join(f"{labels[i]}: {counts[i] / counts.sum():.1%}" for i in largest)
+    shares = ", ".join(f"{_label(labels[i])}: {counts[i] / counts.sum():.1%}" for i in largest)
     more = len(labels) - len(largest)
     return f"{len(labels)} classes ({shares}{f', {more} more' if more else ''})"
+
+
+def _label(label: Any) -> str:
+    """Files of text hold numbers: a class 1 is read as 1.0."""
+    return f"{label:g}" if isinstance(label, np.floating) else str(label)

@@ -95,3 +95,25 @@ def test_a_cut_compressed_file_is_told(write):
     path = write("rows.csv.gz", content[:-30])
     with pytest.raises(ValueError, match=r"rows\.csv\.gz cannot be read"):
         read(open_source(path, target="y"))
+
+
+@pytest.mark.parametrize("unusual", [b"", b'"1",2,3\n', b"\n", b" 1,2,3\n"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: bytes, end: bytes):
+    monkeypatch.setattr("featgrad.data.sources.lines._PIECE", 64)
+    monkeypatch.setattr("featgrad.data.sources.delimited._FEWEST_LINES", 0)
+    lines = [b"%d,,-%d.5e-1" % (k, k) + end for k in range(60)]
+    lines.insert(30, unusual)
+    path = write("rows.csv", b"y,n,m" + end + b"".join(lines))
+    found = read(open_source(path, target="y", missing="nan", dtype="float64"))
+    kept = found.y[found.X[:, 1] < 0]
+    np.testing.assert_array_equal(kept, np.arange(60))
+    assert len(found.y) == 60 + (b"1" in unusual)
+    np.testing.assert_allclose(found.X[0], [np.nan, -0.05])
+
+
+def test_a_bad_line_far_down_in_a_file_of_numbers_is_told(write, monkeypatch):
+    monkeypatch.setattr("featgrad.data.sources.lines._PIECE", 64)
+    path = write("rows.csv", b"y,n\n" + b"1,2\n" * 100 + b"1,inf\n" + b"1,2\n" * 100)
+    with pytest.raises(ValueError, match="line 102: a value is infinite"):
+        read(open_source(path, target="y"))

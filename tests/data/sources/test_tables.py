@@ -186,3 +186,10 @@ def test_a_column_of_dates_is_told(frame, tmp_path):
     for store in (as_parquet, KINDS["pandas"], KINDS["polars"]):
         with pytest.raises(ValueError, match=r"'day'.* holds"):
             open_source(store(frame, tmp_path), target="label")
+
+
+def test_columns_can_be_left_out(store, frame):
+    source = open_source(store(frame), target="label", exclude=["town", "b"])
+    assert list(source.feature_names) == ["a"]
+    with pytest.raises(ValueError, match=r"exclude='twon' is no column .* nearest is 'town'"):
+        open_source(store(frame), target="label", exclude=["twon"])

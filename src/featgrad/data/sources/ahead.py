@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-from numpy.typing import NDArray
-
+from featgrad.data.sources.around import Around
 from featgrad.data.sources.block import Block, Source
 
 
-class Ahead:
+class Ahead(Around):
     """A source read one block ahead in a thread of its own."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    @property
-    def name(self) -> str:
-        return self._source.name
-
-    @property
-    def n_features(self) -> int:
-        return self._source.n_features
-
-    @property
-    def feature_names(self) -> Sequence[str] | None:
-        return self._source.feature_names
-
-    @property
-    def groups(self) -> NDArray[np.int32] | None:
-        return self._source.groups
-
-    @property
-    def n_rows(self) -> int | None:
-        return self._source.n_rows
-
-    @property
-    def block_rows(self) -> int:
-        return self._source.block_rows
-
-    @property
-    def skipped(self) -> int:
-        return self._source.skipped
 
     def __iter__(self) -> Iterator[Block]:
         blocks = iter(self._source)

@@ -19,6 +19,7 @@ from featgrad.data.sources.bad_rows import BadRows, unreadable
 from featgrad.data.sources.block import MOST_FEATURES, Block, csr, regroup
 from featgrad.data.sources.kernels.entries import faulty_rows
 from featgrad.data.sources.layout import METADATA_KEY, Layout
+from featgrad.data.sources.tables import UnknownColumnError
 
 
 def holds_rows(schema: Any) -> bool:
@@ -87,7 +88,7 @@ class RowsSource:
         schema, name = self._file.schema, self._file.name
         for column in filter(None, (self._target, self._weight)):
             if column not in schema.names:
-                raise ValueError(
+                raise UnknownColumnError(
                     f"{name} has no column {column!r}: its columns are {schema.names}."
                 )
         for column, test in (("x", types.is_floating), ("idx", types.is_integer),

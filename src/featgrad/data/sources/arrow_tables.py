@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ class ArrowTable:
 
     def __init__(self, file: BatchFile, block_rows: int) -> None:
         self._file, self._block_rows = file, block_rows
-        self.name, self.columns = file.name, list(file.schema.names)
+        self.name = file.name
+        self.columns: Sequence[str] = list(file.schema.names)
         self.n_rows: int | None = file.n_rows
         for field in file.schema:
             if not (is_text(field.type) or _is_number(field.type)):

@@ -107,16 +107,17 @@ def regroup(pieces: Iterable[Block], block_rows: int) -> Iterator[Block]:
         start = 0
         while len(piece) - start >= missing:
             held.append(piece.rows(start, start + missing))
-            yield _join(held)
+            yield join(held)
             start, held, missing = start + missing, [], block_rows
         if start < len(piece):
             held.append(piece.rows(start, len(piece)))
             missing -= len(piece) - start
     if held:
-        yield _join(held)
+        yield join(held)
 
 
-def _join(blocks: list[Block]) -> Block:
+def join(blocks: list[Block]) -> Block:
+    """Blocks below each other."""
     if len(blocks) == 1:
         return blocks[0]
     matrices = [block.X for block in blocks]

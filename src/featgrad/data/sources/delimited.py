@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.data.sources.bad_rows import BadRows
-from featgrad.data.sources.kernels.delimited import by_column, split
+from featgrad.data.sources.kernels.delimited import by_column, count_lines, plain_numbers, split
 from featgrad.data.sources.kernels.reasons import FIELDS, REASONS
 from featgrad.data.sources.lines import pieces_of_lines
 from featgrad.data.sources.tables import Piece
@@ -34,7 +34,7 @@ class DelimitedTable:
     def __init__(self, path: Path, delimiter: str, columns: Sequence[str] | None) -> None:
         self._path, self._delimiter, self.name = path, delimiter, str(path)
         self._header_lines = 0
-        self.columns = list(columns) if columns is not None else self._header()
+        self.columns: Sequence[str] = self._header() if columns is None else list(columns)
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
@@ -45,7 +45,12 @@ class DelimitedTable:
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._below_header(), [b""]):
             content = rest + read
-            n_lines = content.count(b"\n")
+            n_lines = count_lines(np.frombuffer(content, np.uint8))
+            if not text and (plain := self._plain(content, n_lines)):
+                bad.place = partial(_place, line + np.arange(n_lines), row)
+                yield plain
+                row, line, rest = row + n_lines, line + n_lines, b""
+                continue
             starts, ends = np.empty((2, len(self.columns), n_lines), np.int64)
             lines, doubled = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
             data = np.frombuffer(content, np.uint8)
@@ -62,6 +67,14 @@ class DelimitedTable:
                 bad.place = partial(_place, [line + passed], 0)
                 bad.meet(0, self._explain(reason, fields))
             row, line, rest = row + rows, line + passed, content[used:]
+
+    def _plain(self, content: bytes, n_lines: int) -> Piece:
+        """Columns of numbers, where there is nothing else: the usual case, and much faster."""
+        values = np.empty((n_lines, len(self.columns)))
+        delimiter, data = ord(self._delimiter), np.frombuffer(content, np.uint8)
+        if n_lines == 0 or not plain_numbers(data, delimiter, values):
+            return {}
+        return dict(zip(self.columns, values.T, strict=True))
 
     def _piece(self, text: Collection[str], data: Any, starts: Any, ends: Any) -> Piece:
         """Columns of text, and numbers where all fields are; parsed at once, there may be many."""

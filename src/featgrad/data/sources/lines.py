@@ -39,11 +39,12 @@ def pieces_of_lines(path: Path, fewest: int = 1) -> Iterator[bytes]:
     rest = b""
     try:
         with open_text(path) as file:
-            size = _PIECE
+            size, grown = _PIECE, False
             while read := file.read(size):
                 end = read.rfind(b"\n") + 1
-                if size < _LARGEST_PIECE and read.count(b"\n") < fewest:
-                    size *= 2
+                # Lines are counted until there are enough: a file's lines are much alike.
+                grown = grown or size >= _LARGEST_PIECE or read.count(b"\n") >= fewest
+                size *= 1 if grown else 2
                 if end:
                     yield b"".join((rest, memoryview(read)[:end]))
                     rest = read[end:]

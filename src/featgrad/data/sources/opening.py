@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,6 +19,9 @@ from featgrad.data.sources.arrow_files import need_pyarrow
 from featgrad.data.sources.bad_rows import MISSING, ON_BAD_ROWS, BadRows
 from featgrad.data.sources.block import Source
 from featgrad.data.sources.lines import first_lines
+
+if TYPE_CHECKING:
+    from featgrad.data.sources.tables import Table
 
 Options = dict[str, Any]
 _COLUMNS = ("target", "weight")
@@ -32,6 +35,7 @@ _SUFFIXES = {
     ".vw": "vw",
 }  # fmt: skip
 FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "arrow"}
 _NUMBER = rb"[-+.\d][-+.\deE]*"
@@ -52,6 +56,7 @@ def open_source(
     weight: Any = None,
     format: str | None = None,
     columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     categorical: Sequence[str] | None = None,
     hash_dim: int | None = None,
     signed: bool = False,
@@ -78,6 +83,8 @@ def open_source(
         Kind of the file where neither its name nor its content tells.
     columns : sequence of str, default=None
         Names of the columns of a CSV or TSV file without a first line of names.
+    exclude : sequence of str, default=None
+        Columns of a table to leave out.
     categorical : sequence of str, default=None
         Columns to encode as text; None takes those that hold text.
     hash_dim : int, default=None
@@ -125,14 +132,42 @@ def open_source(
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype} cannot be used: give float32 or float64.")
     given = {
-        "target": target, "weight": weight, "columns": columns, "categorical": categorical,
-        "hash_dim": hash_dim, "signed": signed or None, "n_features": n_features,
-        "zero_based": zero_based,
+        "target": target, "weight": weight, "columns": columns, "exclude": exclude,
+        "categorical": categorical, "hash_dim": hash_dim, "signed": signed or None,
+        "n_features": n_features, "zero_based": zero_based,
     }  # fmt: skip
     options = {argument: value for argument, value in given.items() if value is not None}
     kind, thing, name = _recognise(thing, format)
     bad = BadRows(name, on_bad_rows, missing)
     return _OPENERS[kind](thing, options, block_rows=int(block_rows), dtype=dtype, bad=bad)
+
+
+def open_table(
+    path: str | os.PathLike[str], *, format: str | None = None, block_rows: int = 4096
+) -> Table | None:
+    """The columns of a file, before it is said which one is the target.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    format : str, default=None
+        As for `open_source`.
+    block_rows : int, default=4096
+        Rows that are read at a time.
+
+    Returns
+    -------
+    Table or None
+        None where the file holds rows of features and their target: svmlight, VW, .npy, and what
+        `convert` writes.
+    """
+    kind, file, _ = _recognise(path, format)
+    if kind in _DELIMITERS:
+        return _delimited_table(kind, file, None)
+    if kind in ("parquet", "arrow"):
+        return _batch_table(_batch_file(kind, file), block_rows)
+    return None
 
 
 def _recognise(thing: Any, format: str | None) -> tuple[str, Any, str]:
@@ -204,9 +239,9 @@ def _open_npy(path: Path, options: Options, **common: Any) -> Source:
 def _open_table(table: Any, options: Options, **common: Any) -> Source:
     from featgrad.data.sources.tables import Roles, TableSource
 
-    options = _only((*_COLUMNS, "categorical", "hash_dim", "signed"), options, table.name)
-    target, weight, categorical = map(options.get, (*_COLUMNS, "categorical"))
-    roles = Roles.of(table, target, weight, categorical)
+    chosen = (*_COLUMNS, "exclude", "categorical")
+    options = _only((*chosen, "hash_dim", "signed"), options, table.name)
+    roles = Roles.of(table, *map(options.get, chosen))
     hash_dim, signed = options.get("hash_dim"), options.get("signed", False)
     return TableSource(table, roles, hash_dim=hash_dim, signed=signed, **common)
 
@@ -217,13 +252,27 @@ def _open_frame(frame: Any, options: Options, **common: Any) -> Source:
     return _open_table(FrameTable(frame, common["block_rows"]), options, **common)
 
 
-def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Source:
+def _batch_file(kind: str, path: Path) -> Any:
     need_pyarrow(f"Reading {path}")
-    from featgrad.data.sources import arrow_files, arrow_rows, arrow_tables
+    from featgrad.data.sources import arrow_files
 
-    file = arrow_files.IpcFile(path) if kind == "arrow" else arrow_files.ParquetFile(path)
-    if not arrow_rows.holds_rows(file.schema):
-        table = arrow_tables.ArrowTable(file, common["block_rows"])
+    return arrow_files.IpcFile(path) if kind == "arrow" else arrow_files.ParquetFile(path)
+
+
+def _batch_table(file: Any, block_rows: int) -> Table | None:
+    from featgrad.data.sources import arrow_rows, arrow_tables
+
+    if arrow_rows.holds_rows(file.schema):
+        return None
+    return arrow_tables.ArrowTable(file, block_rows)
+
+
+def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Source:
+    from featgrad.data.sources import arrow_rows
+
+    file = _batch_file(kind, path)
+    table = _batch_table(file, common["block_rows"])
+    if table is not None:
         return _open_table(table, options, **common)
     options = _only((*_COLUMNS, "n_features"), options, file.name)
     weight = "weight" if "weight" in file.schema.names else None
@@ -231,11 +280,15 @@ def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Sou
     return arrow_rows.RowsSource(file, **defaults | options, **common)
 
 
-def _open_delimited(delimiter: str, path: Path, options: Options, **common: Any) -> Source:
+def _delimited_table(kind: str, path: Path, columns: Sequence[str] | None) -> Table:
     from featgrad.data.sources.delimited import DelimitedTable
 
+    return DelimitedTable(path, _DELIMITERS[kind], columns)
+
+
+def _open_delimited(kind: str, path: Path, options: Options, **common: Any) -> Source:
     options = dict(options)
-    table = DelimitedTable(path, delimiter, options.pop("columns", None))
+    table = _delimited_table(kind, path, options.pop("columns", None))
     return _open_table(table, options, **common)
 
 
@@ -261,8 +314,8 @@ _OPENERS: dict[str, Callable[..., Source]] = {
     "npy": _open_npy,
     "parquet": partial(_open_batches, "parquet"),
     "arrow": partial(_open_batches, "arrow"),
-    "csv": partial(_open_delimited, ","),
-    "tsv": partial(_open_delimited, "\t"),
+    "csv": partial(_open_delimited, "csv"),
+    "tsv": partial(_open_delimited, "tsv"),
     "svmlight": _open_svmlight,
     "vw": _open_vw,
 }

@@ -29,6 +29,10 @@ _MOST_VALUES = 1000
 _HALF = np.uint32(1 << 31)
 
 
+class UnknownColumnError(ValueError):
+    """A column was named that is not there, or none where one is needed."""
+
+
 class Table(Protocol):
     """Where the columns come from."""
 
@@ -53,16 +57,29 @@ class Roles:
     features: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Table, target: Any, weight: Any, categorical: Sequence[str] | None) -> Roles:
-        named = {"target": [target], "weight": [] if weight is None else [weight]}
-        for argument, columns in {**named, "categorical": categorical or []}.items():
+    def of(
+        cls,
+        table: Table,
+        target: Any,
+        weight: Any,
+        exclude: Sequence[str] | None,
+        categorical: Sequence[str] | None,
+    ) -> Roles:
+        named: dict[str, Sequence[Any]] = {
+            "target": [target],
+            "weight": [] if weight is None else [weight],
+            "exclude": exclude or (),
+            "categorical": categorical or (),
+        }
+        for argument, columns in named.items():
             for column in columns:
                 _check_column(table, argument, column)
         repeated = [name for name, times in Counter(table.columns).items() if times > 1]
         if repeated:
             raise ValueError(f"{table.name} has two columns {repeated[0]!r}: rename one.")
+        others = {target, weight, *(exclude or ())}
         text = frozenset(table.text_columns())
-        features = tuple(name for name in table.columns if name not in (target, weight))
+        features = tuple(name for name in table.columns if name not in others)
         if not features:
             raise ValueError(f"{table.name} has no column beside its target: nothing to choose.")
         if categorical is not None:
@@ -202,11 +219,9 @@ class TableSource:
         return Block(X, y, weight), faults
 
     def _dense(self, piece: Piece, faults: dict[int, str]) -> NDArray[Any]:
-        columns = np.empty((self.n_features, len(piece[self._roles.target])), self._dtype)
+        columns = [_numbers(name, piece[name], faults) for name in self._roles.features]
         with np.errstate(over="ignore"):
-            for column, name in zip(columns, self._roles.features, strict=True):
-                column[:] = _numbers(name, piece[name], faults)
-        return columns.T
+            return np.stack(columns, dtype=self._dtype, casting="unsafe").T
 
     def _sparse(self, piece: Piece, faults: dict[int, str]) -> Any:
         """One feature per row and original column, then only those that are not 0."""
@@ -250,10 +265,10 @@ def _check_column(table: Table, argument: str, column: Any) -> None:
     columns = f"{table.name}, which has {shown}{more}"
     if not is_name:
         kind = "None" if column is None else type(column).__name__
-        raise ValueError(f"{argument} is {kind}: name a column of {columns}.")
+        raise UnknownColumnError(f"{argument} is {kind}: name a column of {columns}.")
     near = get_close_matches(column, table.columns, n=1, cutoff=0)
     nearest = f"; the nearest is {near[0]!r}" if near else ""
-    raise ValueError(f"{argument}={column!r} is no column of {columns}{nearest}.")
+    raise UnknownColumnError(f"{argument}={column!r} is no column of {columns}{nearest}.")
 
 
 def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:

@@ -6,9 +6,88 @@ from __future__ import annotations
 import numpy as np
 
 from featgrad.data.sources.kernels import reasons
-from featgrad.data.sources.kernels.scan import AT_0, AT_1, AT_2, NEWLINE, RETURN, compiled
+from featgrad.data.sources.kernels.scan import (
+    AT_0,
+    AT_1,
+    AT_2,
+    NEWLINE,
+    RETURN,
+    compiled,
+    number,
+)
 
-_QUOTE = ord('"')
+_QUOTE, _MINUS, _POINT, _ZERO = (ord(c) for c in '"-.0')
+# Digits that fit 64 bits, the largest integer whose double is exact, and exact powers of ten.
+_MOST_DIGITS, _EXACT = np.uintp(18), 2**53
+_POWERS_OF_TEN = 10.0 ** np.arange(19)
+
+
+@compiled
+def count_lines(text):
+    lines = 0
+    for byte in text:
+        lines += byte == NEWLINE
+    return lines
+
+
+@compiled
+def _short_number(text, i, delimiter):
+    """A number of up to 18 digits without an exponent, which ends its field; as `number` else."""
+    start, mantissa, fraction = i, np.int64(0), AT_0
+    negative = text[i] == _MINUS
+    if negative:
+        i += AT_1
+    first = i
+    while True:
+        digit = np.int64(text[i]) - _ZERO
+        if digit < 0 or digit > 9:
+            break
+        mantissa = 10 * mantissa + digit
+        i += AT_1
+    digits = i - first
+    if text[i] == _POINT:
+        i += AT_1
+        first = i
+        while True:
+            digit = np.int64(text[i]) - _ZERO
+            if digit < 0 or digit > 9:
+                break
+            mantissa = 10 * mantissa + digit
+            i += AT_1
+        fraction = i - first
+        digits += fraction
+    ends = text[i] == delimiter or text[i] == NEWLINE
+    if not ends or digits == AT_0 or digits > _MOST_DIGITS or mantissa > _EXACT:
+        return number(text, start, np.uintp(len(text)))
+    value = float(mantissa) / _POWERS_OF_TEN[fraction]
+    return -value if negative else value, i, True
+
+
+@compiled
+def plain_numbers(text, delimiter, values):
+    """Read records of nothing but numbers and empty fields, NaN for empty ones.
+
+    `values` has a row for each line. Returns whether the whole text is like that; where it is not,
+    `split` can tell what it is.
+    """
+    n_rows, n_columns = values.shape
+    i = AT_0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if text[i] == delimiter or text[i] == NEWLINE:
+                values[row, column] = np.nan
+            else:
+                value, i, right = _short_number(text, i, delimiter)
+                if not right:
+                    return False
+                values[row, column] = value
+            last = column == n_columns - 1
+            if last and text[i] == RETURN:
+                i += AT_1
+            if text[i] != (NEWLINE if last else delimiter):
+                return False
+            i += AT_1
+    return True
 
 
 @compiled

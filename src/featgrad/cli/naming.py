@@ -1,0 +1,51 @@
+"""Features by name, and the columns that they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.cli.errors import unknown_column
+from featgrad.data.sources import Source
+from featgrad.data.sources.layout import Layout
+
+
+def name_of(source: Source, feature: int) -> str:
+    names = source.feature_names
+    return f"x{feature}" if names is None else str(names[feature])
+
+
+def all_names(source: Source) -> list[str]:
+    return [name_of(source, feature) for feature in range(source.n_features)]
+
+
+def features_named(source: Source, option: str, named: Sequence[str]) -> NDArray[np.intp]:
+    """The features of these names; that of a column of text stands for all it became."""
+    every = all_names(source)
+    found: dict[str, Any] = {name: [feature] for feature, name in enumerate(every)}
+    layout = source.feature_names
+    if isinstance(layout, Layout):
+        for part, start in zip(layout.parts, layout.starts[:-1].tolist(), strict=True):
+            found[part.name] = range(start, start + part.width)
+    for name in named:
+        if name not in found:
+            raise unknown_column(option, name, list(found))
+    return np.unique([feature for name in named for feature in found[name]])
+
+
+def groups_of(source: Source) -> list[str] | None:
+    """For each feature the column it came from, where texts of a column became features.
+
+    Hashed features stay single: the share of a column is too large to be chosen as one.
+    """
+    layout = source.feature_names
+    if not isinstance(layout, Layout) or all(part.kind != "one-hot" for part in layout.parts):
+        return None
+    labels: list[str] = []
+    for part in layout.parts:
+        hashed = part.kind == "hash"
+        labels += [part.feature(i) if hashed else part.name for i in range(part.width)]
+    return labels

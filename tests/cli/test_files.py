@@ -1,0 +1,251 @@
+"""Files of every kind, small and large, through the command."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from featgrad.cli import main
+from featgrad.cli.reading import Watched
+from featgrad.data.sources import open_source
+
+
+def frame(n_rows: int = 300) -> pd.DataFrame:
+    """The price is made of b, and of whether the colour is red."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.standard_normal((n_rows, 4)).round(4), columns=list("abcd"))
+    rows["colour"] = rng.choice(["red", "green", "blue"], n_rows)
+    rows["price"] = 2 * rows["b"] + 3 * (rows["colour"] == "red") + 0.1 * rows["c"]
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def sales(folder) -> pd.DataFrame:
+    """Written as sales.csv into the directory that the command runs in."""
+    rows = frame()
+    rows.to_csv("sales.csv", index=False)
+    return rows
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Even small files are too large to be held, and are read block by block."""
+    monkeypatch.setattr("featgrad.cli.reading._HELD_BYTES", 2000)
+    monkeypatch.setattr("featgrad.cli.reading._SAMPLE_BYTES", 6000)
+    monkeypatch.setattr("featgrad.cli.reading._BLOCK_ROWS", 50)
+
+
+def answer(capsys, *arguments: str) -> dict:
+    code = main([*arguments, "--json", "-q"])
+    output = capsys.readouterr()
+    assert (code, output.err) == (0, "")
+    return json.loads(output.out)
+
+
+def write_svmlight(path: str, rows: pd.DataFrame) -> None:
+    lines = (
+        f"{price} " + " ".join(f"{i + 1}:{value}" for i, value in enumerate(values))
+        for *values, price in rows[["a", "b", "c", "d", "price"]].to_numpy()
+    )
+    Path(path).write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
+def write_vw(path: str, rows: pd.DataFrame) -> None:
+    lines = (f"{row.price} |n a:{row.a} b:{row.b} |c {row.colour}" for row in rows.itertuples())
+    Path(path).write_text("\n".join(lines))
+
+
+def test_a_column_of_text_is_chosen_as_a_whole(sales, capsys):
+    found = answer(capsys, "select", "sales.csv", "--target", "price", "-k", "4")
+    assert found["features"] == ["b", "colour=blue", "colour=green", "colour=red"]
+
+
+def test_texts_of_a_column_can_be_chosen_one_by_one(sales, capsys):
+    given = ("select", "sales.csv", "--target", "price", "-k", "2", "--ungrouped")
+    assert answer(capsys, *given)["features"] == ["b", "colour=red"]
+
+
+def test_a_column_too_wide_for_the_size_is_told(sales, capsys):
+    assert main(["select", "sales.csv", "--target", "price", "-k", "2"]) == 0
+    assert (
+        "never chosen, as they became more than 2 features each: colour" in capsys.readouterr().err
+    )
+
+
+def test_texts_can_be_hashed(sales, capsys):
+    given = ("select", "sales.csv", "--target", "price", "-k", "2", "--hash-dim", "64")
+    found = answer(capsys, *given)
+    assert found["candidates"] == 4 + 64
+    assert found["features"][0] == "b"
+    assert found["features"][1].startswith("colour#")
+
+
+def test_columns_can_be_left_out_or_kept(sales, capsys):
+    given = ("select", "sales.csv", "--target", "price", "-k", "2")
+    assert answer(capsys, *given, "--exclude", "colour", "b")["candidates"] == 3
+    assert "d" in answer(capsys, *given, "--exclude", "colour", "--keep", "d")["features"]
+
+
+def test_rows_can_have_weights(sales, capsys):
+    weighted = sales.assign(weight=np.arange(len(sales)) % 2)
+    weighted.to_csv("weighted.csv", index=False)
+    sales[1::2].to_csv("half.csv", index=False)
+    given = ("--target", "price", "--features", "b")
+    expected = answer(capsys, "score", "half.csv", *given)
+    found = answer(capsys, "score", "weighted.csv", *given, "--weight", "weight")
+    assert found["explained"] == pytest.approx(expected["explained"], abs=0.02)
+
+
+def test_numbers_can_be_read_in_single_precision(sales, capsys):
+    given = ("score", "sales.csv", "--target", "price")
+    single, double = answer(capsys, *given, "--float32"), answer(capsys, *given)
+    assert single["explained"] != double["explained"]
+    assert single["explained"] == pytest.approx(double["explained"], abs=0.02)
+
+
+@pytest.mark.parametrize("memory", ["much", "little"])
+@pytest.mark.parametrize("kind", ["svm.gz", "vw"])
+def test_files_that_hold_their_target_need_none(folder, capsys, request, kind, memory):
+    if memory == "little":
+        request.getfixturevalue("little_memory")
+    write = {"svm.gz": write_svmlight, "vw": write_vw}[kind]
+    write(f"sales.{kind}", frame())
+    hashed = ("--hash-dim", "64") if kind == "vw" else ()
+    found = answer(capsys, "select", f"sales.{kind}", "-k", "1", *hashed)
+    assert found["rows"] == 300
+    assert found["learnability"]["explained"] > 0.4
+
+
+def test_large_files_are_fitted_block_by_block(sales, capsys, little_memory):
+    given = ["select", "sales.csv", "--target", "price", "-k", "4", "--resamples", "4"]
+    assert main([*given, "--report", "report.html", "--write", "small.csv"]) == 0
+    output = capsys.readouterr()
+    assert "too large for memory" in output.err
+    assert "random rows of 300" in output.out
+    page = Path("report.html").read_text()
+    assert "<h2>Groups</h2>" in page
+    assert "<dt>Rows</dt><dd>300</dd>" in page
+    assert "random rows, but for the choice itself" in page
+    assert '"stability":[' in page
+    assert list(pd.read_csv("small.csv").columns) == [
+        "b", "colour=blue", "colour=green", "colour=red", "price",
+    ]  # fmt: skip
+    assert len(pd.read_csv("small.csv")) == 300
+
+
+def test_large_and_small_files_give_the_same_choice(sales, capsys, monkeypatch, request):
+    given = ("path", "sales.csv", "--target", "price", "--sizes", "1", "4")
+    held = answer(capsys, *given)["path"]
+    request.getfixturevalue("little_memory")
+    streamed = answer(capsys, *given)["path"]
+    assert [point["features"] for point in streamed] == [point["features"] for point in held]
+
+
+def test_drift_in_a_large_file_is_reported(folder, capsys, little_memory):
+    rows = frame(600)
+    rows["b"] += np.linspace(0, 5, 600)
+    rows["price"] += 2 * np.linspace(0, 5, 600)
+    rows.to_csv("drifting.csv", index=False)
+    given = ["select", "drifting.csv", "--target", "price", "-k", "1", "--report", "report.html"]
+    assert main([*given, "-q"]) == 0
+    assert "Chosen features drift" in Path("report.html").read_text()
+
+
+@pytest.mark.parametrize("memory", ["much", "little"])
+def test_skipped_rows_are_counted_everywhere(sales, capsys, request, memory):
+    if memory == "little":
+        request.getfixturevalue("little_memory")
+    text = Path("sales.csv").read_text()
+    Path("bad.csv").write_text(text + "1,2\n1,2,oops,4,red,5\n")
+    given = ("select", "bad.csv", "--target", "price", "-k", "1", "--report", "report.html")
+    assert main([*given, "-q"]) == 1
+    assert "line 302: it has 2 fields where 6 belong" in capsys.readouterr().err
+    assert main([*given, "-q", "--on-bad-rows", "skip"]) == 0
+    assert "left out: 2 rows that cannot be used" in capsys.readouterr().out
+    assert "<dt>Rows left out</dt><dd>2</dd>" in Path("report.html").read_text()
+    for command in ("score", "path", "info"):
+        found = answer(capsys, command, "bad.csv", "--target", "price", "--on-bad-rows", "skip")
+        assert (found.get("skipped") or int(found["summary"]["Rows left out"])) == 2
+
+
+def test_convert_writes_what_the_other_commands_read(sales, capsys):
+    Path("sales.csv").write_text(Path("sales.csv").read_text() + "1,2\n")
+    given = ("convert", "sales.csv", "sales.arrow", "--target", "price", "--on-bad-rows", "skip")
+    found = answer(capsys, *given)
+    assert (found["rows"], found["skipped"], found["features"]) == (300, 1, 7)
+    assert found["rows_per_second"] > 0
+    assert open_source("sales.arrow").n_rows == 300
+    expected = answer(capsys, *("select", "sales.csv", "-k", "4", *given[3:]))
+    assert answer(capsys, "select", "sales.arrow", "-k", "4")["features"] == expected["features"]
+    assert answer(capsys, "info", "sales.arrow")["summary"]["Candidate features"] == "7"
+
+
+def test_convert_tells_in_words(sales, capsys):
+    assert main(["convert", "sales.csv", "sales.arrow", "--target", "price", "-q"]) == 0
+    assert "300 rows of 7 features written to sales.arrow" in capsys.readouterr().out
+
+
+def test_a_failed_conversion_leaves_the_old_file(sales, capsys):
+    Path("sales.arrow").write_text("old")
+    Path("sales.csv").write_text(Path("sales.csv").read_text() + "1,2\n")
+    assert main(["convert", "sales.csv", "sales.arrow", "--target", "price"]) == 1
+    assert Path("sales.arrow").read_text() == "old"
+    assert sorted(path.name for path in Path().iterdir()) == ["sales.arrow", "sales.csv"]
+
+
+def test_too_many_texts_are_told_in_the_words_of_the_command(folder, capsys):
+    rows = frame(1100).assign(name=[f"n{i}" for i in range(1100)])
+    rows.to_csv("named.csv", index=False)
+    assert main(["score", "named.csv", "--target", "price"]) == 1
+    assert "pass --hash-dim 1048576" in capsys.readouterr().err
+
+
+def test_a_file_without_rows_is_told(folder, capsys):
+    Path("empty.csv").write_text("a,price\n")
+    assert main(["score", "empty.csv", "--target", "price", "-q"]) == 1
+    assert "FILE has no rows" in capsys.readouterr().err
+
+
+def interrupt_after(monkeypatch, n_blocks: int) -> None:
+    """Ctrl-C while the search reads that block; none for 0."""
+    blocks = Watched.__iter__
+
+    def interrupted(self):
+        for number, block in enumerate(blocks(self)):
+            if self.samples and number == n_blocks:
+                raise KeyboardInterrupt
+            yield block
+
+    monkeypatch.setattr(Watched, "__iter__", interrupted if n_blocks else blocks)
+
+
+def test_an_interrupted_search_goes_on_from_its_checkpoint(
+    sales, capsys, monkeypatch, little_memory
+):
+    monkeypatch.setattr("featgrad.data.checkpoint.Checkpoint.every_s", 0)
+    given = ("select", "sales.csv", "--target", "price", "-k", "4")
+    expected = answer(capsys, *given)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        assert main([*given, "--checkpoint", "fit.npz"]) == 1
+    assert "is kept in fit.npz: give the same command to go on" in capsys.readouterr().err
+    assert Path("fit.npz").exists()
+    assert answer(capsys, *given, "--checkpoint", "fit.npz") == expected
+    assert not Path("fit.npz").exists()
+
+
+def test_an_interrupted_search_without_a_checkpoint_says_how_to_have_one(
+    sales, capsys, monkeypatch, little_memory
+):
+    interrupt_after(monkeypatch, 3)
+    assert main(["select", "sales.csv", "--target", "price", "-k", "4"]) == 1
+    assert "give --checkpoint PATH to go on later" in capsys.readouterr().err
