@@ -18,6 +18,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.accumulating import AccumulatingMixin
+from featgrad.data.accumulated.reading import read_once
 from featgrad.data.accumulated.state import Accumulated
 from featgrad.data.checks import MISSING, PREPROCESS, check_missing, check_number, check_option
 from featgrad.data.compressed import CompressedColumns
@@ -257,12 +258,13 @@ class FeatureGradientSelector(
     def fit_source(self, source: Source, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Choose features from rows that need not fit into memory.
 
-        The source is read block by block: twice up to some 900 features, four times beyond, and
-        `n_epochs` + 4 times for more than 500 of them or for the natural size, when every batch of
-        `batch_size` rows (1000 by default) is one step over all features. In memory are one block
-        and the next, the targets, a few numbers per feature and the moments of a few hundred
-        features, however many rows there are. The sets found are about those of `fit`; copies of a
-        row count as rows of their own, and learnability is told from at most 10,000 rows.
+        The source is read block by block: once where rows are many and the first ones are like the
+        others, up to three times otherwise, four times beyond some 900 features, and `n_epochs` + 4
+        times for more than 500 of them or for the natural size, when every batch of `batch_size`
+        rows (1000 by default) is one step over all features. In memory are one block and the next,
+        the targets, a few numbers per feature and the moments of a few hundred features, however
+        many rows there are. The sets found are about those of `fit`; copies of a row count as rows
+        of their own, and learnability is told from at most 10,000 rows.
 
         Parameters
         ----------
@@ -301,22 +303,15 @@ class FeatureGradientSelector(
         up_to(self.filter, check_order(self.order))
         kept = open_checkpoint(checkpoint, self.get_params(deep=False), source)
         rng = kept.random(check_random_state(self.random_state))
-        columns = StreamedColumns(source, self.preprocess, self.missing, rng, kept)
-        raw, self.task_ = encode(columns.y, self.task)
-        target = centre(raw, self.task_, columns.weights)
-        family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
-        self.stability_ = None
         on_step = self._reporter(context)
-        if asked is None:
-            told = columns, target.outputs, columns.weights
-            subsets, chosen = [self._natural_passing(DealtRows(*told), family[-1], on_step)], 0
+        state = None
+        if checkpoint is None and asked is not None:
+            state = read_once(source, self.task, self.preprocess, self.missing, rng)
+        if state is not None:
+            self._choose_from(state, on_step, rng)
         else:
-            dealt = columns.dealt(target.outputs)
-            subsets, chosen = self._searched(asked, dealt, family[-1], on_step, rng)
-        together = np.unique(np.concatenate([subset.features for subset in subsets]))
-        explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
-        estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
-        self._finish(subsets, chosen, estimates)
+            columns = StreamedColumns(source, self.preprocess, self.missing, rng, kept)
+            self._choose_streamed(asked, columns, on_step, rng)
         kept.remove()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -366,10 +361,32 @@ class FeatureGradientSelector(
             return kept.to_native()
         return super().transform(X)
 
-    def _choose_from(self, state: Accumulated) -> None:
+    def _choose_streamed(
+        self,
+        asked: Asked | None,
+        columns: StreamedColumns,
+        on_step: OnStep,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Choose from rows that are read again and again."""
+        raw, self.task_ = encode(columns.y, self.task)
+        target = centre(raw, self.task_, columns.weights)
+        family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
+        self.stability_ = None
+        if asked is None:
+            dealt = DealtRows(columns, target.outputs, columns.weights)
+            subsets, chosen = [self._natural_passing(dealt, family[-1], on_step)], 0
+        else:
+            told = columns.dealt(target.outputs)
+            subsets, chosen = self._searched(asked, told, family[-1], on_step, rng)
+        together = np.unique(np.concatenate([subset.features for subset in subsets]))
+        explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
+        estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
+        self._finish(subsets, chosen, estimates)
+
+    def _choose_from(self, state: Accumulated, on_step: OnStep, rng: np.random.RandomState) -> None:
         """Choose from rows that came in chunks."""
-        rng = check_random_state(self.random_state)
-        kept = state.rows()
+        kept = state.told_from()
         prepared = prepare_encoded(
             kept.X,
             kept.outputs,
@@ -381,7 +398,7 @@ class FeatureGradientSelector(
             rng=rng,
         )
         asked = self._asked(state.n_features)
-        self._choose(asked, kept.X, prepared, state.columns(), self._reporter(None), rng)
+        self._choose(asked, kept.X, prepared, state.columns(), on_step, rng)
 
     def _choose(
         self,

@@ -24,6 +24,10 @@ Floats = NDArray[np.float64]
 SAMPLE_ROWS = 2048
 # Excess kurtosis (3 for a Laplace distribution, 0 for a normal one) from which tails are heavy.
 _HEAVY = 0.0
+# Excess kurtosis up to which it does not matter what is done, and the share of a column on one side
+# of its supposed middle from which that is none.
+_UNSURE = 1.0
+_OFF_CENTRE = 0.6
 _BLOCK_ENTRIES = 1 << 20
 # A column whose variance is this small beside its square mean varies by rounding only.
 _ROUNDING = 1e-12
@@ -77,10 +81,23 @@ class Compression:
         self._fill = fill
         self._standardise = preprocess == "zscore"
         if self._standardise:
-            self._middle, self._heavy = _shape(self._filled(sample))
+            self._middle, kurtosis = _shape(self._filled(sample))
+            self._heavy = kurtosis > _HEAVY
         else:
             self._middle, self._heavy = np.zeros(self.n_features), np.zeros(self.n_features, bool)
         self._mean, self._scale = np.zeros(self.n_features), np.ones(self.n_features)
+
+    def suits(self, sample: Any) -> bool:
+        """Whether other random rows, not too wide, ask for about the same compression."""
+        if not self._standardise:
+            return True
+        values = self._filled(sample.toarray() if sparse.issparse(sample) else sample)
+        _, kurtosis = _shape(values)
+        alike = (self._heavy == (kurtosis > _HEAVY)) | (np.abs(kurtosis) < _UNSURE)
+        beside = np.maximum(
+            np.mean(values < self._middle, axis=0), np.mean(values > self._middle, axis=0)
+        )
+        return bool(np.all(alike & (beside < _OFF_CENTRE)))
 
     def add(self, sums: CrossSums, X: Any, weights: Floats, weighted: Floats) -> None:
         """More rows, their weights, which sum to one in the end, and outputs times weights."""
@@ -206,12 +223,12 @@ def _signed_root(values: Floats) -> Floats:
     return np.copysign(np.sqrt(np.abs(values)), values)
 
 
-def _shape(sample: Any) -> tuple[Floats, NDArray[np.bool_]]:
-    """Median of each column, and whether it is mostly zero or reaches far out."""
+def _shape(sample: Any) -> tuple[Floats, Floats]:
+    """Median and excess kurtosis of each column; 0 and infinite where it is mostly zero."""
     zeros = sample.shape[0] - sample.astype(bool).sum(axis=0)
     mostly_zero = np.asarray(zeros).ravel() * 2 > sample.shape[0]
     middle = np.zeros(sample.shape[1])
-    heavy = mostly_zero.copy()
+    kurtosis = np.full(sample.shape[1], np.inf)
     others = np.flatnonzero(~mostly_zero)
     step = max(1, _BLOCK_ENTRIES // sample.shape[0])
     for start in range(0, len(others), step):
@@ -219,8 +236,8 @@ def _shape(sample: Any) -> tuple[Floats, NDArray[np.bool_]]:
         values = sample[:, columns]
         values = values.toarray() if sparse.issparse(values) else values
         middle[columns] = np.median(values, axis=0)
-        heavy[columns] = _kurtosis(values - middle[columns]) > _HEAVY
-    return middle, heavy
+        kurtosis[columns] = _kurtosis(values - middle[columns])
+    return middle, kurtosis
 
 
 def _kurtosis(values: Floats) -> Floats:

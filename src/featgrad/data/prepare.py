@@ -21,6 +21,9 @@ from featgrad.objective.targets import Target, centre, encode
 
 Floats = NDArray[np.float64]
 
+# Most rows of many that tell how much the chosen columns explain: to a hundredth of the variance.
+ESTIMATE_ROWS = 10_000
+
 
 class Prepared(NamedTuple):
     """A problem at scale 1, its target, and the rows of X in the order that it visits them."""

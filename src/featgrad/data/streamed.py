@@ -28,7 +28,7 @@ from featgrad.data.compression import Compression, CrossSums
 from featgrad.data.dealt import N_FOLDS, DealtRows, of_one_variance
 from featgrad.data.first_reading import FEWEST_SAMPLED, SAMPLE_ENTRIES, FirstReading, stacked
 from featgrad.data.passing import Onlooker
-from featgrad.data.prepare import build_engine
+from featgrad.data.prepare import ESTIMATE_ROWS, build_engine
 from featgrad.data.sources import Block, Source, ahead
 from featgrad.engines.folds import Fold, GrowingFold
 from featgrad.engines.problem import Problem
@@ -38,9 +38,6 @@ from featgrad.objective.targets import Target
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-# Most rows that tell how much the chosen columns explain: to a hundredth of the variance.
-_ESTIMATE_ROWS = 10_000
 
 
 class StreamedColumns:
@@ -78,7 +75,7 @@ class StreamedColumns:
         self._source, self._preprocess, self._checkpoint = ahead(source), preprocess, checkpoint
         self.n_features = source.n_features
         first = FirstReading(self.n_features, missing, rng)
-        blocks = ((block,) for block in _used(self._source))
+        blocks = ((block,) for block in used_rows(self._source))
         checkpoint.through("first", blocks, first.add, first)
         self.n_rows = first.n_rows
         if self.n_rows < 2:
@@ -205,12 +202,12 @@ class StreamedColumns:
         if sparse.issparse(self._sample):
             n_columns = min(n_columns, 1 + self._sample.nnz // self._sample.shape[0])
         n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // n_columns)
-        return min(n_rows, _ESTIMATE_ROWS, self.n_rows)
+        return min(n_rows, ESTIMATE_ROWS, self.n_rows)
 
     def _blocks(self) -> Iterator[tuple[Indices, Any]]:
         """Positions and features of each block's rows."""
         start = 0
-        for block in _used(self._source):
+        for block in used_rows(self._source):
             at = self._positions[start : start + len(block)]
             start += len(block)
             if len(at) < len(block):
@@ -279,7 +276,7 @@ class _Gathered:
         self._positions, self._parts = [state["positions"]], [matrix_of(state)]
 
 
-def _used(source: Source) -> Iterator[Block]:
+def used_rows(source: Source) -> Iterator[Block]:
     """Blocks without rows of weight zero."""
     for block in source:
         if block.weight is not None and not block.weight.all():

@@ -71,11 +71,26 @@ class Encoding:
             )
         return cls(task, known, 1 if y.ndim == 1 else y.shape[1])
 
+    @property
+    def n_columns(self) -> int:
+        """Output columns."""
+        some = np.zeros((1, self.n_outputs)) if self.classes is None else self.classes[:1]
+        return int(_ENCODERS[self.task](some, self.classes).shape[1])
+
+    def knows(self, y: Any) -> bool:
+        """Whether some targets have no other classes."""
+        return len(self._unseen(_as_array(y))) == 0
+
+    def _unseen(self, y: NDArray[Any]) -> NDArray[Any]:
+        if self.classes is None:
+            return y[:0]
+        return np.setdiff1d(_classes(_one_column(y, self.task)), self.classes)
+
     def __call__(self, y: Any) -> NDArray[np.float64]:
         """Output columns of some targets."""
         y = _as_array(y)
         if self.classes is not None:
-            unseen = np.setdiff1d(_classes(_one_column(y, self.task)), self.classes)
+            unseen = self._unseen(y)
             if len(unseen):
                 raise ValueError(
                     f"y contains {unseen.tolist()[0]!r}, which is not among the classes "

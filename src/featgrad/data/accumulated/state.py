@@ -20,6 +20,7 @@ from featgrad.data.accumulated.group_sums import GroupSums, SampledColumns
 from featgrad.data.accumulated.kept_rows import KeptRows, Rows
 from featgrad.data.compression import SAMPLE_ROWS, Compression
 from featgrad.data.dealt import N_FOLDS
+from featgrad.data.prepare import ESTIMATE_ROWS
 from featgrad.data.present_means import present_means
 from featgrad.objective.targets import Encoding
 
@@ -120,6 +121,16 @@ class Accumulated:
         if rows is None:
             raise ValueError("No rows of positive weight have been seen: pass some to partial_fit.")
         return rows
+
+    def told_from(self) -> Rows:
+        """Rows that tell how much columns explain: all, or not too many of a sample."""
+        rows = self.rows()
+        return rows if self._kept.complete else rows.take(slice(ESTIMATE_ROWS))
+
+    def is_typical(self) -> bool:
+        """Whether sums began with rows like the others."""
+        first = self._beginning
+        return first is None or first.compression.suits(self.rows().X[:SAMPLE_ROWS])
 
     def columns(self) -> MomentColumns | SampledColumns | None:
         """All rows as the search for k features sees them; None where all of them are kept."""

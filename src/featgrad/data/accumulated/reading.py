@@ -1,0 +1,45 @@
+"""One reading of a source with many rows of few columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.data.accumulated import kept_rows
+from featgrad.data.accumulated.fold_moments import fit_into_memory
+from featgrad.data.accumulated.state import Accumulated
+from featgrad.data.checks import check_missing, check_raw_weights
+from featgrad.data.sources import Source, ahead
+from featgrad.data.streamed import used_rows
+from featgrad.objective.targets import Encoding
+
+
+def read_once(
+    source: Source, task: str, preprocess: str, missing: str, rng: np.random.RandomState
+) -> Accumulated | None:
+    """All rows, added up.
+
+    None where that cannot be done: rows are too few or columns too many, or the first rows mislead
+    about the others, as those of a sorted file do. What classes there are and how columns are
+    compressed has to be known from the start.
+    """
+    if (source.n_rows or np.inf) * source.n_features <= kept_rows.MOST_ENTRIES:
+        return None
+    state, targets = None, []
+    for block in used_rows(ahead(source)):
+        if state is None:
+            encoding = Encoding.of(block.y, task)
+            if not fit_into_memory(source.n_features, encoding.n_columns):
+                return None
+            state = Accumulated(
+                encoding, source.n_features, sparse.issparse(block.X), preprocess, rng
+            )
+        check_missing(block.X, missing)
+        if not state.encoding.knows(block.y):
+            return None
+        targets.append(block.y)
+        state.add(block.X, block.y, check_raw_weights(block.weight, len(block)))
+    if state is None or state.columns() is None or not state.is_typical():
+        return None
+    whole = Encoding.of(np.concatenate(targets), task)
+    return state if whole == state.encoding else None
