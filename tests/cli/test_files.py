@@ -233,7 +233,7 @@ def test_an_interrupted_search_goes_on_from_its_checkpoint(
 ):
     monkeypatch.setattr("featgrad.data.checkpoint.Checkpoint.every_s", 0)
     given = ("select", "sales.csv", "--target", "price", "-k", "4")
-    expected = answer(capsys, *given)
+    expected = answer(capsys, *given, "--checkpoint", "whole.npz")
     with monkeypatch.context() as patch:
         interrupt_after(patch, 3)
         assert main([*given, "--checkpoint", "fit.npz"]) == 1
