@@ -9,8 +9,13 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from featgrad.engines.prefetch import prefetch
+
 Integers = NDArray[Any]
 Floats = NDArray[np.float64]
+
+# Entries between the one in use and the one whose record is fetched.
+_AHEAD = 16
 
 
 @njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -33,12 +38,14 @@ def add_moments(
             else:
                 start = middle
             for entry in range(start, stop):
+                prefetch(records, np.uintp(indices[min(entry + _AHEAD, stop - 1)]), 0)
                 x = data[entry]
-                record = records[indices[entry]]
-                record[0] += weights[n] * x
-                record[1] += weights[n] * x * x
+                # A view of the record would count references, for both threads.
+                d = np.uintp(indices[entry])
+                records[d, 0] += weights[n] * x
+                records[d, 1] += weights[n] * x * x
                 for c in range(outputs.shape[1]):
-                    record[2 + c] += x * outputs[n, c]
+                    records[d, 2 + c] += x * outputs[n, c]
 
 
 @njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]

@@ -28,8 +28,8 @@ Singles = NDArray[np.float32]
 
 # Pieces of the columns whose sums are taken apart: more than there are threads.
 _PIECES = 16
-# Entries after which the rows' projections are used, while their records are still in the cache.
-_ENTRIES_AT_ONCE = 1 << 16
+# Entries after which the rows' projections are used: few calls of two threads each.
+_ENTRIES_AT_ONCE = 1 << 22
 _CHANGING = "mask", "_records", "_centres", "_weights", "_offsets", "_told"
 
 
