@@ -6,7 +6,7 @@ from scipy import sparse
 
 from featgrad import FeatureGradientSelector
 from featgrad.data import first_reading, streamed
-from featgrad.data.accumulated import fold_moments
+from featgrad.data.accumulated import fold_moments, kept_rows
 from featgrad.data.sources import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -96,6 +96,36 @@ def test_the_source_is_read_so_often_whatever_is_asked_for(many: bool):
     assert source.passes == (4 if many else 2)
 
 
+@pytest.fixture
+def few_rows_are_many(monkeypatch) -> None:
+    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 6000)
+
+
+@pytest.mark.usefixtures("few_rows_are_many")
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
+def test_many_rows_are_read_once(container, kind: str):
+    X, y, chosen = planted()
+    y = {"regression": y, "binary": y > 0, "multiclass": np.digitize(y, [-1, 1])}[kind]
+    source = Watched(open_source(container(X), target=y, block_rows=60))
+    selector = select(3).fit_source(source)
+    assert source.passes == 1
+    assert support(selector) == chosen
+    assert selector.task_ == kind
+
+
+@pytest.mark.usefixtures("few_rows_are_many")
+@pytest.mark.parametrize("by", ["target", "class", "column"])
+def test_rows_unlike_the_first_are_read_again(by: str):
+    X, y, chosen = planted()
+    target = y > 0 if by == "class" else y
+    order = np.argsort(X[:, 0] if by == "column" else y)
+    source = Watched(open_source(X[order], target=target[order], block_rows=60))
+    selector = select(3).fit_source(source)
+    assert source.passes == 3
+    assert support(selector) == chosen
+
+
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_few_columns_are_chosen_as_many_are(container, monkeypatch):
     X, y, _ = planted(1000)
@@ -127,6 +157,10 @@ def test_no_more_than_a_block_is_worked_on_at_once(many: bool, monkeypatch):
         def standardised(self, X, indices):
             seen.append(X.shape[0])
             return super().standardised(X, indices)
+
+        def standardise_into(self, out, X, rows, factors):
+            seen.append(X.shape[0])
+            super().standardise_into(out, X, rows, factors)
 
     monkeypatch.setattr(streamed, "Compression", Seeing)
     selector = select(3).fit_source(open_source(X, target=y, block_rows=64))

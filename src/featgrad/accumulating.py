@@ -162,10 +162,9 @@ class AccumulatingMixin:
         self._state = state
         self.task_ = state.encoding.task
 
-    def _forget(self) -> None:
-        """Forget the rows of earlier calls, and what was chosen from them."""
+    def _forget_rows(self) -> None:
+        """Forget the rows of earlier calls."""
         self.__dict__.pop("_state", None)
-        self._forget_choice()
 
     def _forget_choice(self) -> None:
         for name in _CHOSEN:

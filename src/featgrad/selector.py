@@ -238,7 +238,6 @@ class FeatureGradientSelector(
         )
         check_missing(X, self.missing)
         asked = self._asked(X.shape[1])
-        self._forget()
         rng = check_random_state(self.random_state)
         prepared = prepare(
             X,
@@ -251,6 +250,7 @@ class FeatureGradientSelector(
             rng=rng,
         )
         self._choose(asked, X, prepared, None, self._reporter(context), rng)
+        self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -294,7 +294,6 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        self._forget()
         self._adopt_features(source)
         asked = self._asked(source.n_features)
         # A long reading must not end at an option that cannot be used.
@@ -313,6 +312,7 @@ class FeatureGradientSelector(
             columns = StreamedColumns(source, self.preprocess, self.missing, rng, kept)
             self._choose_streamed(asked, columns, on_step, rng)
         kept.remove()
+        self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
 

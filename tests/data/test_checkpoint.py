@@ -88,35 +88,49 @@ def test_a_pass_that_has_ended_is_not_read_again(path: Path):
     np.testing.assert_array_equal(again.total, first.total)
 
 
-def test_nothing_is_written_before_it_is_time(path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_a_pass_has_left_may_change(path: Path):
+    kept, total = Checkpoint(path, "a"), np.ones(3)
+    kept.finish("one", 2, lambda: {"total": total})
+    total[:] = 5
+    kept.keep("two", 3, dict)
+    again = Checkpoint(path, "a")
+    assert again.resume("one").arrays["total"].tolist() == [1, 1, 1]
+    assert again.resume("two").rows == 3
+
+
+def test_a_pass_takes_the_place_of_what_was_kept_of_it(path: Path):
+    kept = Checkpoint(path, "a")
+    kept.keep("one", 1, lambda: {"total": np.ones(3), "waiting": np.ones(2)})
+    kept.keep("one", 2, lambda: {"total": np.zeros(3)})
+    assert list(Checkpoint(path, "a").resume("one").arrays) == ["total"]
+    assert Checkpoint(path, "a").resume("one").rows == 2
+
+
+def test_nothing_is_kept_before_it_is_time(path: Path, monkeypatch: pytest.MonkeyPatch):
     now = 0.0
     monkeypatch.setattr(Checkpoint, "every_s", 30.0)
     monkeypatch.setattr(checkpoint, "monotonic", lambda: now)
     kept = Checkpoint(path, "a")
     kept.keep("one", 1, dict)
-    kept.finish("one", 2, dict)
     assert not path.exists()
     now = 30.0
-    kept.keep("two", 3, dict)
-    written = Checkpoint(path, "a")
-    assert written.resume("one").rows == 2
-    assert written.resume("two").rows == 3
+    kept.keep("one", 3, dict)
     now = 59.0
-    kept.keep("two", 4, dict)
-    assert Checkpoint(path, "a").resume("two").rows == 3
+    kept.keep("one", 4, dict)
+    assert Checkpoint(path, "a").resume("one").rows == 3
 
 
 def test_slow_writing_is_done_less_often(path: Path, monkeypatch: pytest.MonkeyPatch):
     now, written = 0.0, []
 
-    def writing(file, arrays) -> None:
+    def writing(*_) -> None:
         nonlocal now
         written.append(now)
         now += 6.0
 
     monkeypatch.setattr(Checkpoint, "every_s", 30.0)
     monkeypatch.setattr(checkpoint, "monotonic", lambda: now)
-    monkeypatch.setattr(checkpoint, "_store", writing)
+    monkeypatch.setattr(Checkpoint, "_store", writing)
     kept = Checkpoint(path, "a")
     for second in (30.0, 95.0, 96.0):
         now = second
@@ -172,6 +186,15 @@ def test_matrices_come_back(path: Path, container):
     back = matrix_of(Checkpoint(path, "a").resume("one").arrays)
     assert type(back) is type(container(X))
     np.testing.assert_array_equal(back.toarray() if sparse.issparse(back) else back, X, strict=True)
+
+
+def test_file_that_goes_during_the_fit_is_missed(path: Path):
+    """What it held cannot be written again."""
+    kept = Checkpoint(path, "a")
+    kept.finish("one", 1, dict)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=path.name):
+        kept.finish("two", 1, dict)
 
 
 def test_another_fit_is_refused(path: Path):

@@ -4,6 +4,7 @@ from scipy import sparse
 
 from engine_kinds import relative_error
 from featgrad.data.compressed import CompressedColumns
+from featgrad.data.compression import Compression
 
 N_ROWS = 200
 LIGHT, HEAVY, COUNTS, CONSTANT, FAR = range(5)
@@ -197,3 +198,21 @@ def test_the_matrix_is_left_as_it_was(container):
     read(matrix)
     kept = matrix.toarray() if sparse.issparse(matrix) else matrix
     np.testing.assert_array_equal(kept, X)
+
+
+@pytest.mark.parametrize("change", ["none", "shifted", "heavy-tailed", "no longer zero"])
+def test_compression_suits_rows_like_its_sample(change: str):
+    rng = np.random.default_rng(0)
+    samples = [rng.standard_normal((500, 6)) for _ in range(2)]
+    for sample in samples:
+        sample[:, :2] = np.exp(sample[:, :2])
+        sample[:, 2] *= rng.random(500) < 0.3
+    if change == "shifted":
+        samples[1][:, 3] += 1
+    elif change == "heavy-tailed":
+        samples[1][:, 4] **= 3
+    elif change == "no longer zero":
+        samples[1][:, 2] += 1
+    compression = Compression(samples[0], None, "zscore")
+    assert compression.suits(samples[1]) == (change == "none")
+    assert Compression(samples[0], None, "center").suits(samples[1])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.objective.targets import centre, encode, infer_task
+from featgrad.objective.targets import Encoding, centre, encode, infer_task
 
 LETTERS = np.array(["b", "a", "c", "a"])
 
@@ -98,3 +98,31 @@ def test_target_that_does_not_vary_is_refused(value: float):
 def test_wrong_targets_are_refused(y, task: str, message: str):
     with pytest.raises(ValueError, match=message):
         encode(y, task)
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        ([0.5, 1.5, 3.0], "regression"),
+        ([[0.5, 1.0], [1.5, 0.0], [3.0, 7.0]], "regression"),
+        (["a", "b", "b"], "binary"),
+        ([0, 1, 2], "multiclass"),
+        ([0, 1, 2], "ordinal"),
+        ([[0, 1], [1, 1], [1, 0]], "multilabel"),
+    ],
+)
+def test_targets_in_parts_are_encoded_as_one(y, task: str):
+    y = np.asarray(y)
+    encoding = Encoding.of(y, task)
+    expected, _ = encode(y, task)
+    np.testing.assert_array_equal(np.concatenate([encoding(y[:2]), encoding(y[2:])]), expected)
+    assert encoding.n_columns == expected.shape[1]
+    assert encoding == Encoding.of(y[::-1], task)
+
+
+def test_classes_given_decide_the_task():
+    encoding = Encoding.of(["b", "b"], "auto", classes=["c", "a", "b"])
+    assert encoding.task == "multiclass"
+    np.testing.assert_array_equal(encoding(["b"]), [[0, 1, 0]])
+    assert encoding.knows(["a", "c"])
+    assert not encoding.knows(["a", "d"])

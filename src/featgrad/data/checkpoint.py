@@ -11,11 +11,12 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ Arrays = Mapping[str, NDArray[Any]]
 # Writing that takes longer than this is done less often, so that it stays a tenth of the time.
 _PROMPT_S = 3.0
 _IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
+_SUFFIX = ".npy"
+_COPIED_AT_ONCE = 1 << 22
 
 
 class Kept(NamedTuple):
@@ -62,9 +65,7 @@ class Checkpoint:
     >>> from featgrad.data.checkpoint import Checkpoint
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "fit.npz")
-    ...     checkpoint = Checkpoint(path, "a fit")
-    ...     checkpoint.every_s = 0
-    ...     checkpoint.keep("first", 10, lambda: {"total": np.ones(2)})
+    ...     Checkpoint(path, "a fit").finish("first", 10, lambda: {"total": np.ones(2)})
     ...     Checkpoint(path, "a fit").resume("first").rows
     10
     """
@@ -74,8 +75,7 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
         self._path = None if path is None else Path(path)
         self._identity = identity
-        self._passes: dict[str, Kept] = {}
-        self._due = 0.0
+        self._due, self._is_there = 0.0, False
         if self._path is None:
             return
         if not self._path.parent.is_dir() or self._path.is_dir():
@@ -83,25 +83,33 @@ class Checkpoint:
                 f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
             )
         if self._path.exists():
-            self._passes = self._read(self._path)
+            self._check(self._path)
+            self._is_there = True
         self._wait(0.0)
 
     def resume(self, name: str) -> Kept | None:
         """What was kept of a pass; None where it has to start."""
-        return self._passes.get(name)
+        if self._path is None or not self._is_there:
+            return None
+        with np.load(self._path, allow_pickle=False) as stored:
+            arrays = {
+                member.removeprefix(f"{name}/"): stored[member]
+                for member in stored
+                if member.startswith(f"{name}/")
+            }
+        if not arrays:
+            return None
+        return Kept(int(arrays.pop(_ROWS)), bool(arrays.pop(_FINISHED)), arrays)
 
     def keep(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
         """Write how far a pass has come, if it is time to."""
         if self._path is not None and monotonic() >= self._due:
-            self._write({**self._passes, name: Kept(rows, False, arrays())})
+            self._write(name, Kept(rows, False, arrays()))
 
     def finish(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
-        """A pass has ended: its arrays, unchanged from now on, are written with all later ones."""
-        if self._path is None:
-            return
-        self._passes[name] = Kept(rows, True, arrays())
-        if monotonic() >= self._due:
-            self._write(self._passes)
+        """Write what came of a pass that has ended."""
+        if self._path is not None:
+            self._write(name, Kept(rows, True, arrays()))
 
     def through(
         self, name: str, parts: Iterable[tuple[Any, ...]], add: Callable[..., None], sums: Sums
@@ -141,28 +149,52 @@ class Checkpoint:
             self._path.unlink(missing_ok=True)
             _beside(self._path).unlink(missing_ok=True)
 
-    def _write(self, passes: Mapping[str, Kept]) -> None:
+    def _write(self, name: str, kept: Kept) -> None:
+        """Put a pass in the place of what the file holds of it."""
         assert self._path is not None
         start = monotonic()
         temporary = _beside(self._path)
+        own = {_ROWS: np.array(kept.rows), _FINISHED: np.array(kept.finished), **kept.arrays}
+        arrays = {f"{name}/{key}": array for key, array in own.items()}
         try:
             with temporary.open("wb") as file:
-                _store(file, _flat(self._identity, passes))
+                with zipfile.ZipFile(file, "w") as archive:
+                    self._store(archive, arrays, name)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, self._path)
         finally:
             temporary.unlink(missing_ok=True)
+        self._is_there = True
         self._wait(monotonic() - start)
+
+    def _store(self, archive: zipfile.ZipFile, arrays: Arrays, replaced: str) -> None:
+        """What `numpy.savez` writes, without ever pickling: a pass, and what is known of others.
+
+        These come from the file and not from memory, where what they have left may have changed.
+        """
+        arrays = {_IDENTITY: np.array(self._identity), **arrays}
+        for name, array in arrays.items():
+            _add(archive, name, array)
+        names = list(arrays)
+        if self._is_there:
+            assert self._path is not None
+            with zipfile.ZipFile(self._path) as old:
+                others = [
+                    m for m in old.namelist() if "/" in m and not m.startswith(f"{replaced}/")
+                ]
+                for member in others:
+                    with old.open(member) as source, _member(archive, member) as target:
+                        shutil.copyfileobj(source, target, _COPIED_AT_ONCE)
+            names += [member.removesuffix(_SUFFIX) for member in others]
+        _add(archive, _NAMES, np.array(names))
 
     def _wait(self, took_s: float) -> None:
         self._due = monotonic() + self.every_s * max(1.0, took_s / _PROMPT_S)
 
-    def _read(self, path: Path) -> dict[str, Kept]:
+    def _check(self, path: Path) -> None:
         try:
-            arrays = _stored(path)
-            identity = str(arrays.pop(_IDENTITY))
-            passes = _nested(arrays)
+            identity = _checked_identity(path)
         # The readers of archives and of arrays raise whatever a damaged byte leads them to.
         except Exception as error:
             raise ValueError(
@@ -174,7 +206,6 @@ class Checkpoint:
                 f"checkpoint {str(path)!r} belongs to another fit, with other parameters or "
                 "another source: remove it or name another file."
             )
-        return passes
 
 
 NO_CHECKPOINT = Checkpoint(None, "")
@@ -202,41 +233,21 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
 
 
-def _flat(identity: str, passes: Mapping[str, Kept]) -> Arrays:
-    arrays = {_IDENTITY: np.array(identity)}
-    for name, kept in passes.items():
-        own = {_ROWS: np.array(kept.rows), _FINISHED: np.array(kept.finished)}
-        for key, array in {**kept.arrays, **own}.items():
-            arrays[f"{name}/{key}"] = array
-    return arrays
+def _add(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with _member(archive, name + _SUFFIX) as target:
+        np.lib.format.write_array(target, array, allow_pickle=False)
 
 
-def _nested(arrays: Arrays) -> dict[str, Kept]:
-    by_pass: dict[str, dict[str, NDArray[Any]]] = {}
-    for path, array in arrays.items():
-        name, key = path.split("/", 1)
-        by_pass.setdefault(name, {})[key] = array
-    return {
-        name: Kept(int(own.pop(_ROWS)), bool(own.pop(_FINISHED)), own)
-        for name, own in by_pass.items()
-    }
+def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    return archive.open(name, "w", force_zip64=True)
 
 
-def _store(file: Any, arrays: Arrays) -> None:
-    """What `numpy.savez` writes, without ever pickling."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, array in {**arrays, _NAMES: np.array(list(arrays))}.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def _stored(path: Path) -> dict[str, NDArray[Any]]:
+def _checked_identity(path: Path) -> str:
     # The archive knows whether a member is sound, but not whether one is missing.
     with zipfile.ZipFile(path) as archive:
         if archive.testzip() is not None:
             raise ValueError("a sum of it is wrong")
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = dict(archive)
-    if arrays.pop(_NAMES).tolist() != list(arrays):
-        raise ValueError("something of it is missing")
-    return arrays
+    with np.load(path, allow_pickle=False) as stored:
+        if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
+            raise ValueError("something of it is missing")
+        return str(stored[_IDENTITY])

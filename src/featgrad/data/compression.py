@@ -166,6 +166,19 @@ class Compression:
         values /= self._scale[indices]
         return values.astype(np.float32)
 
+    def standardise_into(
+        self, out: NDArray[np.float32], X: Any, rows: NDArray[np.intp], factors: Floats
+    ) -> None:
+        """All columns of some rows, each row times a factor."""
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad.data.compression_kernels import standardise
+
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        fill = self._mean if self._fill is None else self._fill
+        columns = (fill, self._middle, self._heavy, self._mean, self._scale)
+        standardise(X, rows, *columns, factors, out)
+
     def varies(self, mean: Floats, variance: Floats) -> NDArray[np.bool_]:
         """Whether columns vary by more than rounding, by moments of standardised values."""
         return self._usable(self._mean + self._scale * mean, self._scale**2 * variance, False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from featgrad.data.checkpoint import Arrays
 from featgrad.data.compression import Compression
@@ -41,22 +42,23 @@ class FoldMoments:
         self, compression: Compression, X: Any, outputs: Floats, weights: Floats, folds: Any
     ) -> None:
         """More rows; columns and outputs are about standardised."""
-        everything = np.arange(X.shape[1])
         first = 1 + outputs.shape[1]
         step = max(N_FOLDS, _BLOCK_ENTRIES // X.shape[1])
         for start in range(0, len(weights), step):
-            part = slice(start, start + step)
-            order = np.argsort(folds[part], kind="stable")
-            z = np.empty((len(order), len(self.sums[0])), np.float32)
-            z[:, 0], z[:, 1:first] = 1, outputs[part]
-            z[:, first:] = compression.standardised(X[part], everything)
-            z = z[order]
-            z *= np.sqrt(weights[part][order, None]).astype(np.float32)
-            edges = np.searchsorted(folds[part][order], np.arange(N_FOLDS + 1))
+            rows = start + np.argsort(folds[start : start + step], kind="stable")
+            root = np.sqrt(weights[rows])
+            z = np.empty((len(rows), len(self.sums[0])), np.float32)
+            z[:, 0], z[:, 1:first] = root, outputs[rows] * root[:, None]
+            if sparse.issparse(X):
+                here = np.arange(len(rows))
+                compression.standardise_into(z[:, first:], X[rows].toarray(), here, root)
+            else:
+                compression.standardise_into(z[:, first:], X, rows, root)
+            edges = np.searchsorted(folds[rows], np.arange(N_FOLDS + 1))
             with one_blas_thread():
                 for fold in np.flatnonzero(np.diff(edges)):
-                    rows = z[edges[fold] : edges[fold + 1]]
-                    self.sums[fold] += rows.T @ rows
+                    part = z[edges[fold] : edges[fold + 1]]
+                    self.sums[fold] += part.T @ part
             self.n_rows += np.diff(edges)
 
     def state(self) -> Arrays:

@@ -57,6 +57,8 @@ class KeptRows:
         self.complete = True
         self._parts: list[Rows] = []
         self._n_rows = self._entries = 0
+        # No row with a larger key can stay.
+        self._edge = np.inf
 
     def fit(self, more: Rows) -> bool:
         """Whether more rows can be kept without any having to go."""
@@ -64,7 +66,11 @@ class KeptRows:
         return together <= FEWEST_ROWS or self._entries + int(more.sizes.sum()) <= MOST_ENTRIES
 
     def add(self, more: Rows) -> None:
-        self._keep(more.take(self._smallest(more)))
+        stay = self._smallest(more)
+        stay = stay[more.keys[stay] <= self._edge]
+        self.complete &= len(stay) == len(more.keys)
+        if len(stay):
+            self._keep(more.take(stay))
         if self._entries > _SLACK * MOST_ENTRIES:
             self.rows()
 
@@ -79,7 +85,10 @@ class KeptRows:
             return None
         joined = Rows(*(stacked(list(parts)) for parts in zip(*self._parts, strict=True)))
         self._parts, self._n_rows, self._entries = [], 0, 0
-        self._keep(joined.take(self._smallest(joined)))
+        stay = self._smallest(joined)
+        if len(stay) < len(joined.keys):
+            self.complete, self._edge = False, joined.keys[stay[-1]]
+        self._keep(joined.take(stay))
         return self._parts[0]
 
     def _keep(self, rows: Rows) -> None:
@@ -87,10 +96,9 @@ class KeptRows:
         self._n_rows += len(rows.keys)
         self._entries += int(rows.sizes.sum())
 
-    def _smallest(self, rows: Rows) -> Indices:
+    @staticmethod
+    def _smallest(rows: Rows) -> Indices:
         """Places of the rows that stay among these, by rising key."""
         order = np.argsort(rows.keys, kind="stable")
         room = int(np.searchsorted(np.cumsum(rows.sizes[order]), MOST_ENTRIES, side="right"))
-        stay = order[: max(room, FEWEST_ROWS)]
-        self.complete &= len(stay) == len(order)
-        return stay
+        return order[: max(room, FEWEST_ROWS)]
