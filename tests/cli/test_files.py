@@ -232,14 +232,14 @@ def test_an_interrupted_search_goes_on_from_its_checkpoint(
     sales, capsys, monkeypatch, little_memory
 ):
     monkeypatch.setattr("featgrad.data.checkpoint.Checkpoint.every_s", 0)
-    given = ("select", "sales.csv", "--target", "price", "-k", "4")
-    expected = answer(capsys, *given, "--checkpoint", "whole.npz")
+    given = ("select", "sales.csv", "--target", "price", "-k", "4", "--checkpoint", "fit.npz")
+    expected = answer(capsys, *given)
     with monkeypatch.context() as patch:
         interrupt_after(patch, 3)
-        assert main([*given, "--checkpoint", "fit.npz"]) == 1
+        assert main(given) == 1
     assert "is kept in fit.npz: give the same command to go on" in capsys.readouterr().err
     assert Path("fit.npz").exists()
-    assert answer(capsys, *given, "--checkpoint", "fit.npz") == expected
+    assert answer(capsys, *given) == expected
     assert not Path("fit.npz").exists()
 
 
