@@ -35,7 +35,7 @@ from featgrad.objective.links import LINKS, Link
 from featgrad.objective.targets import TASKS, centre, encode
 from featgrad.path import PathPoint
 from featgrad.search import penalised
-from featgrad.search.asked import MOST_LISTED, Asked, asked_for, is_large
+from featgrad.search.asked import MOST_LISTED, Asked, asked_for, large_budgets
 from featgrad.search.progress import Found, OnStep, Step
 from featgrad.search.stability import Stability, agreement
 from featgrad.search.subsets import Columns, Subset, SubsetSearch
@@ -469,8 +469,30 @@ class FeatureGradientSelector(
         rng: np.random.RandomState,
     ) -> tuple[list[Subset], int]:
         """The best sets for all budgets asked for, and which of them is the choice."""
-        if isinstance(columns, DealtRows) and is_large(asked, columns.n_features):
-            return self._passed(asked, columns, coefficients, on_step)
+        large = large_budgets(asked, columns.n_features)
+        if not large or not isinstance(columns, DealtRows):
+            return self._listed(asked, columns, coefficients, on_step, rng)
+        if asked.chosen is None or self.n_resamples:
+            raise ValueError(
+                f"{asked.budgets[-1]:g} features are too many to compare sizes or to resample: ask "
+                f"for {MOST_LISTED} at most, or leave n_features_to_select='auto' and n_resamples."
+            )
+        small = asked.budgets[: -len(large)]
+        subsets = self._passed(large, asked.units, columns, coefficients, on_step)
+        if small:
+            few = asked._replace(budgets=small, chosen=0)
+            subsets = self._listed(few, columns, coefficients, on_step, rng)[0] + subsets
+        return subsets, asked.chosen
+
+    def _listed(
+        self,
+        asked: Asked,
+        columns: Columns,
+        coefficients: Floats,
+        on_step: OnStep,
+        rng: np.random.RandomState,
+    ) -> tuple[list[Subset], int]:
+        """Sets for which a shortlist is made."""
         search = SubsetSearch(
             columns,
             asked.units,
@@ -489,32 +511,31 @@ class FeatureGradientSelector(
         return subsets, chosen
 
     def _passed(
-        self, asked: Asked, columns: DealtRows, coefficients: Floats, on_step: OnStep
-    ) -> tuple[list[Subset], int]:
+        self,
+        budgets: list[float],
+        units: Units,
+        columns: DealtRows,
+        coefficients: Floats,
+        on_step: OnStep,
+    ) -> list[Subset]:
         """Large sets: for them all columns are looked at while rows pass."""
-        if asked.chosen is None or self.n_resamples:
-            raise ValueError(
-                f"{asked.budgets[-1]:g} features are too many to compare sizes or to resample: ask "
-                f"for {MOST_LISTED} at most, or leave n_features_to_select='auto' and n_resamples."
-            )
         # Imported here: the compiler behind it takes longer to load than everything else.
         from featgrad.search.passing import PassingSearch
 
-        subsets = [
+        return [
             PassingSearch(
                 columns.rows,
                 columns.outputs,
                 columns.weights,
-                asked.units,
+                units,
                 int(budget),
                 coefficients=coefficients,
                 batch_rows=self.batch_size,
                 n_epochs=self.n_epochs,
                 on_step=on_step,
             ).best()
-            for budget in asked.budgets
+            for budget in budgets
         ]
-        return subsets, asked.chosen
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):
@@ -559,7 +580,7 @@ class FeatureGradientSelector(
         """Tell scikit-learn's callbacks and, if asked to, the terminal of each step."""
         count = 0
 
-        def on_step(step: Step, scores: Floats) -> bool:
+        def on_step(step: Step, scores: NDArray[Any]) -> bool:
             nonlocal count
             count += 1
             if self.verbose and count % self.verbose == 0:

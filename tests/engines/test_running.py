@@ -62,7 +62,7 @@ def test_running_sums_are_what_they_say(kind, order, n_outputs):
     sums = RunningSums(cross, mean, scale, filter, 2.0)
     expected = defined(X, Y, weights, masks, filter, 2.0, 0.5)
     for batch, mask in enumerate(masks):
-        sums.look_through(mask)
+        sums.look_through(mask, 0.5)
         # In two pieces: what is sent changes with the mask only.
         for first in (batch * BATCH, batch * BATCH + 5):
             rows = slice(first, batch * BATCH + (5 if first == batch * BATCH else BATCH))
@@ -70,7 +70,6 @@ def test_running_sums_are_what_they_say(kind, order, n_outputs):
         value, gradient = sums.value_and_gradient()
         np.testing.assert_allclose(value, expected[batch][0], rtol=1e-4)
         np.testing.assert_allclose(gradient, expected[batch][1], rtol=1e-3, atol=1e-5)
-        sums.forget(0.5)
 
 
 def test_restored_sums_go_on_alike():

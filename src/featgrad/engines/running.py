@@ -69,13 +69,15 @@ class RunningSums:
         self._told = np.ones(self._width, bool)
         self.mask: Singles = np.zeros(self.n_features, np.float32)
 
-    def look_through(self, mask: Singles) -> None:
-        """Rows that come are seen through this mask."""
+    def look_through(self, mask: Singles, share: float = 1.0) -> None:
+        """Rows that come are seen through this mask, and those so far count less by a factor."""
         self.mask = mask
+        self._centres *= share
+        self._weights *= share
         offsets = np.empty((_PIECES, *self._offsets.shape))
         kernels.send(
             self._records, self._first, self._factors, self._centres, self._mean, self._inverse,
-            mask, self._order, offsets,
+            mask, self._order, share, offsets,
         )  # fmt: skip
         self._offsets = offsets.sum(axis=0)
         # r_(j+1) is told by rows that are multiplied with an r_j.
@@ -90,12 +92,6 @@ class RunningSums:
         else:
             self._add_dense(np.asarray(X, np.float32), outputs, weights)
         self._weights += self._told * weights.sum()
-
-    def forget(self, share: float) -> None:
-        """Let all rows so far count less by this factor."""
-        kernels.fade(self._records, self._width, share)
-        self._centres *= share
-        self._weights *= share
 
     def value_and_gradient(self) -> tuple[float, Singles]:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""

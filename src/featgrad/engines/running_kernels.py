@@ -89,9 +89,11 @@ def collect(
 @njit(parallel=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def send(
     records: Singles, first: Singles, factors: Floats, centres: Floats, mean: Singles,
-    inverse: Singles, mask: Singles, order: int, offsets: Floats,
+    inverse: Singles, mask: Singles, order: int, share: float, offsets: Floats,
 ) -> None:  # fmt: skip
     """Set what rows are multiplied with: the mask times the vectors, in units of raw columns.
+
+    What was received is multiplied by `share` first.
 
     `offsets` (blocks, width + 1) takes the sums over means that rows have to be rid of.
     """
@@ -104,6 +106,8 @@ def send(
         offset[:] = 0
         for d in range(block * step, min(len(records), (block + 1) * step)):
             strength = mask[d] * inverse[d]
+            for j in range(width, 2 * width):
+                records[d, j] *= share
             for c in range(min(n_outputs, width)):
                 records[d, c] = strength * first[d, c]
             for j in range(width - n_outputs):
@@ -148,11 +152,3 @@ def meet(
             gradient[d] = total
             value += mask[d] * own
         values[block] = value
-
-
-@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
-def fade(records: Singles, width: int, share: float) -> None:
-    """Multiply all that was received."""
-    for d in prange(len(records)):
-        for j in range(width, 2 * width):
-            records[d, j] *= share

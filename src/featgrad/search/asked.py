@@ -68,10 +68,11 @@ def asked_for(
     return Asked(units, budgets, budgets.index(float(size)))
 
 
-def is_large(asked: Asked, n_features: int) -> bool:
-    """Whether so many single features are asked for that no shortlist should be made."""
-    large = asked.units.alone and asked.budgets[-1] > MOST_LISTED
-    return large and n_features > _BESIDE * MOST_LISTED
+def large_budgets(asked: Asked, n_features: int) -> list[float]:
+    """Those for so many single features that no shortlist should be made."""
+    if not asked.units.alone or n_features <= _BESIDE * MOST_LISTED:
+        return []
+    return [budget for budget in asked.budgets if budget > MOST_LISTED]
 
 
 def _size(k: Any, n_features: int, available: int) -> int:

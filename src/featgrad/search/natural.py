@@ -103,5 +103,4 @@ class NaturalSearch:
         self._waiting = 0
         ended = self._descent.step(self._sums.mask, *self._sums.value_and_gradient())
         self._stopped = ended or len(self._descent.found.steps) == self._max_iter
-        self._sums.forget(1 - 1 / _REMEMBERED)
-        self._sums.look_through(self._descent.mask)
+        self._sums.look_through(self._descent.mask, 1 - 1 / _REMEMBERED)

@@ -161,10 +161,9 @@ class PassingSearch:
         size = float(mask.sum(dtype=np.float64))
         mean, length = kernels.spread(mask, gradient)
         kernels.move(self._v, self._momentum, gradient, mean, length, _MOMENTUM, _STEP)
-        self._sums.forget(max(0.0, 1 - 1 / (_WINDOW * self._n_steps)))
         self.steps.append(Step(1 - explained, explained, size))
         self._open()
-        self._stopped = self._on_step(self.steps[-1], self._v.astype(np.float64))
+        self._stopped = self._on_step(self.steps[-1], self._v)
 
     def _open(self) -> None:
         """Solve for theta, by Newton's method on the logarithm of the mask's size."""
@@ -181,7 +180,7 @@ class PassingSearch:
             by = excess * size / max(sharpness * slope, 1e-300)
             self._theta += min(max(by, -reach), reach)
         mask[self._kept] = 1.0
-        self._sums.look_through(mask)
+        self._sums.look_through(mask, max(0.0, 1 - 1 / (_WINDOW * self._n_steps)))
 
     def _scale(self, coefficients: Floats) -> float:
         best = np.argsort(-self._alone, kind="stable")[: self._size]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,10 @@ class Step(NamedTuple):
 
 
 # Told of each step and of the scores reached; answers whether to stop.
-OnStep = Callable[[Step, Floats], bool]
+OnStep = Callable[[Step, NDArray[Any]], bool]
 
 
-def go_on(step: Step, scores: Floats) -> bool:
+def go_on(step: Step, scores: NDArray[Any]) -> bool:
     """For searches that nobody watches."""
     return False
 
