@@ -59,7 +59,7 @@ class Fitting:
             block = rows.block
             selector.fit(block.X, block.y, sample_weight=block.weight)
         else:
-            progress.note("too large for memory: read block by block, several times")
+            progress.note("too large for memory: read block by block")
             rows = self._streamed(selector, rows.source)
         for point in {point.size: point for point in selector.path_}.values():
             progress.line(f"size {point.size}: {point.learnability}")
