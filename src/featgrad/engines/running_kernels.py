@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from featgrad.engines.prefetch import prefetch
 
+# Columns that are looked at together.
+_TILE = 256
 # Entries between the one in use and the one whose record is fetched.
 _AHEAD = 16
 
@@ -133,22 +135,30 @@ def meet(
     width = (order - 1) * n_outputs
     step = (len(records) + n_blocks - 1) // n_blocks
     for block in prange(n_blocks):
+        stop = min(len(records), (block + 1) * step)
+        r = np.empty((order, _TILE), np.float32)
         value = 0.0
-        r = np.empty(order)
-        for d in range(block * step, min(len(records), (block + 1) * step)):
-            total, own = 0.0, 0.0
+        # Columns by tiles, so that the inner loops are long enough to be vectorised.
+        for begin in range(block * step, stop, _TILE):
+            size = min(_TILE, stop - begin)
+            gradient[begin : begin + size] = 0
             for c in range(n_outputs):
-                r[0] = first[d, c]
+                for t in range(size):
+                    r[0, t] = first[begin + t, c]
                 for j in range(order - 1):
                     at = j * n_outputs + c
-                    sums = records[d, width + at] - mean[d] * centres[at]
-                    r[j + 1] = inverse[d] * sums * factors[at]
+                    factor, centre = np.float32(factors[at]), np.float32(centres[at])
+                    for t in range(size):
+                        d = begin + t
+                        sums = records[d, width + at] - mean[d] * centre
+                        r[j + 1, t] = inverse[d] * sums * factor
                 for i in range(order):
-                    met = 0.0
+                    share = np.float32(alpha[i])
                     for j in range(i + 1):
-                        met += r[j] * r[i - j]
-                    total += alpha[i] * met
-                    own += alpha[i] * r[0] * r[i]
-            gradient[d] = total
-            value += mask[d] * own
+                        for t in range(size):
+                            gradient[begin + t] += share * r[j, t] * r[i - j, t]
+                    own = np.float32(0)
+                    for t in range(size):
+                        own += mask[begin + t] * r[0, t] * r[i, t]
+                    value += alpha[i] * own
         values[block] = value
