@@ -37,3 +37,8 @@ def test_of_many_rows_random_ones_are_held_in_order(container):
 
 def test_some_rows_are_held_however_wide_they_are():
     assert len(sampled(3, 1).rows()) > 20
+
+
+def test_rows_of_tables_lie_row_by_row():
+    sample = sampled(3, 1 << 20, np.asfortranarray)
+    assert sample.rows().X.flags.c_contiguous

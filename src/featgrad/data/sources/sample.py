@@ -64,7 +64,11 @@ class Sample:
 
     def rows(self) -> Block:
         """What is held, in the order in which it was seen."""
-        return join([block for block, _ in self._parts])
+        rows = join([block for block, _ in self._parts])
+        if sparse.issparse(rows.X):
+            return rows
+        # Tables come column by column, from which single rows are slow to take.
+        return Block(np.ascontiguousarray(rows.X), rows.y, rows.weight)
 
     def _hold(self, block: Block, keys: NDArray[np.float64]) -> None:
         drawn = keys < self._share
