@@ -305,7 +305,9 @@ class FeatureGradientSelector(
         on_step = self._reporter(context)
         state = None
         if checkpoint is None and asked is not None:
-            state = read_once(source, self.task, self.preprocess, self.missing, rng)
+            # A copy: what one reading draws must not change what several would.
+            own = copy.deepcopy(rng)
+            state = read_once(source, self.task, self.preprocess, self.missing, own)
         if state is not None:
             self._choose_from(state, on_step, rng)
         else:
