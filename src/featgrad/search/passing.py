@@ -36,7 +36,12 @@ _ROOM = 3.6
 # Share of all steps after which rows are all but forgotten.
 _WINDOW = 0.25
 _BUDGET_SLACK = 0.01
+_SOLVING_STEPS = 30
+# Sigmoids of less than minus this are nothing.
+_REACH = 20.0
+# Logit of columns that may not be chosen, and a bound that no other passes.
 _NEVER = np.float32(-1e30)
+_LOWEST = -1e6
 
 
 class PassingSearch:
@@ -166,19 +171,16 @@ class PassingSearch:
         self._stopped = self._on_step(self.steps[-1], self._v)
 
     def _open(self) -> None:
-        """Solve for theta, by Newton's method on the logarithm of the mask's size."""
+        """The mask for the present logits, sharper with every step."""
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
         sharpness = _SHARPNESS[0] * (_SHARPNESS[1] / _SHARPNESS[0]) ** done
+        wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
+        # What lies far below counts for nothing.
+        near = self._v[self._v > self._theta - _REACH / sharpness]
+        some = near if len(near) > wanted else self._v
+        self._theta = _solved(some, self._theta, sharpness, wanted)
         mask = np.empty_like(self._v)
-        wanted = self._size - len(self._kept)
-        for _ in range(30):
-            size, slope = kernels.opened(self._v, self._theta, sharpness, mask)
-            excess = math.log(max(size, 1e-300) / max(wanted, 1e-3))
-            if abs(excess) <= _BUDGET_SLACK:
-                break
-            reach = 10 / sharpness
-            by = excess * size / max(sharpness * slope, 1e-300)
-            self._theta += min(max(by, -reach), reach)
+        kernels.opened(self._v, self._theta, sharpness, mask)
         mask[self._kept] = 1.0
         self._sums.look_through(mask, max(0.0, 1 - 1 / (_WINDOW * self._n_steps)))
 
@@ -187,3 +189,26 @@ class PassingSearch:
         # Columns that do not vary have no spectrum; any scale will do.
         top = self._columns.top_eigenvalue(np.sort(best)) or 1.0
         return _ROOM * top / first_peak(coefficients)
+
+
+def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:
+    """Where the mask adds up to what is wanted, about.
+
+    Newton's method on the logarithm of the size, from the last solution; halving where it leaves
+    the bracket, as it does once the mask is all but binary.
+    """
+    mask = np.empty_like(v)
+    low, high = theta - 1 / sharpness, theta + 1 / sharpness
+    while kernels.opened(v, low, sharpness, mask)[0] < wanted and low > _LOWEST:
+        low -= 2 * (high - low)
+    while kernels.opened(v, high, sharpness, mask)[0] > wanted:
+        high += 2 * (high - low)
+    for _ in range(_SOLVING_STEPS):
+        size, slope = kernels.opened(v, theta, sharpness, mask)
+        excess = math.log(max(size, 1e-300) / wanted)
+        if abs(excess) <= _BUDGET_SLACK:
+            break
+        low, high = (theta, high) if excess > 0 else (low, theta)
+        newton = theta + excess * size / max(sharpness * slope, 1e-300)
+        theta = newton if low < newton < high else (low + high) / 2
+    return theta
