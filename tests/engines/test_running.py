@@ -72,6 +72,19 @@ def test_running_sums_are_what_they_say(kind, order, n_outputs):
         np.testing.assert_allclose(gradient, expected[batch][1], rtol=1e-3, atol=1e-5)
 
 
+def test_growth_is_taken_back():
+    rng = np.random.default_rng(2)
+    X, Y, weights = make_rows(rng, 1)
+    cross = (X - weights @ X).T @ (weights[:, None] * Y)
+    sums = RunningSums(cross, weights @ X, np.ones(N_COLUMNS), coefficients("monotone", 4), 3.0)
+    mask = np.full(N_COLUMNS, 0.5, np.float32)
+    # As many halvings as would overflow.
+    for _ in range(300):
+        sums.look_through(mask, 0.5)
+        sums.add(X[:30], Y[:30], weights[:30])
+    assert np.isfinite(sums.value_and_gradient()[1]).all()
+
+
 def test_restored_sums_go_on_alike():
     rng = np.random.default_rng(1)
     X, Y, weights = make_rows(rng, 1)

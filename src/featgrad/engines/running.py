@@ -30,7 +30,9 @@ Singles = NDArray[np.float32]
 _PIECES = 16
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22
-_CHANGING = "mask", "_records", "_centres", "_weights", "_offsets", "_told"
+_CHANGING = "mask", "_records", "_centres", "_weights", "_offsets", "_told", "_growth"
+# How much more rows may count than the first ones.
+_MOST_GROWTH = 1e12
 
 
 class RunningSums:
@@ -67,17 +69,20 @@ class RunningSums:
         self._centres, self._weights = np.zeros((2, self._width))
         self._offsets = np.zeros(self._width + 1)
         self._told = np.ones(self._width, bool)
+        self._growth = np.ones(())
         self.mask: Singles = np.zeros(self.n_features, np.float32)
 
     def look_through(self, mask: Singles, share: float = 1.0) -> None:
         """Rows that come are seen through this mask, and those so far count less by a factor."""
         self.mask = mask
-        self._centres *= share
-        self._weights *= share
+        # Rows that come count more: the same, without touching what was received.
+        self._growth /= share
+        if self._growth > _MOST_GROWTH:
+            self._shrink()
         offsets = np.empty((_PIECES, *self._offsets.shape))
         kernels.send(
             self._records, self._first, self._factors, self._centres, self._mean, self._inverse,
-            mask, self._order, share, offsets,
+            mask, self._order, offsets,
         )  # fmt: skip
         self._offsets = offsets.sum(axis=0)
         # r_(j+1) is told by rows that are multiplied with an r_j.
@@ -91,7 +96,7 @@ class RunningSums:
             self._add_sparse(X, outputs, weights)
         else:
             self._add_dense(np.asarray(X, np.float32), outputs, weights)
-        self._weights += self._told * weights.sum()
+        self._weights += self._told * (weights.sum() * self._growth)
 
     def value_and_gradient(self) -> tuple[float, Singles]:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
@@ -111,6 +116,13 @@ class RunningSums:
         """Take it up again."""
         for name in _CHANGING:
             setattr(self, name, state[name])
+
+    def _shrink(self) -> None:
+        """Divide all that was received, before it leaves the range of single precision."""
+        self._records[:, self._width : 2 * self._width] /= self._growth
+        self._centres /= self._growth
+        self._weights /= self._growth
+        self._growth = np.ones(())
 
     @property
     def _factors(self) -> Floats:
@@ -140,6 +152,6 @@ class RunningSums:
         own = weights * length
         projected[:, :n_outputs] -= own[:, None] * outputs
         projected[:, :n_outputs] /= 1 - weights[:, None]
-        projected *= weights[:, None]
+        projected *= weights[:, None] * self._growth
         self._centres += projected.sum(axis=0)
         return projected

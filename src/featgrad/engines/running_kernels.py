@@ -91,11 +91,9 @@ def collect(
 @njit(parallel=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def send(
     records: Singles, first: Singles, factors: Floats, centres: Floats, mean: Singles,
-    inverse: Singles, mask: Singles, order: int, share: float, offsets: Floats,
+    inverse: Singles, mask: Singles, order: int, offsets: Floats,
 ) -> None:  # fmt: skip
     """Set what rows are multiplied with: the mask times the vectors, in units of raw columns.
-
-    What was received is multiplied by `share` first.
 
     `offsets` (blocks, width + 1) takes the sums over means that rows have to be rid of.
     """
@@ -107,9 +105,10 @@ def send(
         offset = offsets[block]
         offset[:] = 0
         for d in range(block * step, min(len(records), (block + 1) * step)):
+            # Most columns are closed, and were so before.
+            if mask[d] == 0 and records[d, end] == 0:
+                continue
             strength = mask[d] * inverse[d]
-            for j in range(width, 2 * width):
-                records[d, j] *= share
             for c in range(min(n_outputs, width)):
                 records[d, c] = strength * first[d, c]
             for j in range(width - n_outputs):

@@ -13,8 +13,8 @@ Floats = NDArray[np.float64]
 
 # Pieces of the features whose sums are taken apart: more than there are threads.
 PIECES = 16
-# Beyond this a sigmoid is 0 in single precision.
-_FAR = 60.0
+# Beyond this a sigmoid is as good as 0, and its column closed.
+_FAR = 20.0
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

@@ -35,6 +35,7 @@ _MOMENTUM = 0.9
 _ROOM = 3.6
 # Share of all steps after which rows are all but forgotten.
 _WINDOW = 0.25
+_LEAST_SHARE = 0.1
 _BUDGET_SLACK = 0.01
 _SOLVING_STEPS = 30
 # Sigmoids of less than minus this are nothing.
@@ -182,7 +183,7 @@ class PassingSearch:
         mask = np.empty_like(self._v)
         kernels.opened(self._v, self._theta, sharpness, mask)
         mask[self._kept] = 1.0
-        self._sums.look_through(mask, max(0.0, 1 - 1 / (_WINDOW * self._n_steps)))
+        self._sums.look_through(mask, max(_LEAST_SHARE, 1 - 1 / (_WINDOW * self._n_steps)))
 
     def _scale(self, coefficients: Floats) -> float:
         best = np.argsort(-self._alone, kind="stable")[: self._size]
