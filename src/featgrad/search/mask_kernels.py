@@ -42,16 +42,15 @@ def opened(v: Singles, theta: float, sharpness: float, mask: Singles) -> tuple[f
 
 @njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
 def spread(mask: Singles, gradient: Singles) -> tuple[float, float]:
-    """Mean and standard deviation of the gradient where the mask is neither open nor closed."""
+    """Mean and standard deviation of the gradient over the mask."""
     sums = np.empty((PIECES, 3))
     for piece in prange(PIECES):
         start, stop = _piece(len(mask), piece)
         weight, total, square = 0.0, 0.0, 0.0
         for d in range(start, stop):
-            slope = mask[d] * (1 - mask[d])
-            weight += slope
-            total += slope * gradient[d]
-            square += slope * gradient[d] * gradient[d]
+            weight += mask[d]
+            total += mask[d] * gradient[d]
+            square += mask[d] * gradient[d] * gradient[d]
         sums[piece, 0], sums[piece, 1], sums[piece, 2] = weight, total, square
     weight = max(sums[:, 0].sum(), 1e-300)
     mean = sums[:, 1].sum() / weight

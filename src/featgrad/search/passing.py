@@ -40,9 +40,8 @@ _BUDGET_SLACK = 0.01
 _SOLVING_STEPS = 30
 # Sigmoids of less than minus this are nothing.
 _REACH = 20.0
-# Logit of columns that may not be chosen, and a bound that no other passes.
+# Logit of columns that may not be chosen.
 _NEVER = np.float32(-1e30)
-_LOWEST = -1e6
 
 
 class PassingSearch:
@@ -199,17 +198,14 @@ def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:
     the bracket, as it does once the mask is all but binary.
     """
     mask = np.empty_like(v)
-    low, high = theta - 1 / sharpness, theta + 1 / sharpness
-    while kernels.opened(v, low, sharpness, mask)[0] < wanted and low > _LOWEST:
-        low -= 2 * (high - low)
-    while kernels.opened(v, high, sharpness, mask)[0] > wanted:
-        high += 2 * (high - low)
+    low, high = -math.inf, math.inf
     for _ in range(_SOLVING_STEPS):
         size, slope = kernels.opened(v, theta, sharpness, mask)
         excess = math.log(max(size, 1e-300) / wanted)
         if abs(excess) <= _BUDGET_SLACK:
             break
         low, high = (theta, high) if excess > 0 else (low, theta)
-        newton = theta + excess * size / max(sharpness * slope, 1e-300)
+        by = excess * size / max(sharpness * slope, 1e-300)
+        newton = theta + min(max(by, -_REACH / sharpness), _REACH / sharpness)
         theta = newton if low < newton < high else (low + high) / 2
     return theta
