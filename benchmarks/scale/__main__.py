@@ -1,13 +1,19 @@
 """`make bench-scale`: print each figure beside its bar.
 
-    python -m benchmarks.scale [--rows 1000000] [--tall-rows 500000] [--folder FOLDER]
+    python -m benchmarks.scale [--rows 1000000] [--tall-rows 500000] [--webspam-rows 28000]
+        [--folder FOLDER]
 
-Files are written to a temporary folder unless one is given, where they are kept and used again.
+The bars are meant for 10,000,000, 5,000,000 and 280,000 rows; the texts of `benchmarks.scale.imdb`
+and the kills of `benchmarks.scale.kills` have commands of their own. Files are written to a
+temporary folder unless one is given, where they are kept and used again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -67,7 +73,7 @@ def svmlight(folder: Path) -> None:
     )
 
 
-def criteo_text(folder: Path, n_rows: int) -> None:
+def criteo_text(folder: Path, n_rows: int) -> Path:
     """Click logs from text to Arrow, and a bare pass over what was written."""
     path = folder / f"criteo-{n_rows}.tsv"
     if not path.exists():
@@ -87,19 +93,45 @@ def criteo_text(folder: Path, n_rows: int) -> None:
     entries = sum(block.X.nnz for block in converted)
     seconds = time.perf_counter() - start
     print(f"  read again from Arrow at {n_rows / seconds:,.0f} rows/s, {entries:,} entries")
+    return path.with_suffix(".arrow")
+
+
+def passing(path: Path, batch_rows: int) -> None:
+    """A large set chosen while rows pass, in a process of its own."""
+    options = ["--size", "1000", "--batch-rows", str(batch_rows)]
+    command = [sys.executable, "-m", "benchmarks.scale.epoch", str(path), *options]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    facts = json.loads(found.stdout)
+    epoch = facts["passages"]["let_pass"]
+    recall = f", recall of planted columns {facts['recall']:.3f}" if "recall" in facts else ""
+    print(
+        f"{facts['rows']:,} x {facts['features']:,}: one epoch in {epoch:.0f} s, "
+        f"{facts['rows'] / epoch:,.0f} rows/s, {epoch / facts['bare']:.1f}x a bare reading "
+        f"(bar 6), whole fit {facts['fit']:.0f} s, peak {facts['peak_mib'] / 1024:.2f} GiB{recall}"
+    )
+
+
+def webspam_rows(folder: Path, n_rows: int) -> None:
+    """The shape of webspam, fewer rows."""
+    path = folder / f"webspam-{n_rows}.arrow"
+    if not path.exists():
+        generate.write_webspam(path, n_rows=n_rows)
+    passing(path, batch_rows=1_000)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of criteo's shape")
     parser.add_argument("--tall-rows", type=int, default=500_000, help="rows of the tall table")
+    parser.add_argument("--webspam-rows", type=int, default=28_000, help="rows of its shape")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         svmlight(folder)
-        criteo_text(folder, options.rows)
+        passing(criteo_text(folder, options.rows), batch_rows=20_000)
+        webspam_rows(folder, options.webspam_rows)
         tall.tall(folder, options.tall_rows, n_columns=200)
 
 

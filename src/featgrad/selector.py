@@ -105,7 +105,7 @@ class FeatureGradientSelector(
     batch_size : int or None, default=None
         Rows per step where `n_features_to_select` is None, or more than 500 of 1500 or more are
         asked for. None takes all rows in each step, or for so many features a fortieth of them,
-        1000 at most.
+        at most 1000 or a hundredth of the features.
     accumulate : int, default=1
         Batches whose gradients are added up for one step.
     n_epochs : int, default=1
@@ -261,7 +261,7 @@ class FeatureGradientSelector(
         The source is read block by block: once where rows are many and the first ones are like the
         others, up to three times otherwise, four times beyond some 900 features, and `n_epochs` + 4
         times for more than 500 of them or for the natural size, when every batch of `batch_size`
-        rows (1000 by default) is one step over all features. In memory are one block and the next,
+        rows is one step over all features. In memory are one block and the next,
         the targets, a few numbers per feature and the moments of a few hundred features, however
         many rows there are. The sets found are about those of `fit`; copies of a row count as rows
         of their own, and learnability is told from at most 10,000 rows.

@@ -27,7 +27,9 @@ Singles = NDArray[np.float32]
 
 # Steps in one passage over the rows at least, if there are as many rows.
 _STEPS = 40
-_LARGEST_BATCH = 1000
+# Rows per step: many columns and few entries per row make a step dearer than a row.
+_BATCH_ROWS = 1000
+_COLUMNS_PER_ROW = 100
 _SHARPNESS = 2.0, 20.0
 _STEP = 0.2
 _MOMENTUM = 0.9
@@ -62,7 +64,7 @@ class PassingSearch:
     coefficients : ndarray
         The filter.
     batch_rows : int or None
-        Rows per step; None for 1000, or fewer where this gives too few steps.
+        Rows per step; None for 1000 or, if more, a hundredth of the columns, but for 40 steps.
     n_epochs : int
         How often the rows pass.
     on_step : OnStep
@@ -86,7 +88,8 @@ class PassingSearch:
         self._outputs = outputs
         self._size = size
         n_rows = len(weights)
-        few = max(1, min(_LARGEST_BATCH, n_rows // _STEPS))
+        many = max(_BATCH_ROWS, columns.n_features // _COLUMNS_PER_ROW)
+        few = max(1, min(many, n_rows // _STEPS))
         self._batch_rows = min(few if batch_rows is None else batch_rows, n_rows)
         self._n_epochs = n_epochs
         self._n_steps = max(1, n_rows // self._batch_rows) * n_epochs
