@@ -85,3 +85,12 @@ def test_weights_sum_to_one():
     np.testing.assert_allclose(check_weights([1, 3], 2), [0.25, 0.75])
     np.testing.assert_allclose(check_weights(None, 4), 0.25)
     np.testing.assert_allclose(check_weights(2.0, 4), 0.25)
+
+
+def test_wide_sparse_rows_are_not_densified():
+    # A dense copy of these rows, each of which is there twice, would take 80 GB.
+    indices = np.repeat(np.arange(1000), 2) * 1000
+    X = sparse.csr_array((np.ones(2000), indices, np.arange(2001)), shape=(2000, 10_000_000))
+    rng = np.random.RandomState(0)
+    rows, _ = distinct_rows(X, np.zeros((2000, 1)), np.full(2000, 1 / 2000), rng)
+    assert len(rows) == 2000

@@ -49,8 +49,11 @@ def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
     """Whether some column differs in all distinct rows: then none agree by chance."""
     if len(distinct) < _FEWEST:
         return False
-    sample = X[np.sort(distinct[:_SAMPLE])]
-    values = sample.toarray() if sparse.issparse(sample) else sample
+    values = X[np.sort(distinct[:_SAMPLE])]
+    if sparse.issparse(values):
+        # Only a column with one zero at most can differ in all rows.
+        stored = np.bincount(values.indices, minlength=values.shape[1])
+        values = values[:, np.flatnonzero(stored >= values.shape[0] - 1)].toarray()
     values = np.sort(values, axis=0)
     return bool(np.any(np.all(values[1:] != values[:-1], axis=0)))
 
