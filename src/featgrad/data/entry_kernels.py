@@ -10,6 +10,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from featgrad.engines.prefetch import prefetch
+from featgrad.engines.running_kernels import entries_of_part
 
 Integers = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -31,12 +32,7 @@ def add_moments(
     split = len(records) // 2
     for part in prange(2):
         for n in range(len(weights)):
-            start, stop = indptr[n], indptr[n + 1]
-            middle = start + np.searchsorted(indices[start:stop], split)
-            if part == 0:
-                stop = middle
-            else:
-                start = middle
+            start, stop = entries_of_part(indptr, indices, n, part, split)
             for entry in range(start, stop):
                 prefetch(records, np.uintp(indices[min(entry + _AHEAD, stop - 1)]), 0)
                 x = data[entry]

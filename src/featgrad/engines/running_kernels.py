@@ -38,7 +38,9 @@ def _first_from(indices: Integers, start: int, stop: int, column: int) -> int:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _entries(indptr: Integers, indices: Integers, n: int, part: int, split: int) -> tuple[int, int]:
+def entries_of_part(
+    indptr: Integers, indices: Integers, n: int, part: int, split: int
+) -> tuple[int, int]:
     """The entries of a row that belong to one thread."""
     start, stop = indptr[n], indptr[n + 1]
     middle = _first_from(indices, start, stop, split)
@@ -54,7 +56,7 @@ def project(
     end, split = records.shape[1] - 2, len(records) // 2
     for part in prange(2):
         for i in range(along.shape[1]):
-            start, stop = _entries(indptr, indices, first + i, part, split)
+            start, stop = entries_of_part(indptr, indices, first + i, part, split)
             for j in range(width + 2):
                 along[part, i, j] = 0
             # Whole records are indexed: a view of one counts references, for both threads.
@@ -79,7 +81,7 @@ def collect(
     split = len(records) // 2
     for part in prange(2):
         for i in range(len(along)):
-            start, stop = _entries(indptr, indices, first + i, part, split)
+            start, stop = entries_of_part(indptr, indices, first + i, part, split)
             for entry in range(start, stop):
                 prefetch(records, np.uintp(indices[min(entry + _AHEAD, stop - 1)]), 0)
                 d = np.uintp(indices[entry])

@@ -8,7 +8,6 @@ square of k: each batch of rows is one step, whose gradient the running engine t
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,10 @@ from featgrad.data.dealt import RowColumns
 from featgrad.engines.running import RunningSums
 from featgrad.objective.filters import first_peak
 from featgrad.search import mask_kernels as kernels
+from featgrad.search.batches import BatchSearch
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.subsets import Subset
-from featgrad.search.units import Indices, Units
+from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -46,17 +46,13 @@ _REACH = 20.0
 _NEVER = np.float32(-1e30)
 
 
-class PassingSearch:
+class PassingSearch(BatchSearch):
     """A search for `size` features.
 
     Parameters
     ----------
-    columns : RowColumns
-        The features.
-    outputs : ndarray of shape (rows, outputs)
-        Centred target of variance 1 each, by position.
-    weights : ndarray of shape (rows,)
-        Positive weights that sum to one, by position.
+    columns, outputs, weights
+        As in `BatchSearch`.
     units : Units
         Which columns are kept or excluded; each column is a unit of cost 1, or in none.
     size : int
@@ -84,16 +80,14 @@ class PassingSearch:
         n_epochs: int,
         on_step: OnStep,
     ) -> None:
-        self._columns, self._weights, self._on_step = columns, weights, on_step
-        self._outputs = outputs
-        self._size = size
         n_rows = len(weights)
         many = max(_BATCH_ROWS, columns.n_features // _COLUMNS_PER_ROW)
         few = max(1, min(many, n_rows // _STEPS))
-        self._batch_rows = min(few if batch_rows is None else batch_rows, n_rows)
+        super().__init__(columns, outputs, weights, few if batch_rows is None else batch_rows)
+        self._size, self._on_step = size, on_step
         self._n_epochs = n_epochs
         self._n_steps = max(1, n_rows // self._batch_rows) * n_epochs
-        cross = columns.cross(outputs, [slice(0, n_rows)])[:, 0]
+        cross = self._cross()
         self._alone = np.sum(cross**2, axis=1)
         place = np.flatnonzero(units.of_column >= 0)
         self._excluded = np.flatnonzero(units.of_column < 0)
@@ -107,18 +101,12 @@ class PassingSearch:
         self._v, self._momentum = np.zeros((2, columns.n_features), np.float32)
         self._v[self._excluded] = self._v[self._kept] = _NEVER
         self._theta = math.log(max(columns.n_features / size, 2.0)) / _SHARPNESS[0]
-        self._waiting = 0
-        self._stopped = False
         self.steps: list[Step] = []
         self._open()
 
     def best(self) -> Subset:
         """The features, after all rows have passed."""
-        for epoch in range(self._n_epochs):
-            name = f"{self._size} features, epoch {epoch}"
-            self._columns.let_pass(name, self._batch_rows, self)
-        if self._waiting:
-            self._step()
+        self._pass(f"{self._size} features", self._n_epochs)
         scores = (self._v - self._theta).astype(np.float64)
         # What does not vary comes last, whatever noise makes of the others.
         usual = np.ones(len(scores), bool)
@@ -136,34 +124,23 @@ class PassingSearch:
         scores[features] = np.maximum(scores[features], least)
         return Subset(float(self._size), features, scores, self.steps)
 
-    def add(self, at: Indices, X: Any) -> None:
-        """Rows that pass, not more than make a batch."""
-        if self._stopped:
-            return
-        self._sums.add(X, self._outputs[at], self._weights[at])
-        self._waiting += len(at)
-        if self._waiting >= self._batch_rows:
-            self._step()
-
     def state(self) -> Arrays:
         """All that changes while rows pass."""
         return {
             "v": self._v,
             "momentum": self._momentum,
-            "numbers": np.array([self._theta, self._waiting, self._stopped]),
+            "theta": np.array(self._theta),
             "steps": np.array(self.steps).reshape(-1, len(Step._fields)),
-            **self._sums.state(),
+            **super().state(),
         }
 
     def restore(self, state: Arrays) -> None:
+        super().restore(state)
         self._v, self._momentum = state["v"], state["momentum"]
-        self._theta, waiting, stopped = state["numbers"].tolist()
-        self._waiting, self._stopped = int(waiting), bool(stopped)
+        self._theta = float(state["theta"])
         self.steps = [Step(*row) for row in state["steps"].tolist()]
-        self._sums.restore(state)
 
     def _step(self) -> None:
-        self._waiting = 0
         explained, gradient = self._sums.value_and_gradient()
         mask = self._sums.mask
         size = float(mask.sum(dtype=np.float64))
