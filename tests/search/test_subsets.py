@@ -7,6 +7,7 @@ from featgrad.objective import filters
 from featgrad.search.progress import go_on
 from featgrad.search.strategies import elimination
 from featgrad.search.subsets import SubsetSearch
+from featgrad.search.swaps import CAREFUL, FREE
 from search_data import regression, singles
 
 
@@ -66,12 +67,29 @@ def test_sets_from_halves_have_the_size_asked_for():
 @pytest.mark.parametrize(("n_rows", "held_out"), [(19, False), (20, True)])
 def test_few_rows_are_not_held_out(n_rows: int, held_out: bool):
     prepared = search(n_rows, budgets=[1.0, 3.0])
-    strategies = prepared._strategies
     assert bool(prepared._divisions) == held_out
-    assert prepared.choose_strategy([1.0, 3.0]) in strategies
     if not held_out:
-        assert prepared.choose_strategy([1.0, 3.0]) is strategies[0]
-        assert prepared.choose_budget(strategies[0], [1.0, 3.0]) == 1
+        assert prepared.choose_budget(prepared._strategies[0], [1.0, 3.0]) == 1
+
+
+@pytest.mark.parametrize("caution", [CAREFUL, FREE])
+def test_held_out_rows_tell_how_careful_swaps_are(monkeypatch, caution: float):
+    """Whichever predicts them better follows the strategy that is taken."""
+    prepared = search(budgets=[3.0])
+    trials = []
+
+    def swaps(found, divisions, budgets, how):
+        trials.append(how)
+        return how
+
+    def judged(found, budgets):
+        return np.full((4, 1), float(found == caution) if np.isscalar(found) else 0.5)
+
+    monkeypatch.setattr("featgrad.search.validation.tried_with_swaps", swaps)
+    monkeypatch.setattr(prepared, "_judged", judged)
+    monkeypatch.setattr("featgrad.search.subsets.with_swaps", lambda strategy, how: how)
+    assert prepared.choose_strategy([3.0]) == caution
+    assert trials == [CAREFUL, FREE]
 
 
 def test_strategies_are_compared_on_sets_that_are_not_too_large(monkeypatch):

@@ -1,7 +1,11 @@
+from itertools import combinations
+
 import numpy as np
+import pytest
 
 from featgrad.engines.folds import Folds, make_fold
-from featgrad.search.swaps import swapped
+from featgrad.search.progress import Found
+from featgrad.search.swaps import CAREFUL, FREE, refined, swapped
 from featgrad.search.units import Units
 
 
@@ -23,24 +27,58 @@ def only(*members: int) -> np.ndarray:
     return np.isin(np.arange(10), members)
 
 
-def test_copies_are_swapped_for_the_originals():
+def best_pair(folds: Folds) -> np.ndarray:
+    """By trying all pairs."""
+    C, b = folds.covariance() + 0.01 * np.eye(10), folds.cross()[:, 0]
+
+    def explained(pair: tuple[int, int]) -> float:
+        return float(b[list(pair)] @ np.linalg.solve(C[np.ix_(pair, pair)], b[list(pair)]))
+
+    return only(*max(combinations(range(10), 2), key=explained))
+
+
+@pytest.mark.parametrize("caution", [CAREFUL, FREE])
+def test_copies_are_swapped_for_the_originals(caution: float):
     folds, units = noisy_copies(400, noise=0.2)
-    np.testing.assert_array_equal(swapped(folds, units, only(2, 3)), only(0, 1))
+    np.testing.assert_array_equal(swapped(folds, units, only(2, 3), caution), only(0, 1))
 
 
-def test_the_best_set_stays():
+@pytest.mark.parametrize("caution", [CAREFUL, FREE])
+def test_the_best_set_stays(caution: float):
     folds, units = noisy_copies(400, noise=0.2)
-    np.testing.assert_array_equal(swapped(folds, units, only(0, 1)), only(0, 1))
+    np.testing.assert_array_equal(swapped(folds, units, only(0, 1), caution), only(0, 1))
 
 
-def test_kept_units_stay():
+@pytest.mark.parametrize("caution", [CAREFUL, FREE])
+def test_kept_units_stay(caution: float):
     folds, units = noisy_copies(400, noise=0.2)
     units = Units(units.of_column, units.costs, only(2))
-    assert swapped(folds, units, only(2, 3))[2]
+    assert swapped(folds, units, only(2, 3), caution)[2]
 
 
-def test_gains_within_chance_do_not_pay():
+def test_gains_within_chance_do_not_pay_a_careful_one():
     """Where noise drowns the target any set is as good as another."""
     for seed in range(5):
         folds, units = noisy_copies(400, noise=1e6, seed=seed)
-        np.testing.assert_array_equal(swapped(folds, units, only(6, 7)), only(6, 7))
+        np.testing.assert_array_equal(swapped(folds, units, only(6, 7), CAREFUL), only(6, 7))
+
+
+def test_free_swaps_find_the_set_that_explains_most():
+    for seed in range(5):
+        folds, units = noisy_copies(400, noise=3.0, seed=seed)
+        np.testing.assert_array_equal(swapped(folds, units, only(6, 7), FREE), best_pair(folds))
+
+
+def test_those_that_come_take_the_scores_of_those_that_go():
+    folds, units = noisy_copies(400, noise=0.2)
+    scores = np.array([0.1, 0.0, 9.0, 8.0, 0.5, 0.4, 0.3, 0.2, -1.0, -2.0])
+    after = refined(folds, units, 2.0, Found(scores), CAREFUL).scores
+    assert sorted(after[:2]) == [8.0, 9.0]
+    np.testing.assert_array_equal(after[4:], scores[4:])
+    np.testing.assert_array_equal(np.sort(after), np.sort(scores))
+
+
+def test_few_rows_are_not_trusted():
+    folds, units = noisy_copies(39, noise=0.2)
+    found = Found(np.arange(10.0))
+    assert refined(folds, units, 2.0, found, FREE) is found

@@ -3,6 +3,7 @@ import pytest
 
 from featgrad.search import validation
 from featgrad.search.progress import Found
+from featgrad.search.swaps import FREE
 from search_data import folds_of, regression, singles, standard, units_of
 
 GROUPS = [[0, 1], [2, 3], [4, 5, 6, 7]]
@@ -15,6 +16,10 @@ def always(scores):
         return [Found(np.asarray(scores, float)) for _ in budgets]
 
     return strategy
+
+
+def scores(strategy, divisions, budgets) -> np.ndarray:
+    return validation.judged(validation.tried(strategy, divisions, budgets), divisions, budgets)
 
 
 def by_rows(X: np.ndarray, Y: np.ndarray, columns: list[int], test: np.ndarray) -> float:
@@ -32,7 +37,7 @@ def test_held_out_correlation_is_that_of_the_rows(n_outputs: int):
     X, y = regression(160, 7)
     Y = np.column_stack([y, X[:, 3] + y, X[:, 5] - y])[:, :n_outputs]
     divisions = validation.divide(folds_of(X, Y), singles(7), GROUPS, [np.arange(7)] * 3)
-    table = validation.scores(always([1, 9, 3, 8, 2, 7, 0]), divisions, [2.0, 4.0])
+    table = scores(always([1, 9, 3, 8, 2, 7, 0]), divisions, [2.0, 4.0])
     assert table.shape == (3, 2)
     of_fold = np.arange(160) // 20
     for i, group in enumerate(GROUPS):
@@ -59,7 +64,7 @@ def test_a_set_without_columns_predicts_nothing():
     divisions = validation.divide(
         folds_of(X, y), singles(4, costs=[5, 5, 5, 5]), GROUPS, [np.arange(4)] * 3
     )
-    np.testing.assert_array_equal(validation.scores(always([4, 3, 2, 1]), divisions, [1.0]), 0)
+    np.testing.assert_array_equal(scores(always([4, 3, 2, 1]), divisions, [1.0]), 0)
 
 
 def test_columns_that_do_not_vary_predict_nothing():
@@ -69,7 +74,18 @@ def test_columns_that_do_not_vary_predict_nothing():
         fold.cross[0] = 0
         fold.gram[0] = fold.gram[:, 0] = 0
     divisions = validation.divide(folds, singles(4), GROUPS, [np.arange(4)] * 3)
-    np.testing.assert_array_equal(validation.scores(always([4, 3, 2, 1]), divisions, [1.0]), 0)
+    np.testing.assert_array_equal(scores(always([4, 3, 2, 1]), divisions, [1.0]), 0)
+
+
+def test_swaps_follow_what_was_found():
+    X, y = regression(160, 7)
+    divisions = validation.divide(folds_of(X, y), singles(7), GROUPS, [np.arange(7)] * 3)
+    found = validation.tried(always([0, 0, 0, 0, 0, 0, 1]), divisions, [1.0])
+    swapped = validation.tried_with_swaps(found, divisions, [1.0], FREE)
+    for division, (before,), (after,) in zip(divisions, found, swapped, strict=True):
+        strongest = np.argmax(np.abs(division.training.cross()[:, 0]))
+        assert np.argmax(before.scores) == 6
+        assert np.argmax(after.scores) == strongest
 
 
 FIRST = np.array([[0.5, 0.7], [0.6, 0.8], [0.4, 0.6], [0.5, 0.7], [0.5, 0.7]])
@@ -91,8 +107,7 @@ NOISE = np.array([[0.1], [-0.1], [0.1], [-0.1], [0.0]])
     ],
 )
 def test_the_first_strategy_unless_another_is_clearly_better(others, best: int):
-    strategies = [always([i]) for i in range(3)]
-    assert validation.best_strategy(strategies, [FIRST, *others]) is strategies[best]
+    assert validation.clear_winner([FIRST, *others]) == best
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ Floats = NDArray[np.float64]
 # Rows that tell where a column's middle is and how far it reaches.
 SAMPLE_ROWS = 2048
 # Excess kurtosis (3 for a Laplace distribution, 0 for a normal one) from which tails are heavy.
-_HEAVY = 0.0
-# Excess kurtosis up to which it does not matter what is done, and the share of a column on one side
-# of its supposed middle from which that is none.
+_HEAVY = 1.0
+# How far from it what is done hardly matters, and the share of a column on one side of its supposed
+# middle from which that is none.
 _UNSURE = 1.0
 _OFF_CENTRE = 0.6
 _BLOCK_ENTRIES = 1 << 20
@@ -93,7 +93,7 @@ class Compression:
             return True
         values = self._filled(sample.toarray() if sparse.issparse(sample) else sample)
         _, kurtosis = _shape(values)
-        alike = (self._heavy == (kurtosis > _HEAVY)) | (np.abs(kurtosis) < _UNSURE)
+        alike = (self._heavy == (kurtosis > _HEAVY)) | (np.abs(kurtosis - _HEAVY) < _UNSURE)
         beside = np.maximum(
             np.mean(values < self._middle, axis=0), np.mean(values > self._middle, axis=0)
         )

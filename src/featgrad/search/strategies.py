@@ -17,6 +17,7 @@ from featgrad.engines.folds import Folds
 from featgrad.search import budget as budgeted
 from featgrad.search.elimination import eliminate
 from featgrad.search.progress import Found, OnStep, Step
+from featgrad.search.swaps import refined
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
@@ -74,6 +75,18 @@ def _left_and_explained(folds: Folds, ridge: float) -> tuple[float, float]:
     weights = np.linalg.solve(folds.covariance() + ridge * np.eye(len(cross)), cross)
     explained = float(np.sum(weights * cross) / np.sum(folds.variance))
     return 1 - explained, explained
+
+
+def with_swaps(strategy: Strategy, caution: float) -> Strategy:
+    """What a strategy finds, then swaps by least squares."""
+
+    def run(folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep) -> list[Found]:
+        return [
+            refined(folds, units, budget, found, caution)
+            for budget, found in zip(budgets, strategy(folds, units, budgets, on_step), strict=True)
+        ]
+
+    return run
 
 
 def competitors(

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from featgrad.engines.folds import Fold, Folds
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
-from featgrad.search.strategies import Strategy, competitors
-from featgrad.search.swaps import swapped
+from featgrad.search.strategies import Strategy, competitors, with_swaps
+from featgrad.search.swaps import CAREFUL, FREE
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
@@ -31,10 +31,6 @@ _SHORTLIST_FACTOR = 3
 # for a hundred is best for more.
 _COMPARED = 3
 _COMPARED_UNITS = 100
-
-
-# Rows per chosen unit from which swaps by least squares can be trusted.
-_ROWS_PER_UNIT = 20
 
 
 class Columns(Protocol):
@@ -116,18 +112,25 @@ class SubsetSearch:
             self._divisions = validation.divide(self._folds, self._inner, groups, places[1:])
 
     def choose_strategy(self, budgets: Sequence[float]) -> Strategy:
-        """The one that does best on held-out rows at some of the budgets."""
+        """The one that does best on held-out rows at some of the budgets, and its swaps."""
         if not self._divisions:
-            return self._strategies[0]
+            return with_swaps(self._strategies[0], CAREFUL)
         some = _spread(sorted({self._comparable(budget) for budget in budgets}), _COMPARED)
-        tables = [validation.scores(s, self._divisions, some) for s in self._strategies]
-        return validation.best_strategy(self._strategies, tables)
+        trials = [validation.tried(s, self._divisions, some) for s in self._strategies]
+        best = validation.clear_winner([self._judged(found, some) for found in trials])
+        careful, free = (
+            validation.tried_with_swaps(trials[best], self._divisions, some, caution)
+            for caution in (CAREFUL, FREE)
+        )
+        freely = self._judged(free, some).mean() > self._judged(careful, some).mean()
+        return with_swaps(self._strategies[best], FREE if freely else CAREFUL)
 
     def choose_budget(self, strategy: Strategy, budgets: Sequence[float]) -> int:
         """Index of the smallest budget that does as well as any on held-out rows."""
         if not self._divisions:
             return len(budgets) - 1
-        return validation.smallest_good(validation.scores(strategy, self._divisions, budgets))
+        trials = validation.tried(strategy, self._divisions, budgets)
+        return validation.smallest_good(self._judged(trials, budgets))
 
     def from_halves(
         self, strategy: Strategy, budget: float, count: int, rng: np.random.RandomState
@@ -160,16 +163,12 @@ class SubsetSearch:
         # What does not vary comes last, whatever noise makes of the others.
         found.scores[self.alone[listed] == 0] = found.scores.min() - 1
         chosen = units.best_within(found.scores, budget)
-        count = int(np.count_nonzero(chosen))
-        if units.simple and count * _ROWS_PER_UNIT <= folds.n_rows and count < units.count:
-            after = swapped(inner, units, chosen)
-            # Those that come in take the scores of those that go.
-            came, went = np.flatnonzero(after & ~chosen), np.flatnonzero(chosen & ~after)
-            found.scores[came], found.scores[went] = found.scores[went], found.scores[came]
-            chosen = after
         scores = self._all_scores(listed, found.scores, chosen)
         features = self._members[columns[units.members(chosen)]]
         return Subset(budget, features, scores, found.steps)
+
+    def _judged(self, trials: validation.Trials, budgets: Sequence[float]) -> Floats:
+        return validation.judged(trials, self._divisions, budgets)
 
     def _all_scores(self, listed: Indices, scores: Floats, chosen: NDArray[np.bool_]) -> Floats:
         """Scores of all features: above 0 for chosen ones, lowest for those not on the list."""

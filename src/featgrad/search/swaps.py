@@ -4,8 +4,10 @@ For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; c
 ``l_m = b_m - C_mA B`` of the target and ``o_m = C_mm - M_m C_Am`` of itself unexplained. With j out
 of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
 ``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once. The
-best swap is made, and so on until none brings more than chance would among so many columns:
-``2 log(p)`` times the noise of one coefficient.
+best swap is made, and so on until none brings more than is asked of it. A careful swap must bring
+more than chance would among so many columns, ``2 log(p)`` times the noise of one coefficient: it
+predicts better where many columns say nearly the same. A free one may bring anything: it finds the
+true columns more often where there are such. Held-out rows tell which of both it is.
 """
 
 from __future__ import annotations
@@ -16,19 +18,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.engines.folds import Folds
+from featgrad.search.progress import Found
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
 
+# What a swap must bring, in units of what chance would.
+CAREFUL, FREE = 1.0, 0.0
 _RIDGE = 0.01
+# A gain below this share of the variance is rounding.
+_ROUNDING = 1e-9
+# Rows per chosen unit from which least squares can be trusted.
+_ROWS_PER_UNIT = 20
 
 
-def swapped(folds: Folds, units: Units, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def refined(folds: Folds, units: Units, budget: float, found: Found, caution: float) -> Found:
+    """What was found after all swaps that pay, where the rows are enough to tell."""
+    chosen = units.best_within(found.scores, budget)
+    count = int(np.count_nonzero(chosen))
+    if not units.simple or count * _ROWS_PER_UNIT > folds.n_rows or count == units.count:
+        return found
+    after = swapped(folds, units, chosen, caution)
+    # Those that come in take the scores of those that go.
+    came, went = np.flatnonzero(after & ~chosen), np.flatnonzero(chosen & ~after)
+    scores = found.scores.copy()
+    scores[came], scores[went] = found.scores[went], found.scores[came]
+    return Found(scores, found.steps)
+
+
+def swapped(
+    folds: Folds, units: Units, chosen: NDArray[np.bool_], caution: float
+) -> NDArray[np.bool_]:
     """The set after all swaps that pay; kept units stay, units are single columns of cost 1."""
     covariance = folds.covariance() + _RIDGE * np.eye(folds.n_columns)
     cross = folds.cross()
     variance = float(np.sum(folds.variance))
     chance = 2 * math.log(folds.n_columns) / folds.n_rows
+    asked = _ROUNDING * variance
     chosen = chosen.copy()
     for _ in range(int(np.count_nonzero(chosen))):
         members = np.flatnonzero(chosen)
@@ -39,7 +65,7 @@ def swapped(folds: Folds, units: Units, chosen: NDArray[np.bool_]) -> NDArray[np
         ahead[:, units.kept[members]] = -np.inf
         left = variance - float(np.sum(B * cross[members]))
         into, out = np.unravel_index(int(np.argmax(ahead)), ahead.shape)
-        if ahead[into, out] <= chance * max(left, 0.0):
+        if ahead[into, out] <= asked + caution * chance * max(left, 0.0):
             break
         chosen[members[out]], chosen[into] = False, True
     return chosen

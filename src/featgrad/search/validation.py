@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.engines.folds import Folds
-from featgrad.search.progress import go_on
+from featgrad.search.progress import Found, go_on
 from featgrad.search.strategies import Strategy
+from featgrad.search.swaps import refined
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
+# By division and budget.
+Trials = Sequence[Sequence[Found]]
 
 # Ridge of the judge, as a sum of squares: that of a logistic model with C = 1.
 _JUDGE_RIDGE = 4.0
@@ -49,26 +52,43 @@ def divide(
     return divisions
 
 
-def scores(strategy: Strategy, divisions: Sequence[HeldOut], budgets: Sequence[float]) -> Floats:
+def tried(strategy: Strategy, divisions: Sequence[HeldOut], budgets: Sequence[float]) -> Trials:
+    """What the strategy finds without the held-out rows."""
+    return [strategy(division.training, division.units, budgets, go_on) for division in divisions]
+
+
+def tried_with_swaps(
+    trials: Trials, divisions: Sequence[HeldOut], budgets: Sequence[float], caution: float
+) -> Trials:
+    """What is found once swaps follow."""
+    return [
+        [
+            refined(division.training, division.units, budget, found, caution)
+            for budget, found in zip(budgets, founds, strict=True)
+        ]
+        for division, founds in zip(divisions, trials, strict=True)
+    ]
+
+
+def judged(trials: Trials, divisions: Sequence[HeldOut], budgets: Sequence[float]) -> Floats:
     """Correlation of prediction and target on held-out rows, shape (divisions, budgets)."""
     table = np.zeros((len(divisions), len(budgets)))
-    for i, division in enumerate(divisions):
-        found = strategy(division.training, division.units, budgets, go_on)
-        for j, (budget, result) in enumerate(zip(budgets, found, strict=True)):
-            chosen = division.units.best_within(result.scores, budget)
+    for i, (division, founds) in enumerate(zip(divisions, trials, strict=True)):
+        for j, (budget, found) in enumerate(zip(budgets, founds, strict=True)):
+            chosen = division.units.best_within(found.scores, budget)
             table[i, j] = _judge(division, division.units.members(chosen))
     return table
 
 
-def best_strategy(strategies: Sequence[Strategy], tables: Sequence[Floats]) -> Strategy:
+def clear_winner(tables: Sequence[Floats]) -> int:
     """The first, unless others beat it by three standard errors: then the best of those."""
     first = tables[0].mean(axis=1)
-    best, gain = strategies[0], 0.0
-    for strategy, table in zip(strategies[1:], tables[1:], strict=True):
+    best, gain = 0, 0.0
+    for place, table in enumerate(tables[1:], start=1):
         ahead = table.mean(axis=1) - first
         error = float(np.std(ahead, ddof=1)) / np.sqrt(len(ahead))
         if ahead.mean() > max(gain, _CLEARLY * error):
-            best, gain = strategy, float(ahead.mean())
+            best, gain = place, float(ahead.mean())
     return best
 
 
