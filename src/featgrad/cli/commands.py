@@ -17,6 +17,7 @@ from featgrad.data.sources import convert as write_arrow
 from featgrad.learnability import Learnability
 from featgrad.report import gather_facts, summarise, write_report
 from featgrad.report.summary import summarise_data
+from featgrad.report.table import gain_rows
 from featgrad.selector import FeatureGradientSelector
 
 
@@ -31,10 +32,15 @@ def select(arguments: Namespace) -> None:
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
     names = [name_of(rows.source, i) for i in features]
+    groups = None
+    if selector.feature_groups is not None:
+        groups = [selector.feature_groups[i] for i in features]
+    gains = data.gains(features, groups)
     answer = {
         "features": names,
         "columns": features.tolist(),
-        "gains": data.gains(features).tolist(),
+        "gains": gains.tolist(),
+        "table": [row._asdict() for row in gain_rows(names, gains, groups)],
         "learnability": as_json(selector.learnability_),
         "task": selector.task_,
         "target": arguments.target,
@@ -50,7 +56,7 @@ def select(arguments: Namespace) -> None:
         write_reduced(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
-    text = "\n".join([summarise(data, features, names), *_about_rows(rows)])
+    text = "\n".join([summarise(data, features, names, groups), *_about_rows(rows)])
     show(answer, text, json_wanted=arguments.json)
 
 
