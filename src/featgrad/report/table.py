@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.learnability import Learnability
+from featgrad.learnability import Estimate, Learnability
 
 # Features of a group that its row names.
 _NAMED = 3
@@ -63,7 +63,11 @@ def summarise(
         Lines of text; gains are in per cent of the target's variance.
     """
     rows = gain_rows(names, data.gains(features, groups), groups)
-    chosen, everything = data.estimate(features), data.estimate()
+    return as_text(rows, data.estimate(features), data.estimate())
+
+
+def as_text(rows: Sequence[Row], chosen: Estimate, everything: Estimate) -> str:
+    """The rows aligned, and both estimates below."""
     width = max(len("feature"), *(len(str(row)) for row in rows))
     lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -----"]
     lines += [f"{row!s:<{width}}  {100 * row.gain:4.1f}%" for row in rows]
