@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,16 @@ from numpy.typing import NDArray
 from featgrad.choosing.choice import Sets
 from featgrad.choosing.request import Request
 from featgrad.data.dealt import DealtRows
+from featgrad.engines.threads import one_blas_thread
 from featgrad.search.asked import MOST_LISTED, Asked, large_budgets
 from featgrad.search.stability import agreement
 from featgrad.search.subsets import Columns, Subset, SubsetSearch
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
+
+# Features up to which all matrices of a search are too small to be shared by threads.
+_SHORT = 300
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,13 @@ class BudgetSearch:
             coefficients=self.coefficients,
             max_iter=self.request.settings.max_iter,
         )
+        with one_blas_thread() if self._is_short(asked) else nullcontext():
+            return self._found(search, asked)
+
+    def _is_short(self, asked: Asked) -> bool:
+        return min(self.columns.n_features, asked.budgets[-1]) <= _SHORT
+
+    def _found(self, search: SubsetSearch, asked: Asked) -> Sets:
         strategy = search.choose_strategy(asked.budgets)
         chosen = asked.chosen
         if chosen is None:

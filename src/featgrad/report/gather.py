@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 # Rows times squared size up to which the gains of the chosen size, and of each other size, are
 # measured: some seconds and some tenths of a second.
 _GAIN_WORK = 1e9
-_OTHER_GAIN_WORK = 1e8
+_OTHER_GAIN_WORK = 2e7
 # Candidates times sizes up to which correlations are kept for every size.
 _CORRELATIONS = 200_000
 # Candidates that a page can show: chosen ones, and those that explain most on their own.
