@@ -1,6 +1,7 @@
 """How the documentation is built: `make docs`."""
 
 import io
+import sys
 from contextlib import redirect_stdout, suppress
 from importlib import metadata
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 from featgrad.cli.arguments import build_parser
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from benchmark_pages import write_benchmark_pages  # noqa: E402
 
 project = "featgrad"
 author = "The featgrad developers"
@@ -58,3 +62,4 @@ def keep_underscores(app, what, name, obj, options, lines):
 def setup(app):
     app.connect("autodoc-process-docstring", keep_underscores, priority=100)
     app.connect("builder-inited", write_command_help)
+    app.connect("builder-inited", write_benchmark_pages)

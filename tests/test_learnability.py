@@ -97,6 +97,20 @@ def test_gain_of_a_feature_is_what_is_lost_without_it(table):
     np.testing.assert_allclose(gains, expected, atol=0.08)
 
 
+def test_gain_of_a_group_is_what_is_lost_without_all_of_it(table):
+    data = Learnability(*table)
+    gains = data.gains([0, 1, 2], groups=["a", "b", "a"])
+    assert gains[0] == gains[2]
+    assert gains[1] == data.gains([0, 1, 2])[1]
+    rest = data.estimate([0, 1, 2]).value - data.estimate([1]).value
+    assert gains[0] == pytest.approx(rest, abs=0.02)
+
+
+def test_gains_need_a_label_for_each_feature(table):
+    with pytest.raises(ValueError, match=r"groups has shape \(2,\) but there are 3 features"):
+        Learnability(*table).gains([0, 1, 2], groups=["a", "b"])
+
+
 def test_gains_of_no_features(table):
     assert Learnability(*table).gains([]).shape == (0,)
 

@@ -1,20 +1,23 @@
-"""`make bench-speed`: print each ratio beside its bar."""
+"""`make bench-speed`: each ratio beside its bar, printed and kept."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import torch
 
 from benchmarks.speed import data, lemma
+from benchmarks.speed.figures import Figure, write
 from benchmarks.speed.measure import milliseconds, ratio, side_by_side
 from featgrad.engines.problem import Problem
 
 
-def against_lemma(n_rows: int, n_features: int, order: int, repeats: int) -> None:
+def against_lemma(n_rows: int, n_features: int, order: int, repeats: int) -> Iterator[Figure]:
     X = data.dense(n_rows, n_features)
     problem = data.problem(X, order)
     half = np.full(n_features, 0.5)
@@ -27,14 +30,13 @@ def against_lemma(n_rows: int, n_features: int, order: int, repeats: int) -> Non
         ours=lambda: problem.value_and_gradient(half),
         lemma=lambda: lemma.value_and_gradient(centred, y, v, alpha),
     )
-    print(
-        f"dense {n_rows:,} x {n_features:,} order {order}: {milliseconds(seconds['ours'])}, Lemma "
-        f"{milliseconds(seconds['lemma'])}: {ratio(seconds['lemma'], seconds['ours']):.0f}x faster "
-        "(bar 30x, aim 60x)"
-    )
+    about = f"dense, {n_features:,} columns, order {order}, float32", n_rows
+    yield Figure(*about, "value and gradient", milliseconds(seconds["ours"]), "ms")
+    faster = ratio(seconds["lemma"], seconds["ours"])
+    yield Figure(*about, "faster than the paper's Lemma in torch", faster, "x", ">= 30")
 
 
-def sparse_against_scipy(repeats: int) -> None:
+def sparse_against_scipy(repeats: int) -> Iterator[Figure]:
     X = data.text_like(20_242, 47_236, 74)
     problem = data.problem(X, 4)
     half = np.full(X.shape[1], 0.5)
@@ -44,15 +46,16 @@ def sparse_against_scipy(repeats: int) -> None:
         ours=lambda: problem.value_and_gradient(half),
         scipy=lambda: (X @ v, X.T @ u),
     )
-    print(
-        f"CSR 20,242 x 47,236, {X.nnz:,} entries, order 4: {milliseconds(seconds['ours'])}, "
-        f"X @ v and X.T @ u {milliseconds(seconds['scipy'])}: "
-        f"{ratio(seconds['ours'], seconds['scipy']):.1f}x as long (bar 5x)"
-    )
-    against_densified(X, problem)
+    about = f"CSR, 47,236 columns, {X.nnz:,} entries, order 4", X.shape[0]
+    yield Figure(*about, "value and gradient", milliseconds(seconds["ours"]), "ms")
+    beside = ratio(seconds["ours"], seconds["scipy"])
+    yield Figure(*about, "beside X @ v and X.T @ u", beside, "x", "<= 5")
+    faster = against_densified(X, problem)
+    bar = "batches of 1000, faster than densifying each for the Lemma"
+    yield Figure(*about, bar, faster, "x", ">= 200")
 
 
-def against_densified(X: object, problem: Problem) -> None:
+def against_densified(X: object, problem: Problem) -> float:
     """One epoch in mini-batches of 1000 rows, the Lemma on each batch made dense and centred."""
     rows = X[:1000]  # type: ignore[index]
     half = np.full(problem.n_features, 0.5)
@@ -67,13 +70,10 @@ def against_densified(X: object, problem: Problem) -> None:
         lemma.value_and_gradient(centred, y, torch.zeros(problem.n_features), alpha)
 
     seconds = side_by_side(3, ours=lambda: batch.value_and_gradient(half), densified=densified)
-    print(
-        f"CSR epoch in batches of 1000: {ratio(seconds['densified'], seconds['ours']):.0f}x faster "
-        "than densifying each batch for the Lemma (bar 200x)"
-    )
+    return ratio(seconds["densified"], seconds["ours"])
 
 
-def doubled(repeats: int) -> None:
+def doubled(repeats: int) -> Iterator[Figure]:
     """Time against rows, features, entries and order doubled."""
 
     def timed(first: Problem, second: Problem) -> float:
@@ -91,11 +91,13 @@ def doubled(repeats: int) -> None:
     rows = data.problem(data.text_like(10_000, 20_000, 50), 4)
     deep_rows = replace(rows, filters=(np.ones(8),))
     entries = data.problem(data.text_like(10_000, 20_000, 100), 4)
-    print(
-        f"doubling (bar 2.2): dense rows {timed(base, tall):.2f}, "
-        f"features {timed(base, wide):.2f}, order {timed(base, deep):.2f}; "
-        f"CSR entries {timed(rows, entries):.2f}, order {timed(rows, deep_rows):.2f}"
-    )
+    pairs = {"rows": (base, tall), "features": (base, wide), "order": (base, deep)}
+    for what, pair in pairs.items():
+        about = "dense, 1,000 columns, order 4", 4000, f"time when {what} double"
+        yield Figure(*about, timed(*pair), "x", "<= 2.2")
+    for what, pair in {"entries": (rows, entries), "order": (rows, deep_rows)}.items():
+        about = "CSR, 20,000 columns, order 4", 10_000, f"time when {what} double"
+        yield Figure(*about, timed(*pair), "x", "<= 2.2")
 
 
 # Traced allocations rather than resident pages, which the system may take back at any time.
@@ -131,25 +133,32 @@ def fresh(code: str) -> float:
     return float(done.stdout)
 
 
-def in_fresh_processes() -> None:
+def in_fresh_processes() -> Iterator[Figure]:
     modules = "featgrad", "sklearn.feature_selection"
     rounds = [[fresh(_IMPORT.format(module)) for module in modules] for _ in range(5)]
     ours, theirs = np.array(rounds).T
-    print(
-        f"import featgrad {np.median(ours):.2f} s: {np.median(ours / theirs):.2f}x "
-        "sklearn.feature_selection (bar 1.5x)"
-    )
-    first = np.median([fresh(_FIRST_FIT) for _ in range(3)])
-    print(f"first fit in a fresh process, 100 x 20 dense: {first:.2f} s (bar 1 s)")
-    print(f"extra peak memory, 200,000 x 2,000 float32: {fresh(_MEMORY):.1%} of X (bar 25 %)")
+    beside = float(np.median(ours / theirs))
+    bar = "import beside sklearn.feature_selection"
+    yield Figure("a fresh process", 0, bar, beside, "x", "<= 1.5")
+    first = float(np.median([fresh(_FIRST_FIT) for _ in range(3)]))
+    yield Figure("a fresh process, dense, 20 columns", 100, "first fit", first, "s", "<= 1")
+    extra = 100 * fresh(_MEMORY)
+    about = "dense, 2,000 columns, float32", 200_000
+    yield Figure(*about, "extra peak memory of a fit, of X", extra, "%", "<= 25")
 
 
 def main() -> None:
-    against_lemma(11_552, 784, 6, repeats=5)
-    against_lemma(6_000, 5_000, 6, repeats=3)
-    sparse_against_scipy(repeats=15)
-    doubled(repeats=7)
-    in_fresh_processes()
+    figures = []
+    for figure in chain(
+        against_lemma(11_552, 784, 6, repeats=5),
+        against_lemma(6_000, 5_000, 6, repeats=3),
+        sparse_against_scipy(repeats=15),
+        doubled(repeats=7),
+        in_fresh_processes(),
+    ):
+        print(figure, flush=True)
+        figures.append(figure)
+    write(figures)
 
 
 if __name__ == "__main__":

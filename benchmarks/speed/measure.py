@@ -30,5 +30,5 @@ def ratio(numerator: list[float], denominator: list[float]) -> float:
     return float(np.median(np.divide(numerator, denominator)))
 
 
-def milliseconds(seconds: list[float]) -> str:
-    return f"{1e3 * float(np.median(seconds)):.1f} ms"
+def milliseconds(seconds: list[float]) -> float:
+    return 1e3 * float(np.median(seconds))

@@ -175,7 +175,6 @@ class AccumulatingMixin:
 
     def __getattr__(self, name: str) -> Any:
         if name in _CHOSEN and "_state" in self.__dict__:
-            rng = check_random_state(self.random_state)
-            self._choose_from(self._state, self._reporter(None), rng)
+            self._choose_from(self._state)
             return self.__dict__[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -170,18 +170,31 @@ class Learnability:
         value, error, order = measure(problem, mask[chosen])
         return Estimate(value, error, len(chosen), order, self._error_rate(value))
 
-    def gains(self, features: Any) -> Floats:
+    def gains(self, features: Any, groups: ArrayLike | None = None) -> Floats:
         """What is lost, in explained fraction, when each one of the features is left out.
 
         Parameters
         ----------
         features : array-like
             As for `estimate`.
+        groups : array-like of shape (number of these features,), default=None
+            Labels, in the order of the features' columns. Features that share one are left out
+            together, and share their gain.
 
         Returns
         -------
         ndarray of shape (number of these features,)
             In the order of their columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from featgrad import Learnability
+        >>> data = Learnability(*load_diabetes(return_X_y=True, as_frame=True))
+        >>> data.gains(["bmi", "s4", "s5"]).round(2)
+        array([0.14, 0.01, 0.08])
+        >>> data.gains(["bmi", "s4", "s5"], groups=["body", "blood", "blood"]).round(2)
+        array([0.14, 0.12, 0.12])
         """
         mask = self._mask(features)
         chosen = np.flatnonzero(mask)
@@ -189,8 +202,15 @@ class Learnability:
             return np.zeros(0)
         problem = self._restricted(chosen, mask)
         whole = problem.value(mask[chosen])
-        without = mask[chosen] * (1 - np.eye(len(chosen)))
-        return np.array([whole - problem.value(left) for left in without])
+        labels = np.arange(len(chosen)) if groups is None else np.asarray(groups)
+        if labels.shape != chosen.shape:
+            raise ValueError(
+                f"groups has shape {labels.shape} but there are {len(chosen)} features: give one "
+                "label for each."
+            )
+        different, of_feature = np.unique(labels, return_inverse=True)
+        without = (mask[chosen] * (of_feature != group) for group in range(len(different)))
+        return np.array([whole - problem.value(left) for left in without])[of_feature]
 
     def alone(self, features: Any = None) -> Floats:
         """Explained fraction of the target's variance by each one of the features on its own.

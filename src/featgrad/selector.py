@@ -18,33 +18,23 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.accumulating import AccumulatingMixin
-from featgrad.data.accumulated.reading import read_once
+from featgrad.choosing import (
+    Choice,
+    Request,
+    Settings,
+    choose_from_rows,
+    choose_from_source,
+    choose_from_state,
+)
 from featgrad.data.accumulated.state import Accumulated
-from featgrad.data.checks import MISSING, PREPROCESS, check_missing, check_number, check_option
-from featgrad.data.compressed import CompressedColumns
+from featgrad.data.checks import check_missing, check_number
 from featgrad.data.constraints import read_constraints
-from featgrad.data.dealt import DealtRows
 from featgrad.data.identity import open_checkpoint
-from featgrad.data.prepare import Prepared, prepare, prepare_encoded, scaled, usable_order
 from featgrad.data.sources import Source
-from featgrad.data.streamed import StreamedColumns
-from featgrad.engines.problem import Problem
-from featgrad.learnability import Estimate, Learnability
-from featgrad.objective.filters import check_order, up_to
-from featgrad.objective.links import LINKS, Link
-from featgrad.objective.targets import TASKS, centre, encode
-from featgrad.path import PathPoint
-from featgrad.search import penalised
-from featgrad.search.asked import MOST_LISTED, Asked, asked_for, large_budgets
-from featgrad.search.progress import Found, OnStep, Step
-from featgrad.search.stability import Stability, agreement
-from featgrad.search.subsets import Columns, Subset, SubsetSearch
+from featgrad.search.asked import Asked, asked_for
+from featgrad.search.progress import OnStep, Step
+from featgrad.search.stability import Stability
 from featgrad.search.units import Units
-
-Floats = NDArray[np.float64]
-
-# Rows per step where rows are read block by block and nothing else is asked for.
-_BATCH_ROWS = 1000
 
 
 class FeatureGradientSelector(
@@ -237,19 +227,9 @@ class FeatureGradientSelector(
             multi_output=True,
         )
         check_missing(X, self.missing)
-        asked = self._asked(X.shape[1])
         rng = check_random_state(self.random_state)
-        prepared = prepare(
-            X,
-            y,
-            order=self.order,
-            filter=self.filter,
-            task=self.task,
-            preprocess=self.preprocess,
-            sample_weight=sample_weight,
-            rng=rng,
-        )
-        self._choose(asked, X, prepared, None, self._reporter(context), rng)
+        request = self._request(self._asked(X.shape[1]), rng, context)
+        self._adopt(choose_from_rows(request, X, y, sample_weight))
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -296,23 +276,11 @@ class FeatureGradientSelector(
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
         asked = self._asked(source.n_features)
-        # A long reading must not end at an option that cannot be used.
-        check_option("preprocess", self.preprocess, PREPROCESS)
-        check_option("task", self.task, TASKS)
-        up_to(self.filter, check_order(self.order))
+        self._settings().check_before_reading()
         kept = open_checkpoint(checkpoint, self.get_params(deep=False), source)
         rng = kept.random(check_random_state(self.random_state))
-        on_step = self._reporter(context)
-        state = None
-        if checkpoint is None and asked is not None:
-            # A copy: what one reading draws must not change what several would.
-            own = copy.deepcopy(rng)
-            state = read_once(source, self.task, self.preprocess, self.missing, own)
-        if state is not None:
-            self._choose_from(state, on_step, rng)
-        else:
-            columns = StreamedColumns(source, self.preprocess, self.missing, rng, kept)
-            self._choose_streamed(asked, columns, on_step, rng)
+        request = self._request(asked, rng, context)
+        self._adopt(choose_from_source(request, source, kept))
         kept.remove()
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
@@ -363,181 +331,10 @@ class FeatureGradientSelector(
             return kept.to_native()
         return super().transform(X)
 
-    def _choose_streamed(
-        self,
-        asked: Asked | None,
-        columns: StreamedColumns,
-        on_step: OnStep,
-        rng: np.random.RandomState,
-    ) -> None:
-        """Choose from rows that are read again and again."""
-        raw, self.task_ = encode(columns.y, self.task)
-        target = centre(raw, self.task_, columns.weights)
-        family = up_to(self.filter, usable_order(self.order, self.filter, columns.n_rows))
-        self.stability_ = None
-        if asked is None:
-            dealt = DealtRows(columns, target.outputs, columns.weights)
-            subsets, chosen = [self._natural_passing(dealt, family[-1], on_step)], 0
-        else:
-            told = columns.dealt(target.outputs)
-            subsets, chosen = self._searched(asked, told, family[-1], on_step, rng)
-        together = np.unique(np.concatenate([subset.features for subset in subsets]))
-        explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
-        estimates = [explained.estimate(np.searchsorted(together, s.features)) for s in subsets]
-        self._finish(subsets, chosen, estimates)
-
-    def _choose_from(self, state: Accumulated, on_step: OnStep, rng: np.random.RandomState) -> None:
-        """Choose from rows that came in chunks."""
-        kept = state.told_from()
-        prepared = prepare_encoded(
-            kept.X,
-            kept.outputs,
-            state.encoding.task,
-            kept.weights / kept.weights.sum(),
-            order=self.order,
-            filter=self.filter,
-            preprocess=self.preprocess,
-            rng=rng,
-        )
-        asked = self._asked(state.n_features)
-        self._choose(asked, kept.X, prepared, state.columns(), on_step, rng)
-
-    def _choose(
-        self,
-        asked: Asked | None,
-        X: Any,
-        prepared: Prepared,
-        columns: Columns | None,
-        on_step: OnStep,
-        rng: np.random.RandomState,
-    ) -> None:
-        """Choose by columns, or by those of the rows in memory, and tell what was chosen."""
-        problem, target, rows = prepared
-        self.task_ = target.task
-        self.stability_ = None
-        if asked is None:
-            subsets, chosen = [self._natural(scaled(problem), on_step)], 0
-        else:
-            if columns is None:
-                compressed = CompressedColumns(X, rows, problem.weights, self.preprocess)
-                columns = DealtRows(compressed, target.outputs, problem.weights)
-            subsets, chosen = self._searched(asked, columns, problem.coefficients, on_step, rng)
-        explained = Learnability.from_prepared(problem, target)
-        self._finish(subsets, chosen, [explained.estimate(s.features) for s in subsets])
-
-    def _natural(self, problem: Problem, on_step: OnStep) -> Subset:
-        """The paper's search: the set whose size the penalty decides."""
-        n_rows = problem.engine.n_rows
-        batch_size = n_rows if self.batch_size is None else max(self.batch_size, problem.order + 1)
-        batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
-        groups = range(0, len(batches), self.accumulate)
-        found = penalised.search(
-            [batches[start : start + self.accumulate] for start in groups],
-            link=self._link(),
-            penalty=self.penalty,
-            learning_rate=self.learning_rate,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_epochs=self.n_epochs,
-            on_step=on_step,
-        )
-        return _of_natural_size(found)
-
-    def _natural_passing(self, columns: DealtRows, coefficients: Floats, on_step: OnStep) -> Subset:
-        """The same while rows pass, one batch after the other."""
-        # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad.search.natural import NaturalSearch
-
-        v = np.zeros(columns.n_features, np.float32)
-        told = self._link(), self.penalty, self.learning_rate, self.tol, on_step
-        search = NaturalSearch(
-            columns.rows,
-            columns.outputs,
-            columns.weights,
-            coefficients=coefficients,
-            descent=penalised.Descent(v, *told),
-            batch_rows=(self.batch_size or _BATCH_ROWS) * self.accumulate,
-            n_epochs=self.n_epochs,
-            max_iter=self.max_iter,
-        )
-        return _of_natural_size(search.found())
-
-    def _searched(
-        self,
-        asked: Asked,
-        columns: Columns,
-        coefficients: Floats,
-        on_step: OnStep,
-        rng: np.random.RandomState,
-    ) -> tuple[list[Subset], int]:
-        """The best sets for all budgets asked for, and which of them is the choice."""
-        large = large_budgets(asked, columns.n_features)
-        if not large or not isinstance(columns, DealtRows):
-            return self._listed(asked, columns, coefficients, on_step, rng)
-        if asked.chosen is None or self.n_resamples:
-            raise ValueError(
-                f"{asked.budgets[-1]:g} features are too many to compare sizes or to resample: ask "
-                f"for {MOST_LISTED} at most, or leave n_features_to_select='auto' and n_resamples."
-            )
-        small = asked.budgets[: -len(large)]
-        subsets = self._passed(large, asked.units, columns, coefficients, on_step)
-        if small:
-            few = asked._replace(budgets=small, chosen=0)
-            subsets = self._listed(few, columns, coefficients, on_step, rng)[0] + subsets
-        return subsets, asked.chosen
-
-    def _listed(
-        self,
-        asked: Asked,
-        columns: Columns,
-        coefficients: Floats,
-        on_step: OnStep,
-        rng: np.random.RandomState,
-    ) -> tuple[list[Subset], int]:
-        """Sets for which a shortlist is made."""
-        search = SubsetSearch(
-            columns,
-            asked.units,
-            budgets=asked.budgets,
-            coefficients=coefficients,
-            max_iter=self.max_iter,
-        )
-        strategy = search.choose_strategy(asked.budgets)
-        chosen = asked.chosen
-        if chosen is None:
-            chosen = search.choose_budget(strategy, asked.budgets)
-        subsets = search.best(strategy, asked.budgets, on_step)
-        if self.n_resamples:
-            halves = search.from_halves(strategy, asked.budgets[chosen], self.n_resamples, rng)
-            self.stability_ = agreement(halves)
-        return subsets, chosen
-
-    def _passed(
-        self,
-        budgets: list[float],
-        units: Units,
-        columns: DealtRows,
-        coefficients: Floats,
-        on_step: OnStep,
-    ) -> list[Subset]:
-        """Large sets: for them all columns are looked at while rows pass."""
-        # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad.search.passing import PassingSearch
-
-        return [
-            PassingSearch(
-                columns.rows,
-                columns.outputs,
-                columns.weights,
-                units,
-                int(budget),
-                coefficients=coefficients,
-                batch_rows=self.batch_size,
-                n_epochs=self.n_epochs,
-                on_step=on_step,
-            ).best()
-            for budget in budgets
-        ]
+    def _choose_from(self, state: Accumulated) -> None:
+        rng = check_random_state(self.random_state)
+        request = self._request(self._asked(state.n_features), rng)
+        self._adopt(choose_from_state(request, state))
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):
@@ -550,13 +347,12 @@ class FeatureGradientSelector(
         if source.feature_names is not None:
             self.feature_names_in_ = np.array(list(source.feature_names), dtype=object)
 
-    def _finish(self, subsets: list[Subset], chosen: int, estimates: list[Estimate]) -> None:
-        self._subsets = subsets
-        self.path_ = [
-            PathPoint(len(subset.features), subset.features, estimate)
-            for subset, estimate in zip(subsets, estimates, strict=True)
-        ]
-        self._take(chosen)
+    def _adopt(self, choice: Choice) -> None:
+        self.task_ = choice.task
+        self.path_ = choice.path
+        self.stability_ = choice.sets.stability
+        self._subsets = choice.sets.subsets
+        self._take(choice.sets.chosen)
 
     def _take(self, place: int) -> None:
         """Make a set of the path the chosen one."""
@@ -578,6 +374,17 @@ class FeatureGradientSelector(
         check_is_fitted(self)
         return self._support
 
+    def _request(
+        self,
+        asked: Asked | None,
+        rng: np.random.RandomState,
+        context: CallbackContext | None = None,
+    ) -> Request:
+        return Request(asked, self._settings(), self._reporter(context), rng)
+
+    def _settings(self) -> Settings:
+        return Settings(*(getattr(self, name) for name in Settings._fields))
+
     def _reporter(self, context: CallbackContext | None) -> OnStep:
         """Tell scikit-learn's callbacks and, if asked to, the terminal of each step."""
         count = 0
@@ -597,12 +404,6 @@ class FeatureGradientSelector(
             return bool(inner.call_on_fit_task_end(estimator=self))
 
         return on_step
-
-    def _link(self) -> Link:
-        name = self.link
-        if name == "auto":
-            name = "residual" if self.task_ == "regression" else "root"
-        return LINKS[name]
 
     def _asked(self, n_features: int) -> Asked | None:
         """Units and budgets to search for; None where the penalty decides the size."""
@@ -624,21 +425,10 @@ class FeatureGradientSelector(
         )
 
     def _check_parameters(self) -> None:
-        check_option("link", self.link, ("auto", *LINKS))
-        check_option("missing", self.missing, MISSING)
-        for name in ("max_iter", "n_epochs", "accumulate"):
-            check_number(name, getattr(self, name), Integral, at_least=1)
-        if self.batch_size is not None:
-            check_number("batch_size", self.batch_size, Integral, at_least=2)
-        for name in ("verbose", "n_resamples"):
-            check_number(name, getattr(self, name), Integral, at_least=0)
-        if self.n_resamples == 1:
-            raise ValueError("n_resamples=1 has nothing to agree with: use 0, or at least 2.")
+        self._settings().check()
+        check_number("verbose", self.verbose, Integral, at_least=0)
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
-        for name in ("penalty", "tol"):
-            check_number(name, getattr(self, name), Real, at_least=0)
-        check_number("learning_rate", self.learning_rate, Real, above=0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -647,12 +437,3 @@ class FeatureGradientSelector(
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _of_natural_size(found: Found) -> Subset:
-    chosen = np.flatnonzero(found.scores > 0)
-    # A penalty that leaves nothing still leaves the best feature: transform needs a column.
-    if len(chosen) == 0:
-        chosen = np.array([np.argmax(found.scores)])
-    scores = found.scores.astype(np.float64)
-    return Subset(float(len(chosen)), chosen, scores, found.steps)

@@ -66,7 +66,11 @@ def write_vw(path: str, rows: pd.DataFrame) -> None:
 
 def test_a_column_of_text_is_chosen_as_a_whole(sales, capsys):
     found = answer(capsys, "select", "sales.csv", "--target", "price", "-k", "4")
-    assert found["features"] == ["b", "colour=blue", "colour=green", "colour=red"]
+    colours = ["colour=blue", "colour=green", "colour=red"]
+    assert found["features"] == ["b", *colours]
+    rows = {row["name"]: row for row in found["table"]}
+    assert {name: row["features"] for name, row in rows.items()} == {"b": ["b"], "colour": colours}
+    assert found["gains"] == [rows["b"]["gain"]] + 3 * [rows["colour"]["gain"]]
 
 
 def test_texts_of_a_column_can_be_chosen_one_by_one(sales, capsys):

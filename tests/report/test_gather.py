@@ -143,6 +143,18 @@ def test_stability_and_groups_are_taken_over():
     ]
 
 
+def test_features_of_a_group_have_its_gain():
+    X, y = table()
+    groups = [[0, 5], [1, 2]]
+    selector = FeatureGradientSelector(4, feature_groups=groups, random_state=0).fit(X, y)
+    data, selection = Learnability(X, y), gather_facts(selector, X, y).selection
+    assert selection.features.tolist() == [0, 1, 2, 5]
+    np.testing.assert_array_equal(selection.gains, data.gains([0, 1, 2, 5], list("abba")))
+    # Column 5 is all but a copy of column 0: each makes up for the other, but not for both.
+    single = data.gains([0, 1, 2, 5])
+    assert selection.gains[0] > single[0] + single[3]
+
+
 def test_summary_counts_what_is_missing_and_constant():
     X, y = table()
     X[:, 3] = 1.0
@@ -237,7 +249,8 @@ def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
     facts = gather_facts(selector, X, y, names=names)
     assert len(facts.names) == len(facts.alone) == len(facts.stability) < 12
     assert [facts.names[i] for i in facts.selection.features] == ["n0", "n1", "n7"]
-    np.testing.assert_array_equal(facts.selection.gains, Learnability(X, y).gains([0, 1, 7]))
+    expected = Learnability(X, y).gains([0, 1, 7], list("aab"))
+    np.testing.assert_array_equal(facts.selection.gains, expected)
     assert [[facts.names[i] for i in group.features] for group in facts.groups] == [["n0", "n1"]]
     assert facts.data["Candidate features"] == "12"
     assert facts.data["Shown here"].startswith(f"{len(facts.names)} candidates")

@@ -49,11 +49,11 @@ def test_a_single_size_can_be_drawn():
 
 
 def test_groups_say_whether_they_are_chosen():
-    made = facts(list("abcd"))
-    groups = (Group("in", made.sizes[1].features), Group("out", made.sizes[2].features))
+    groups = (Group("in", np.arange(2)), Group("out", np.arange(2, 4)))
     page = render(facts(list("abcd"), groups=groups))
-    assert "<th scope='row'>in</th><td>chosen</td>" in page
-    assert "<th scope='row'>out</th><td>left out</td>" in page
+    row = "<th scope='row'>{}</th><td>{}</td><td class='number'>{}</td><td>{}</td>"
+    assert row.format("in", "chosen", "10.00", "a, b") in page
+    assert row.format("out", "left out", "\u2013", "c, d") in page
 
 
 def test_nothing_is_fetched():

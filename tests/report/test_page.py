@@ -1,10 +1,12 @@
 """The report in a real browser."""
 
+import numpy as np
 import pytest
 from browser import PROGRAM, Browser
 from fact_builders import facts, many_facts
 
 from featgrad.report import write_report
+from featgrad.report.facts import Group
 
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no Chromium on this machine (Debian: apt install chromium)"
@@ -90,6 +92,19 @@ def test_slider_moves_by_key_and_updates_the_table(page):
     assert page.evaluate(state).startswith("4 features explain 0.8")
     assert page.evaluate("document.querySelectorAll('#points .now').length") == 1
     assert page.evaluate("document.getElementById('names').value") == "\n".join(NAMES[:4])
+
+
+def test_groups_follow_the_slider(browser, tmp_path):
+    groups = (Group("<b>", np.arange(2)), Group("second", np.arange(2, 4)))
+    write_report(facts(NAMES, groups=groups), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    cells = "[...document.querySelectorAll('#groups tbody td')].map(c => c.innerText)"
+    assert browser.evaluate(cells)[3:5] == ["left out", "\u2013"]
+    assert column(browser, 2) == ["<b>", "<b>"]
+    browser.evaluate("document.getElementById('size').focus()")
+    browser.press("ArrowRight")
+    assert browser.evaluate(cells)[3:5] == ["chosen", "16.67"]
+    assert browser.errors == []
 
 
 def test_table_is_sorted_by_keyboard_alone(page):

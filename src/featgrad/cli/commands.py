@@ -15,8 +15,9 @@ from featgrad.cli.reading import Rows, open_file, read_rows
 from featgrad.cli.reduced import FORMATS, write_reduced
 from featgrad.data.sources import convert as write_arrow
 from featgrad.learnability import Learnability
-from featgrad.report import gather_facts, summarise, write_report
+from featgrad.report import gather_facts, write_report
 from featgrad.report.summary import summarise_data
+from featgrad.report.table import as_text, gain_rows
 from featgrad.selector import FeatureGradientSelector
 
 
@@ -31,10 +32,16 @@ def select(arguments: Namespace) -> None:
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
     names = [name_of(rows.source, i) for i in features]
+    groups = None
+    if selector.feature_groups is not None:
+        groups = [selector.feature_groups[i] for i in features]
+    gains = data.gains(features, groups)
+    table = gain_rows(names, gains, groups)
     answer = {
         "features": names,
         "columns": features.tolist(),
-        "gains": data.gains(features).tolist(),
+        "gains": gains.tolist(),
+        "table": [row._asdict() for row in table],
         "learnability": as_json(selector.learnability_),
         "task": selector.task_,
         "target": arguments.target,
@@ -50,8 +57,8 @@ def select(arguments: Namespace) -> None:
         write_reduced(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
-    text = "\n".join([summarise(data, features, names), *_about_rows(rows)])
-    show(answer, text, json_wanted=arguments.json)
+    told = as_text(table, data.estimate(features), data.estimate())
+    show(answer, "\n".join([told, *_about_rows(rows)]), json_wanted=arguments.json)
 
 
 def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, Rows]:

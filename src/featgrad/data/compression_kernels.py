@@ -3,11 +3,18 @@
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
 # Rows of `out` that stay in the cache while their columns are filled in.
 _TILE = 256
+
+
+@njit(cache=True)
+def signed_root(value):
+    return math.copysign(math.sqrt(abs(value)), value)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -23,5 +30,5 @@ def standardise(X, rows, fill, middle, heavy, mean, scale, factors, out):
                     value = fill[d]
                 value -= middle[d]
                 if heavy[d]:
-                    value = np.copysign(np.sqrt(np.abs(value)), value)
+                    value = signed_root(value)
                 out[i, d] = (value - mean[d]) * share * factors[i]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from featgrad.data.compression_kernels import signed_root
 from featgrad.engines.prefetch import prefetch
 from featgrad.engines.running_kernels import entries_of_part
 
@@ -59,7 +59,7 @@ def compress(
         if not about_zero[d]:
             x -= middle[d]
         if about_zero[d] or heavy[d]:
-            x = math.copysign(math.sqrt(abs(x)), x)
+            x = signed_root(x)
         if not about_zero[d]:
             x -= at_zero[d]
         out[entry] = x

@@ -24,7 +24,8 @@ class SizeFacts:
     learnability : Estimate
         What they explain.
     gains : ndarray or None
-        What is lost when each is left out; None where that would take too long.
+        What is lost when each is left out, with all of its group; None where that would take too
+        long.
     nearest : ndarray or None
         For each candidate, the position in `features` of the other chosen feature that it
         correlates with most, -1 where there is none; None where this was left out.

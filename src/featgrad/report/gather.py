@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 # Rows times squared size up to which the gains of the chosen size, and of each other size, are
 # measured: some seconds and some tenths of a second.
 _GAIN_WORK = 1e9
-_OTHER_GAIN_WORK = 1e8
+_OTHER_GAIN_WORK = 2e7
 # Candidates times sizes up to which correlations are kept for every size.
 _CORRELATIONS = 200_000
 # Candidates that a page can show: chosen ones, and those that explain most on their own.
@@ -84,7 +84,12 @@ def gather_facts(
     points, chosen = _points(selector)
     everything, alone = data.estimate(), data.alone()
     shown = _shown(points, alone)
-    sizes = _sizes(data, matrix, points, chosen, shown)
+    labels = group_labels(
+        selector.feature_groups,
+        selector.n_features_in_,
+        getattr(selector, "feature_names_in_", None),
+    )
+    sizes = _sizes(data, matrix, points, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
     names, alone = [every_name[i] for i in shown], alone[shown]
     outputs, _ = encode(y, data.task_)
@@ -116,7 +121,7 @@ def gather_facts(
         chosen=chosen,
         everything=everything,
         stability=None if stability is None else np.asarray(stability.frequencies)[shown],
-        groups=_groups(selector, shown),
+        groups=_groups(selector.feature_groups, labels, shown),
         concerns=tuple(found),
     )
 
@@ -155,6 +160,7 @@ def _sizes(
     points: list[tuple[Indices, Estimate]],
     chosen: int,
     shown: Indices,
+    labels: Indices,
 ) -> tuple[SizeFacts, ...]:
     """Facts about each size; features are numbered as they are shown."""
     every = len(points) * len(shown) <= _CORRELATIONS
@@ -165,25 +171,22 @@ def _sizes(
     sizes = []
     for i, (features, learnability) in enumerate(points):
         bearable = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
-        gains = data.gains(features) if X.shape[0] * len(features) ** 2 <= bearable else None
+        gains = None
+        if X.shape[0] * len(features) ** 2 <= bearable:
+            gains = data.gains(features, labels[features])
         nearest, correlation = near.get(i, (None, None))
         sizes.append(SizeFacts(places[i], learnability, gains, nearest, correlation))
     return tuple(sizes)
 
 
-def _groups(selector: Any, shown: Indices) -> tuple[Group, ...]:
+def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group, ...]:
     """Groups of more than one feature, in the order of their columns."""
-    if selector.feature_groups is None:
+    if feature_groups is None:
         return ()
-    labels = group_labels(
-        selector.feature_groups,
-        selector.n_features_in_,
-        getattr(selector, "feature_names_in_", None),
-    )
     order = np.argsort(labels, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
-    given = list(selector.feature_groups)
+    given = list(feature_groups)
     # One label per feature names the groups; lists of features leave them nameless.
     named = len(given) == len(labels) and np.ndim(given) == 1
     return tuple(

@@ -107,19 +107,25 @@ def _path_rows(facts: Facts) -> str:
 def _groups(facts: Facts) -> str:
     if not facts.groups:
         return ""
-    chosen = set(facts.selection.features.tolist())
+    selection = facts.selection
+    gains = dict.fromkeys(selection.features.tolist(), "\u2013")
+    if selection.gains is not None:
+        gains.update(zip(gains, (f"{100 * gain:.2f}" for gain in selection.gains), strict=True))
     rows = []
     for group in facts.groups:
         members = ", ".join(facts.names[i] for i in group.features)
-        state = "chosen" if chosen.issuperset(group.features.tolist()) else "left out"
+        first = int(group.features[0])
+        state, gain = ("chosen", gains[first]) if first in gains else ("left out", "\u2013")
         rows.append(
             f"<tr><th scope='row'>{escape(group.name)}</th><td>{state}</td>"
-            f"<td>{escape(members)}</td></tr>"
+            f"<td class='number'>{gain}</td><td>{escape(members)}</td></tr>"
         )
     return (
-        "<section><h2>Groups</h2><div class='wide'><table><thead><tr><th scope='col'>Group</th>"
-        "<th scope='col'></th><th scope='col'>Features</th></tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+        "<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>"
+        "<th scope='col'>Group</th><th scope='col'></th><th scope='col' class='number'>Gain, %</th>"
+        f"<th scope='col'>Features</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "<p class='note'>Gain: what is lost when the whole group is left out of the chosen "
+        "features.</p></section>"
     )
 
 
@@ -133,6 +139,7 @@ def _compact(facts: Facts) -> dict[str, Any]:
     return {
         "names": facts.names,
         "alone": _scaled(facts.alone, 1000),
+        "groups": [{"name": g.name, "features": g.features.tolist()} for g in facts.groups],
         "stability": None if facts.stability is None else _scaled(facts.stability, 100),
         "sizes": sizes,
         "redundant": round(100 * _REDUNDANT),

@@ -3,12 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from featgrad.learnability import Learnability
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.learnability import Estimate, Learnability
+
+# Features of a group that its row names.
+_NAMED = 3
 
 
-def summarise(data: Learnability, features: Any, names: Sequence[str]) -> str:
+class Row(NamedTuple):
+    """A feature, or features that were chosen together, and what is lost without."""
+
+    name: str
+    features: list[str]
+    gain: float
+
+    def __str__(self) -> str:
+        if self.features == [self.name]:
+            return self.name
+        more = ", ..." if len(self.features) > _NAMED else ""
+        return f"{self.name} ({', '.join(self.features[:_NAMED])}{more})"
+
+
+def gain_rows(
+    names: Sequence[str], gains: NDArray[np.float64], groups: Sequence[str] | None
+) -> list[Row]:
+    """One row for each feature or group, the best first; features of a group share a gain."""
+    labels: Sequence[int | str] = range(len(names)) if groups is None else groups
+    rows: dict[int | str, Row] = {}
+    for name, gain, label in zip(names, gains.tolist(), labels, strict=True):
+        row = rows.setdefault(label, Row(name if groups is None else str(label), [], gain))
+        row.features.append(name)
+    return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
+
+
+def summarise(
+    data: Learnability, features: Any, names: Sequence[str], groups: Sequence[str] | None = None
+) -> str:
     """Describe a choice of features: each one's gain, and what they explain beside all features.
 
     Parameters
@@ -19,18 +53,24 @@ def summarise(data: Learnability, features: Any, names: Sequence[str]) -> str:
         The chosen features, as for `Learnability.estimate`.
     names : sequence of str
         Names of the chosen features, in the order of their columns.
+    groups : sequence of str, default=None
+        Names of the groups that they were chosen in. A group has one row, with what is lost when
+        all of it is left out.
 
     Returns
     -------
     str
         Lines of text; gains are in per cent of the target's variance.
     """
-    gains = data.gains(features)
-    chosen, everything = data.estimate(features), data.estimate()
-    width = max(len("feature"), *(len(name) for name in names))
+    rows = gain_rows(names, data.gains(features, groups), groups)
+    return as_text(rows, data.estimate(features), data.estimate())
+
+
+def as_text(rows: Sequence[Row], chosen: Estimate, everything: Estimate) -> str:
+    """The rows aligned, and both estimates below."""
+    width = max(len("feature"), *(len(str(row)) for row in rows))
     lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -----"]
-    for gain, name in sorted(zip(gains, names, strict=True), reverse=True):
-        lines.append(f"{name:<{width}}  {100 * gain:4.1f}%")
+    lines += [f"{row!s:<{width}}  {100 * row.gain:4.1f}%" for row in rows]
     lines += [
         "",
         f"explained by these {chosen.n_features} features: {chosen}",

@@ -47,10 +47,10 @@ def eliminate(folds: Folds, units: Units, ridge: float) -> list[int]:
 
 def _losses(H: Floats, B: Floats, units: Units) -> Floats:
     """What each unit explains beyond the others."""
-    if units.single:
-        return np.asarray(np.sum(B**2, axis=1) / np.diagonal(H))
-    losses = np.zeros(units.count)
-    for unit in range(units.count):
+    # Right for units of one column; the others are put in their places below.
+    losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
+    widths = np.bincount(units.of_column, minlength=units.count)
+    for unit in np.flatnonzero(widths > 1):
         columns = np.flatnonzero(units.of_column == unit)
         block = H[np.ix_(columns, columns)]
         losses[unit] = float(np.sum(B[columns] * np.linalg.solve(block, B[columns])))

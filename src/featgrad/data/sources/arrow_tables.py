@@ -31,13 +31,15 @@ class ArrowTable:
     def text_columns(self) -> Collection[str]:
         return [field.name for field in self._file.schema if is_text(field.type)]
 
-    def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
+    def pieces(
+        self, columns: Sequence[str], text: Collection[str], bad: BadRows
+    ) -> Iterator[Piece]:
         for batch in self._file.batches(self._block_rows):
             yield {
                 name: as_tokens(column)
                 if name in text or is_text(column.type)
                 else as_numbers(column)
-                for name, column in zip(self.columns, batch.columns, strict=True)
+                for name, column in ((name, batch.column(name)) for name in columns)
             }
 
 

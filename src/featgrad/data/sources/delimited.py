@@ -38,17 +38,21 @@ class DelimitedTable:
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
-        first = next(self.pieces(frozenset(self.columns), BadRows(self.name, "skip", "nan")), {})
+        bad = BadRows(self.name, "skip", "nan")
+        first = next(self.pieces(self.columns, frozenset(self.columns), bad), {})
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
-    def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
+    def pieces(
+        self, columns: Sequence[str], text: Collection[str], bad: BadRows
+    ) -> Iterator[Piece]:
+        places = [self.columns.index(name) for name in columns]
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._below_header(), [b""]):
             content = rest + read
             n_lines = count_lines(np.frombuffer(content, np.uint8))
             if not text and (plain := self._plain(content, n_lines)):
                 bad.place = partial(_place, line + np.arange(n_lines), row)
-                yield plain
+                yield {name: plain[name] for name in columns}
                 row, line, rest = row + n_lines, line + n_lines, b""
                 continue
             starts, ends = np.empty((2, len(self.columns), n_lines), np.int64)
@@ -61,8 +65,9 @@ class DelimitedTable:
             bad.skipped += n_bad
             if rows:
                 bad.place = partial(_place, line + lines, row)
-                fields_by_column = by_column(data, starts, ends, doubled, rows)
-                yield self._piece(text, fields_by_column, starts[:, :rows], ends[:, :rows])
+                starts, ends = starts[places, :rows], ends[places, :rows]
+                together = by_column(data, starts, ends, doubled[places, :rows], rows)
+                yield _piece(columns, text, together, starts, ends)
             if reason:
                 bad.place = partial(_place, [line + passed], 0)
                 bad.meet(0, self._explain(reason, fields))
@@ -75,18 +80,6 @@ class DelimitedTable:
         if n_lines == 0 or not plain_numbers(data, delimiter, values):
             return {}
         return dict(zip(self.columns, values.T, strict=True))
-
-    def _piece(self, text: Collection[str], data: Any, starts: Any, ends: Any) -> Piece:
-        """Columns of text, and numbers where all fields are; parsed at once, there may be many."""
-        numeric = [column for column, name in enumerate(self.columns) if name not in text]
-        fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
-        values, right = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
-        whole = np.asarray(right.all(axis=1))
-        parsed = {column: values[k] for k, column in enumerate(numeric) if whole[k]}
-        return {
-            name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
-            for column, name in enumerate(self.columns)
-        }
 
     def _below_header(self) -> Iterator[bytes]:
         """The file's text from the first row on."""
@@ -113,6 +106,21 @@ class DelimitedTable:
             raise ValueError(f"{self.name}: its first line, the names of columns, is not UTF-8.")
         self._header_lines = reader.line_num
         return names
+
+
+def _piece(
+    columns: Sequence[str], text: Collection[str], data: Any, starts: Any, ends: Any
+) -> Piece:
+    """Columns of text, and numbers where all fields are; parsed at once, there may be many."""
+    numeric = [column for column, name in enumerate(columns) if name not in text]
+    fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
+    values, right = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
+    whole = np.asarray(right.all(axis=1))
+    parsed = {column: values[k] for k, column in enumerate(numeric) if whole[k]}
+    return {
+        name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
+        for column, name in enumerate(columns)
+    }
 
 
 def _place(lines: Any, first_row: int, row: int) -> str:

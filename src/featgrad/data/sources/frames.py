@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -35,12 +35,14 @@ class FrameTable:
     def text_columns(self) -> Collection[str]:
         return [name for name, kind in self._frame.schema.items() if isinstance(kind, _TEXT)]
 
-    def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
+    def pieces(
+        self, columns: Sequence[str], text: Collection[str], bad: BadRows
+    ) -> Iterator[Piece]:
         for start in range(0, len(self._frame), self._block_rows):
             rows = self._frame[start : start + self._block_rows]
             yield {
                 name: _tokens(rows[name]) if name in text else _numbers(rows[name])
-                for name in self.columns
+                for name in columns
             }
 
 

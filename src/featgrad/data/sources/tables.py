@@ -43,8 +43,10 @@ class Table(Protocol):
     def text_columns(self) -> Collection[str]:
         """Columns that hold text."""
 
-    def pieces(self, text: Collection[str], bad: BadRows) -> Iterator[Piece]:
-        """Some rows at a time, those of `text` as Tokens; the others as either."""
+    def pieces(
+        self, columns: Sequence[str], text: Collection[str], bad: BadRows
+    ) -> Iterator[Piece]:
+        """Some rows of these columns at a time, those of `text` as Tokens; others as either."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Roles:
     weight: str | None
     text: frozenset[str]
     features: tuple[str, ...]
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """All that are used."""
+        return [*self.features, self.target, *([] if self.weight is None else [self.weight])]
 
     @classmethod
     def of(
@@ -149,7 +156,7 @@ class TableSource:
             For each feature its texts, the most frequent first.
         """
         heaviest = Heaviest(buckets, self.n_features)
-        for piece in self._pieces():
+        for piece in self._pieces(self._text):
             for part, start in zip(self._layout.parts, self._layout.starts[:-1], strict=True):
                 if part.kind == "number" or not heaviest.asked[start : start + part.width].any():
                     continue
@@ -159,9 +166,9 @@ class TableSource:
                 heaviest.add(features, tokens, rows)
         return heaviest.tokens(most)
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self, columns: Sequence[str]) -> Iterator[Piece]:
         self._bad.skipped = 0
-        return self._table.pieces(self._roles.text, self._bad)
+        return self._table.pieces(columns, self._roles.text, self._bad)
 
     def _hashed(self, hash_dim: int) -> dict[str, Part]:
         n_text = len(self._text)
@@ -175,7 +182,7 @@ class TableSource:
     def _one_hot(self) -> dict[str, Part]:
         """Read the whole table once for the values of its text columns."""
         values: dict[str, set[bytes]] = {name: set() for name in self._text}
-        for piece in self._pieces() if values else ():
+        for piece in self._pieces(self._text) if values else ():
             for name, seen in values.items():
                 tokens = piece[name]
                 rows = np.flatnonzero(tokens.are_utf8() & tokens.present)
@@ -194,7 +201,7 @@ class TableSource:
 
     def _blocks(self) -> Iterator[Block]:
         row = 0
-        for piece in self._pieces():
+        for piece in self._pieces(self._roles.columns):
             block, faults = self._encode(piece)
             n_rows = len(block)
             block = self._bad.drop(block, faults, row)

@@ -6,6 +6,8 @@
   const byId = (id) => document.getElementById(id);
   const perPage = 50;
   const sets = chosenSets();
+  const groupOf = new Map();
+  for (const group of facts.groups) group.features.forEach((i) => groupOf.set(i, group.name));
   let lowered = null;
   let sorting = { column: "gain", descending: true };
   let page = 0;
@@ -47,6 +49,10 @@
   // Key: what a column is sorted by, null where unknown. Text: what it shows.
   const columns = {
     name: { title: "Feature", key: null, text: (i) => facts.names[i] },
+    group: {
+      title: "Group", absent: facts.groups.length === 0,
+      key: null, text: (i) => groupOf.get(i) ?? "–",
+    },
     gain: {
       title: "Gain, %", number: true,
       key: (i) => (here.size.gains && here.position.has(i) ? here.size.gains[here.position.get(i)] : null),
@@ -86,7 +92,7 @@
       button.textContent = columns[column].title;
       button.addEventListener("click", () => {
         const same = sorting.column === column;
-        sorting = { column, descending: same ? !sorting.descending : column !== "name" };
+        sorting = { column, descending: same ? !sorting.descending : columns[column].key !== null };
         refresh();
       });
       cell.append(button);
@@ -99,7 +105,7 @@
     const column = columns[sorting.column];
     if (column.key === null) {
       return rows.sort((a, b) => {
-        const left = facts.names[a], right = facts.names[b];
+        const left = column.text(a), right = column.text(b);
         return direction * (left < right ? -1 : left > right ? 1 : a - b);
       });
     }
@@ -144,6 +150,15 @@
     byId("next").disabled = page >= pages - 1;
   }
 
+  // A group is chosen as a whole: any of its features tells.
+  function showGroups() {
+    facts.groups.forEach((group, g) => {
+      const cells = byId("groups").tBodies[0].rows[g].cells;
+      cells[1].textContent = here.position.has(group.features[0]) ? "chosen" : "left out";
+      cells[2].textContent = columns.gain.text(group.features[0]);
+    });
+  }
+
   function showSize(index) {
     here = atSize(index);
     const text = `${here.features.length.toLocaleString("en")} features explain ${here.size.explained}`;
@@ -152,6 +167,7 @@
     byId("partial").hidden = here.size.gains !== null && here.size.nearest !== null;
     byId("names").value = Array.from(here.features, (i) => facts.names[i]).join("\n");
     Array.from(byId("points").children).forEach((point, i) => point.classList.toggle("now", i === index));
+    showGroups();
     refresh();
   }
 

@@ -31,29 +31,29 @@ def count_lines(text):
 
 
 @compiled
+def _digits(text, i, mantissa):
+    """The mantissa with the digits from i on behind it, and where they end."""
+    while True:
+        digit = np.int64(text[i]) - _ZERO
+        if digit < 0 or digit > 9:
+            return mantissa, i
+        mantissa = 10 * mantissa + digit
+        i += AT_1
+
+
+@compiled
 def _short_number(text, i, delimiter):
     """A number of up to 18 digits without an exponent, which ends its field; as `number` else."""
-    start, mantissa, fraction = i, np.int64(0), AT_0
+    start, fraction = i, AT_0
     negative = text[i] == _MINUS
     if negative:
         i += AT_1
     first = i
-    while True:
-        digit = np.int64(text[i]) - _ZERO
-        if digit < 0 or digit > 9:
-            break
-        mantissa = 10 * mantissa + digit
-        i += AT_1
+    mantissa, i = _digits(text, i, np.int64(0))
     digits = i - first
     if text[i] == _POINT:
-        i += AT_1
-        first = i
-        while True:
-            digit = np.int64(text[i]) - _ZERO
-            if digit < 0 or digit > 9:
-                break
-            mantissa = 10 * mantissa + digit
-            i += AT_1
+        first = i + AT_1
+        mantissa, i = _digits(text, first, mantissa)
         fraction = i - first
         digits += fraction
     ends = text[i] == delimiter or text[i] == NEWLINE

@@ -1,0 +1,86 @@
+"""Pages of benchmark results, made from what `benchmarks/results` holds."""
+
+import json
+import shutil
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "benchmarks" / "results"
+PAGES = HERE / "auto_benchmarks"
+
+
+def write_benchmark_pages(*_):
+    """One page for each benchmark, whether or not there are results of it."""
+    PAGES.mkdir(exist_ok=True)
+    recovery = "python -m benchmarks.synthetic"
+    write_page("quality", "Quality of chosen features", "make bench-quality", quality)
+    write_page("synthetic", "Recovery of known columns", recovery, synthetic)
+    write_page("speed", "Speed", "make bench-speed", figures)
+    write_page("scale", "Larger than memory", "make bench-scale", figures)
+
+
+def write_page(name, title, command, told):
+    """What is told of the results, or that there are none, and how to get some."""
+    text = told(RESULTS / name) or "Nothing is recorded yet."
+    page = f"# {title}\n\nMeasured by `{command}`.\n\n{text.strip()}\n"
+    (PAGES / f"{name}.md").write_text(page)
+
+
+def quality(folder):
+    """Tables of all sets, then who leads on each set and the curves over the number of columns."""
+    if not (folder / "summary.json").exists():
+        return None
+    parts = [without_title(folder / "summary.md")]
+    for kind, summed in json.loads((folder / "summary.json").read_text()).items():
+        parts.append(f"## Each {kind} set by the number of columns")
+        for name in summed["sets"]:
+            curves = picture(folder / "plots" / f"auc_{name}.svg")
+            parts += [f"### {name}", standing(summed["mean_auc"], name), curves]
+    return "\n\n".join(parts)
+
+
+def standing(table, name):
+    """Who leads on a set, and where featgrad stands."""
+    scores = {selector: sets[name] for selector, sets in table.items() if name in sets}
+    ranked = sorted(scores, key=scores.get, reverse=True)
+    text = f"Best of {len(ranked)}: {ranked[0]}, mean AUC {scores[ranked[0]]:.4f}"
+    if "featgrad" in ranked[1:]:
+        text += f"; featgrad is number {ranked.index('featgrad') + 1}, {scores['featgrad']:.4f}"
+    return f"{text}."
+
+
+def synthetic(folder):
+    """Tables of all designs, and their picture."""
+    if not (folder / "summary.md").exists():
+        return None
+    return f"{without_title(folder / 'summary.md')}\n\n{picture(folder / 'exact_support.svg')}"
+
+
+def figures(folder):
+    """Figures beside what is asked of them, and the commands that gave them."""
+    if not (folder / "results.json").exists():
+        return None
+    entries = json.loads((folder / "results.json").read_text())
+    head = ["| data | rows | figure | measured | asked | met |", "|" + " --- |" * 6]
+    commands = dict.fromkeys(entry["command"] for entry in entries)
+    listed = ["", "Commands:", "", *(f"- `{command}`" for command in commands)]
+    return "\n".join([*head, *map(figure_row, entries), *listed])
+
+
+def figure_row(entry):
+    met = {True: "yes", False: "no", None: ""}[entry["met"]]
+    measured = f"{entry['measured']:,.10g} {entry['unit']}".rstrip()
+    cells = entry["data"], f"{entry['rows']:,}", entry["bar"], measured, entry["asked"] or "", met
+    return f"| {' | '.join(cells)} |"
+
+
+def without_title(page):
+    return page.read_text().partition("\n")[2]
+
+
+def picture(path):
+    """The picture, copied beside the pages; nothing where it is not drawn."""
+    if not path.exists():
+        return ""
+    shutil.copy(path, PAGES / path.name)
+    return f"![{path.stem.replace('_', ' ')}]({path.name})"

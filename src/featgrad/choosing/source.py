@@ -1,0 +1,54 @@
+"""Choices from rows that are read block by block."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from featgrad.choosing.budgets import BudgetSearch
+from featgrad.choosing.choice import Choice
+from featgrad.choosing.natural import of_natural_size_passing
+from featgrad.choosing.request import Request
+from featgrad.choosing.rows import choose_from_state
+from featgrad.data.accumulated.reading import read_once
+from featgrad.data.checkpoint import NO_CHECKPOINT, Checkpoint
+from featgrad.data.dealt import DealtRows
+from featgrad.data.prepare import usable_order
+from featgrad.data.sources import Source
+from featgrad.data.streamed import StreamedColumns
+from featgrad.learnability import Learnability
+from featgrad.objective.filters import up_to
+from featgrad.objective.targets import centre, encode
+
+
+def choose_from_source(request: Request, source: Source, kept: Checkpoint) -> Choice:
+    """Choose after one reading where that will do, and several otherwise."""
+    settings = request.settings
+    if kept is NO_CHECKPOINT and request.asked is not None:
+        # A copy: what one reading draws must not change what several would.
+        own = copy.deepcopy(request.rng)
+        state = read_once(source, settings.task, settings.preprocess, settings.missing, own)
+        if state is not None:
+            return choose_from_state(request, state)
+    columns = StreamedColumns(source, settings.preprocess, settings.missing, request.rng, kept)
+    return _choose_streamed(request, columns)
+
+
+def _choose_streamed(request: Request, columns: StreamedColumns) -> Choice:
+    """Choose from rows that are read again and again."""
+    settings = request.settings
+    raw, task = encode(columns.y, settings.task)
+    target = centre(raw, task, columns.weights)
+    order = usable_order(settings.order, settings.filter, columns.n_rows)
+    family = up_to(settings.filter, order)
+    if request.asked is None:
+        dealt = DealtRows(columns, target.outputs, columns.weights)
+        sets = of_natural_size_passing(request, dealt, family[-1], task)
+    else:
+        told = columns.dealt(target.outputs)
+        sets = BudgetSearch(request, told, family[-1]).best(request.asked)
+    together = np.unique(np.concatenate([subset.features for subset in sets.subsets]))
+    explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
+    places = (np.searchsorted(together, subset.features) for subset in sets.subsets)
+    return Choice.of(task, sets, (explained.estimate(place) for place in places))

@@ -1,0 +1,65 @@
+"""Pages of the documentation that are made from benchmark results."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).parents[1] / "docs" / "benchmark_pages.py"
+FIGURE = {
+    "data": "tall",
+    "rows": 5000,
+    "bar": "time",
+    "measured": 2.5,
+    "unit": "x",
+    "asked": "<= 2",
+    "met": False,
+    "command": "python -m a.b",
+}
+
+
+@pytest.fixture
+def pages(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("benchmark_pages", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(module, "PAGES", tmp_path / "pages")
+    return module
+
+
+def written(pages) -> dict[str, str]:
+    pages.write_benchmark_pages()
+    return {path.stem: path.read_text() for path in pages.PAGES.glob("*.md")}
+
+
+def test_there_is_a_page_for_each_benchmark_without_results(pages):
+    texts = written(pages)
+    assert sorted(texts) == ["quality", "scale", "speed", "synthetic"]
+    assert all("Nothing is recorded yet." in text for text in texts.values())
+
+
+@pytest.mark.parametrize("name", ["speed", "scale"])
+def test_figures_stand_beside_what_is_asked(pages, name):
+    (pages.RESULTS / name).mkdir(parents=True)
+    (pages.RESULTS / name / "results.json").write_text(json.dumps([FIGURE]))
+    text = written(pages)[name]
+    assert "| tall | 5,000 | time | 2.5 x | <= 2 | no |" in text
+    assert "- `python -m a.b`" in text
+
+
+def test_each_set_says_who_leads_and_shows_its_picture(pages):
+    folder = pages.RESULTS / "quality"
+    (folder / "plots").mkdir(parents=True)
+    (folder / "plots" / "auc_one.svg").write_text("<svg/>")
+    (folder / "summary.md").write_text("# Title\n\nThe table.\n")
+    table = {"peer": {"one": 0.9, "two": 0.7}, "featgrad": {"one": 0.8, "two": 0.75}}
+    summary = {"binary": {"sets": ["one", "two"], "mean_auc": table}}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    text = written(pages)["quality"]
+    assert text.count("# Quality of chosen features") == 1
+    assert "Best of 2: peer, mean AUC 0.9000; featgrad is number 2, 0.8000." in text
+    assert "Best of 2: featgrad, mean AUC 0.7500." in text
+    assert "![auc one](auc_one.svg)" in text
+    assert (pages.PAGES / "auc_one.svg").exists()
