@@ -3,9 +3,10 @@
     python -m benchmarks.scale [--rows 1000000] [--tall-rows 500000] [--webspam-rows 28000]
         [--folder FOLDER]
 
-The bars are meant for 10,000,000, 5,000,000 and 280,000 rows; the texts of `benchmarks.scale.imdb`
-and the kills of `benchmarks.scale.kills` have commands of their own. Files are written to a
-temporary folder unless one is given, where they are kept and used again.
+Figures go to benchmarks/results/scale as well (see `record`). The bars are meant for 10,000,000,
+5,000,000 and 280,000 rows; the texts of `benchmarks.scale.imdb` and the kills of
+`benchmarks.scale.kills` have commands of their own. Files are written to a temporary folder unless
+one is given, where they are kept and used again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.scale import criteo, generate, tall, webspam
+from benchmarks.scale.record import Figure, record
 from benchmarks.speed.measure import ratio, side_by_side
 from featgrad.data.sources import Source, convert, open_source
+
+_COMMAND = "python -m benchmarks.scale"
 
 
 def text_rows(path: Path, source: Source) -> None:
@@ -71,6 +75,11 @@ def svmlight(folder: Path) -> None:
         f"{ratio(seconds['theirs'], seconds['ours']):.1f}x faster; "
         f"{megabytes / cpu(lambda: consume(source)):.0f} MB per CPU second"
     )
+    figures = [
+        Figure("text parsed in one thread", ours, "MB/s", ">= 100"),
+        Figure("the same by scikit-learn's loader", theirs, "MB/s"),
+    ]
+    record("svmlight text", 1_000, _COMMAND, figures)
 
 
 def criteo_text(folder: Path, n_rows: int) -> Path:
@@ -89,6 +98,8 @@ def criteo_text(folder: Path, n_rows: int) -> Path:
         f"criteo shape, {n_rows:,} rows x {source.n_features:,}: converted from text at "
         f"{n_rows / seconds:,.0f} rows/s (bar 100,000), {n_rows / spent:,.0f} per CPU second"
     )
+    figures = [Figure("converted from text", n_rows / seconds, "rows/s", ">= 100000")]
+    record("criteo shape", n_rows, f"{_COMMAND} --rows {n_rows}", figures)
     start = time.perf_counter()
     entries = sum(block.X.nnz for block in converted)
     seconds = time.perf_counter() - start
@@ -96,7 +107,7 @@ def criteo_text(folder: Path, n_rows: int) -> Path:
     return path.with_suffix(".arrow")
 
 
-def passing(path: Path, batch_rows: int) -> None:
+def passing(path: Path, batch_rows: int) -> dict:
     """A large set chosen while rows pass, in a process of its own."""
     options = ["--size", "1000", "--batch-rows", str(batch_rows)]
     command = [sys.executable, "-m", "benchmarks.scale.epoch", str(path), *options]
@@ -109,6 +120,18 @@ def passing(path: Path, batch_rows: int) -> None:
         f"{facts['rows'] / epoch:,.0f} rows/s, {epoch / facts['bare']:.1f}x a bare reading "
         f"(bar 6), whole fit {facts['fit']:.0f} s, peak {facts['peak_mib'] / 1024:.2f} GiB{recall}"
     )
+    return facts
+
+
+def clicks(folder: Path, n_rows: int) -> None:
+    """The shape of criteo, and how memory grows with ten times the rows."""
+    few, many = (
+        passing(criteo_text(folder, rows), batch_rows=20_000)["peak_mib"]
+        for rows in (n_rows // 10, n_rows)
+    )
+    print(f"  {many / few:.2f} times the memory for ten times the rows (bar 1.1)")
+    figures = [Figure("peak memory beside that of a tenth of the rows", many / few, "x", "<= 1.1")]
+    record("criteo shape", n_rows, f"{_COMMAND} --rows {n_rows}", figures)
 
 
 def webspam_rows(folder: Path, n_rows: int) -> None:
@@ -130,9 +153,9 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         svmlight(folder)
-        passing(criteo_text(folder, options.rows), batch_rows=20_000)
+        clicks(folder, options.rows)
         webspam_rows(folder, options.webspam_rows)
-        tall.tall(folder, options.tall_rows, n_columns=200)
+        tall.recorded(folder, options.tall_rows, n_columns=200)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python -m benchmarks.scale.epoch FILE.arrow --size 1000 [--batch-rows 1000]
 
 Prints, as JSON, the seconds of a bare reading (every block read and its entries summed), of each
-passage of the fit and of all of it, the peak of memory, and which planted columns were found.
+passage of the fit and of all of it, the peak of memory, and which planted columns were found; the
+figures with a bar are recorded.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale.generate import read_planted
+from benchmarks.scale.record import Figure, record
 from featgrad import FeatureGradientSelector
 from featgrad.data.sources import Source, ahead, open_source
 from featgrad.data.streamed import StreamedColumns
@@ -58,6 +60,22 @@ def peak_mib() -> tuple[float, float]:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, own / 1024
 
 
+def figures(facts: dict, shape: str) -> list[Figure]:
+    """Those with a bar for a shape."""
+    epoch, peak = facts["passages"]["let_pass"], facts["peak_mib"] / 1024
+    beside = Figure("epoch beside a bare reading", epoch / facts["bare"], "x", "<= 6")
+    if shape == "criteo":
+        rate = Figure("one epoch", facts["rows"] / epoch, "rows/s", ">= 150000")
+        return [beside, rate, Figure("peak memory", peak, "GiB")]
+    return [
+        beside,
+        Figure("one epoch", epoch / 60, "minutes", "<= 10"),
+        Figure("whole fit", facts["fit"] / 60, "minutes"),
+        Figure("peak memory", peak, "GiB", "<= 4"),
+        Figure("planted columns found in 1000", facts["recall"], "", ">= 0.9"),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
@@ -89,6 +107,12 @@ def main() -> None:
     if planted and isinstance(planted[0], int):
         facts["recall"] = float(np.isin(planted, chosen).mean())
     print(json.dumps(facts))
+    shape = options.path.stem.split("-")[0]
+    command = (
+        f"python -m benchmarks.scale.epoch {options.path.name} --size {options.size} "
+        f"--batch-rows {options.batch_rows}"
+    )
+    record(f"{shape} shape", source.n_rows, command, figures(facts, shape))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from sklearn.feature_selection import f_classif
 from benchmarks import peers
 from benchmarks.datasets import Split
 from benchmarks.quality.evaluate import auc_on_test_rows
+from benchmarks.scale.record import Figure, record
 from benchmarks.sources import read_texts
 from featgrad import FeatureGradientSelector
 
@@ -55,16 +56,27 @@ def main() -> None:
     selectors = {"featgrad": ours, "ANOVA F": anova, "MISSION": mission}
     if options.no_mission:
         del selectors["MISSION"]
+    found, times = {}, {}
     for name, select in selectors.items():
         start, before = time.perf_counter(), time.process_time()
         chosen = select(split.X_train, split.y_train)
         seconds, spent = time.perf_counter() - start, time.process_time() - before
-        aucs = [auc_on_test_rows(split, np.sort(chosen[size])) for size in SIZES]
+        found[name] = aucs = [auc_on_test_rows(split, np.sort(chosen[size])) for size in SIZES]
         print(
             f"{name:9}", *(f"{size}: {auc:.4f}" for size, auc in zip(SIZES, aucs, strict=True)),
             f"in {seconds:.0f} s, {seconds / counting:.2f}x the counting"
             f" ({spent / counting_cpu:.2f}x in CPU time)", flush=True,
         )  # fmt: skip
+        times[name] = seconds / counting
+    figures = [Figure("whole run beside counting the words", times["featgrad"], "x", "<= 3")]
+    for i, size in enumerate(SIZES):
+        best = max(aucs[i] for name, aucs in found.items() if name != "featgrad")
+        bar = f"test AUC of {size} features"
+        figures.append(Figure(bar, found["featgrad"][i], "", f"> {best:.4f}"))
+        others = found.keys() - {"featgrad"}
+        figures += [Figure(f"{bar}, {name}", found[name][i], "") for name in others]
+    command = "python -m benchmarks.scale.imdb" + " --no-mission" * options.no_mission
+    record("IMDb words, pairs and triples", X.shape[0], command, figures)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.scale.record import Figure, record
 from benchmarks.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector
 from featgrad.data.checkpoint import Checkpoint
@@ -87,6 +88,10 @@ def run(n_kills: int, seed: int, folder: Path) -> None:
         f"{same} of {n_kills} ended with the same selection (bar {n_kills}), {alike} with the same "
         "scores and learnability bit for bit"
     )
+    command = f"python -m benchmarks.scale.kills --kills {n_kills} --seed {seed}"
+    bar = f"same selection after {n_kills} kills"
+    figures = [Figure(bar, same, "fits", f">= {n_kills}")]
+    record("webspam shape, 50,000 columns", _N_ROWS, command, figures)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ import pyarrow.parquet
 from scipy import sparse
 
 from benchmarks.scale import references
+from benchmarks.scale.record import Figure, record
 from featgrad.data.sources import convert, open_source
 
 _N_ROWS, _N_FEATURES = 40, 30
@@ -206,6 +207,10 @@ def main() -> None:
     for outcome, count in sorted(outcomes.items()):
         print(f"{outcome}: {count}")
     print(f"{outcomes.total()} damaged files: each refused by name, skipped and counted, or right")
+    figures = [Figure("refused by name, skipped and counted, or right", outcomes.total(), "files",
+                      f">= {options.files}")]  # fmt: skip
+    command = f"python -m benchmarks.scale.mutations --files {options.files}"
+    record("damaged files", options.files, command, figures)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks import mission
 from benchmarks.scale.generate import read_planted
+from benchmarks.scale.record import Figure, record
 from featgrad.data.sources import Source, ahead, open_source
 
 RATES = (0.3, 3.0, 30.0)
@@ -80,6 +81,10 @@ def main() -> None:
     facts = {"rate": rate, "losses": losses, "loss": loss, "epoch": time.perf_counter() - start}
     facts["recall"] = float(np.isin(read_planted(options.path), ranked).mean())
     print(json.dumps(facts))
+    command = f"python -m benchmarks.scale.streamed_mission {options.path.name}"
+    command += f" --size {options.size}"
+    figures = [Figure("planted columns found in 1000, MISSION", facts["recall"], "")]
+    record("webspam shape", n_blocks * 1000, command, figures)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale import generate
+from benchmarks.scale.record import Figure, record
 from featgrad import FeatureGradientSelector
 from featgrad.data.sources import Source, ahead, open_source
 
@@ -56,7 +57,8 @@ def covariance(source: Source) -> np.ndarray:
     return total / n_rows - np.multiply.outer(mean, mean)
 
 
-def tall(folder: Path, n_rows: int, n_columns: int) -> None:
+def tall(folder: Path, n_rows: int, n_columns: int) -> list[Figure]:
+    """The whole path beside one covariance."""
     path = folder / f"tall-{n_rows}-{n_columns}.parquet"
     if not path.exists():
         write(path, n_rows, n_columns)
@@ -73,6 +75,17 @@ def tall(folder: Path, n_rows: int, n_columns: int) -> None:
         f"times the processor time (bar 3); {len(found)} of 20 planted features among the "
         f"{selector.n_features_} chosen"
     )
+    return [
+        Figure("whole path with auto beside reading and one covariance", whole[0] / once[0], "x",
+               "<= 3"),
+        Figure("the same in processor time", whole[1] / once[1], "x"),
+    ]  # fmt: skip
+
+
+def recorded(folder: Path, n_rows: int, n_columns: int) -> None:
+    """The same, and its figures written down."""
+    command = f"python -m benchmarks.scale.tall --rows {n_rows} --columns {n_columns}"
+    record(f"tall, {n_columns} columns", n_rows, command, tall(folder, n_rows, n_columns))
 
 
 def _timed(call) -> np.ndarray:
@@ -91,7 +104,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        tall(folder, options.rows, options.columns)
+        recorded(folder, options.rows, options.columns)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """The generators of large data, small, and the readers on damaged files."""
 
+import json
+
 import numpy as np
 import pytest
-from benchmarks.scale import criteo, generate, mutations, tall, webspam
+from benchmarks.scale import criteo, generate, mutations, record, tall, webspam
 from scipy import sparse
 from sklearn.utils import murmurhash3_32
 
@@ -64,3 +66,15 @@ def test_criteo_like_text_holds_its_planted_tokens(tmp_path):
 def test_tall_table_holds_its_planted_columns(tmp_path, capsys):
     tall.tall(tmp_path, n_rows=2000, n_columns=25)
     assert "20 of 20 planted features" in capsys.readouterr().out
+
+
+def test_a_figure_takes_the_place_of_its_older_self(tmp_path):
+    for measured in (7.0, 5.0):
+        figures = [record.Figure("epoch", measured, "x", "<= 6"), record.Figure("peak", 2, "GiB")]
+        record.record("some shape", 10, "a command", figures, tmp_path)
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert [(f["bar"], f["measured"], f["met"]) for f in found] == [
+        ("epoch", 5.0, True),
+        ("peak", 2.0, None),
+    ]
+    assert "| some shape | 10 | epoch | 5 x | <= 6 | yes |" in (tmp_path / "summary.md").read_text()
