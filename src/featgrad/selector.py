@@ -241,10 +241,10 @@ class FeatureGradientSelector(
         The source is read block by block: once where rows are many and the first ones are like the
         others, up to three times otherwise, four times beyond some 900 features, and `n_epochs` + 4
         times for more than 500 of them or for the natural size, when every batch of `batch_size`
-        rows is one step over all features. In memory are one block and the next,
-        the targets, a few numbers per feature and the moments of a few hundred features, however
-        many rows there are. The sets found are about those of `fit`; copies of a row count as rows
-        of their own, and learnability is told from at most 10,000 rows.
+        rows is one step over all features. In memory are one block and the next, a few numbers per
+        feature and the moments of a few hundred features, however many rows there are. The sets
+        found are about those of `fit`; copies of a row count as rows of their own, and learnability
+        is told from some 10,000 rows at most.
 
         Parameters
         ----------

@@ -5,6 +5,7 @@ from scipy import sparse
 from engine_kinds import relative_error
 from featgrad.data.compressed import CompressedColumns
 from featgrad.data.compression import Compression
+from featgrad.data.dealt import of_one_variance
 
 N_ROWS = 200
 LIGHT, HEAVY, COUNTS, CONSTANT, FAR = range(5)
@@ -25,7 +26,7 @@ def table() -> np.ndarray:
 
 def outputs(weights: np.ndarray) -> np.ndarray:
     y = np.random.default_rng(1).standard_normal((len(weights), 2))
-    return y - weights @ y
+    return of_one_variance(y - weights @ y, weights)
 
 
 def some_weights(weighted: bool) -> np.ndarray:
@@ -37,8 +38,8 @@ def read(X, preprocess: str = "zscore", weights: np.ndarray | None = None):
     """Columns after their first pass, the products with the outputs, and all values."""
     weights = some_weights(True) if weights is None else weights
     rows = np.random.default_rng(3).permutation(N_ROWS)
-    columns = CompressedColumns(X, rows, weights[rows], preprocess)
-    cross = columns.cross(outputs(weights)[rows], EVERYTHING)[:, 0]
+    columns = CompressedColumns(X, rows, weights[rows], outputs(weights)[rows], preprocess)
+    cross = columns.cross(EVERYTHING)[:, 0]
     values = np.empty((N_ROWS, X.shape[1]))
     values[rows] = columns._compression.standardised(X[rows], np.arange(X.shape[1]))
     return columns, cross, values
@@ -95,10 +96,11 @@ def test_cross_is_that_of_the_values(container, preprocess: str):
 def test_cross_of_outputs_that_are_zero_in_some_rows(container):
     """Such outputs have a mean; the columns' means must not leak through it."""
     X, weights = table(), some_weights(True)
-    columns = CompressedColumns(container(X), np.arange(N_ROWS), weights, "zscore")
     part = outputs(weights)
     part[N_ROWS // 3 :] = 0
-    cross = columns.cross(part, EVERYTHING)[:, 0]
+    part = of_one_variance(part, weights)
+    columns = CompressedColumns(container(X), np.arange(N_ROWS), weights, part, "zscore")
+    cross = columns.cross(EVERYTHING)[:, 0]
     values = columns._compression.standardised(X, np.arange(5))
     np.testing.assert_allclose(cross, (weights[:, None] * values).T @ part, atol=1e-5)
 
@@ -160,10 +162,11 @@ def test_types_of_numbers(dtype: type, container):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_folds_of_some_rows_and_columns(container):
     rows = np.arange(N_ROWS)[::-1]
-    columns = CompressedColumns(container(table()), rows, some_weights(False), "zscore")
-    y = outputs(some_weights(False))
-    columns.cross(y, EVERYTHING)
-    (fold,) = columns.folds([slice(20, 30)], np.array([4, 1]), y)
+    weights = some_weights(False)
+    y = outputs(weights)
+    columns = CompressedColumns(container(table()), rows, weights, y, "zscore")
+    columns.cross(EVERYTHING)
+    (fold,) = columns.folds([slice(20, 30)], np.array([4, 1]))
     values = columns._compression.standardised(table()[rows][20:30][:, [4, 1]], np.array([4, 1]))
     np.testing.assert_allclose(fold.covariance(), values.T @ values / N_ROWS, rtol=1e-5)
     np.testing.assert_allclose(fold.cross, values.T @ y[20:30] / N_ROWS, atol=1e-7)
@@ -175,11 +178,9 @@ def test_rows_that_are_not_in_use_do_not_matter(container):
     rows = np.arange(50, N_ROWS)
     weights = np.full(150, 1 / 150)
     y = outputs(weights)
-    used = CompressedColumns(container(X), rows, weights, "zscore").cross(y, EVERYTHING)
-    alone = CompressedColumns(container(X[50:]), np.arange(150), weights, "zscore").cross(
-        y, EVERYTHING
-    )
-    np.testing.assert_allclose(used, alone, atol=1e-9)
+    used = CompressedColumns(container(X), rows, weights, y, "zscore")
+    alone = CompressedColumns(container(X[50:]), np.arange(150), weights, y, "zscore")
+    np.testing.assert_allclose(used.cross(EVERYTHING), alone.cross(EVERYTHING), atol=1e-9)
 
 
 def test_several_blocks_of_rows_add_up(monkeypatch):

@@ -14,9 +14,10 @@ from search_data import regression, singles
 def search(n_rows: int = 100, n_columns: int = 12, budgets=(3.0,), units=None) -> SubsetSearch:
     X, y = regression(n_rows, n_columns)
     weights = np.full(n_rows, 1 / n_rows)
-    columns = CompressedColumns(X, np.arange(n_rows), weights, "zscore")
+    outputs = (y - y.mean())[:, None]
+    columns = CompressedColumns(X, np.arange(n_rows), weights, outputs, "zscore")
     return SubsetSearch(
-        DealtRows(columns, (y - y.mean())[:, None], weights),
+        DealtRows(columns),
         singles(n_columns) if units is None else units,
         budgets=budgets,
         coefficients=filters.coefficients("monotone", 4),

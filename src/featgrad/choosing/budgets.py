@@ -91,8 +91,6 @@ class BudgetSearch:
 
         return PassingSearch(
             columns.rows,
-            columns.outputs,
-            columns.weights,
             units,
             budget,
             coefficients=self.coefficients,

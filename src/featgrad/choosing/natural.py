@@ -57,8 +57,6 @@ def of_natural_size_passing(
     )
     search = NaturalSearch(
         columns.rows,
-        columns.outputs,
-        columns.weights,
         coefficients=coefficients,
         descent=descent,
         batch_rows=(settings.batch_size or _BATCH_ROWS) * settings.accumulate,

@@ -55,9 +55,8 @@ def _choose(request: Request, X: Any, prepared: Prepared, columns: Columns | Non
         sets = of_natural_size(request, scaled(problem), target.task)
     else:
         if columns is None:
-            preprocess = request.settings.preprocess
-            compressed = CompressedColumns(X, rows, problem.weights, preprocess)
-            columns = DealtRows(compressed, target.outputs, problem.weights)
+            told = problem.weights, target.outputs, request.settings.preprocess
+            columns = DealtRows(CompressedColumns(X, rows, *told))
         sets = BudgetSearch(request, columns, problem.coefficients).best(request.asked)
     explained = Learnability.from_prepared(problem, target)
     return Choice.of(target.task, sets, (explained.estimate(s.features) for s in sets.subsets))

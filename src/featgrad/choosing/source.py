@@ -19,7 +19,6 @@ from featgrad.data.sources import Source
 from featgrad.data.streamed import StreamedColumns
 from featgrad.learnability import Learnability
 from featgrad.objective.filters import up_to
-from featgrad.objective.targets import centre, encode
 
 
 def choose_from_source(request: Request, source: Source, kept: Checkpoint) -> Choice:
@@ -31,24 +30,22 @@ def choose_from_source(request: Request, source: Source, kept: Checkpoint) -> Ch
         state = read_once(source, settings.task, settings.preprocess, settings.missing, own)
         if state is not None:
             return choose_from_state(request, state)
-    columns = StreamedColumns(source, settings.preprocess, settings.missing, request.rng, kept)
+    columns = StreamedColumns(
+        source, settings.task, settings.preprocess, settings.missing, request.rng, kept
+    )
     return _choose_streamed(request, columns)
 
 
 def _choose_streamed(request: Request, columns: StreamedColumns) -> Choice:
     """Choose from rows that are read again and again."""
     settings = request.settings
-    raw, task = encode(columns.y, settings.task)
-    target = centre(raw, task, columns.weights)
     order = usable_order(settings.order, settings.filter, columns.n_rows)
     family = up_to(settings.filter, order)
     if request.asked is None:
-        dealt = DealtRows(columns, target.outputs, columns.weights)
-        sets = of_natural_size_passing(request, dealt, family[-1], task)
+        sets = of_natural_size_passing(request, DealtRows(columns), family[-1], columns.task)
     else:
-        told = columns.dealt(target.outputs)
-        sets = BudgetSearch(request, told, family[-1]).best(request.asked)
+        sets = BudgetSearch(request, columns.dealt(), family[-1]).best(request.asked)
     together = np.unique(np.concatenate([subset.features for subset in sets.subsets]))
-    explained = Learnability.from_prepared(columns.sampled(together, target, family), target)
+    explained = Learnability.from_prepared(*columns.sampled(together, family))
     places = (np.searchsorted(together, subset.features) for subset in sets.subsets)
-    return Choice.of(task, sets, (explained.estimate(place) for place in places))
+    return Choice.of(columns.task, sets, (explained.estimate(place) for place in places))

@@ -6,6 +6,7 @@ Rows come in random order, so that runs of them are random folds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -29,15 +30,17 @@ def of_one_variance(outputs: Floats, weights: Floats) -> Floats:
 
 
 class RowColumns(Protocol):
-    """Standardised columns of rows that have positions."""
+    """Standardised columns of rows that have positions, weights and outputs of variance 1."""
 
     n_features: int
+    n_rows: int
+    n_outputs: int
 
-    def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
+    def cross(self, groups: Sequence[slice]) -> Floats:
         """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs)."""
         ...
 
-    def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
+    def folds(self, spans: Sequence[slice], indices: Indices) -> list[Fold]:
         """Some columns over runs of rows; after `cross`, which learns how to standardise."""
         ...
 
@@ -50,31 +53,27 @@ class RowColumns(Protocol):
         ...
 
     def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
-        """Show positions and raw columns of all rows."""
+        """Show outputs, weights and raw columns of all rows."""
         ...
 
 
 class DealtRows:
-    """Columns over folds of rows, beside outputs of variance 1.
+    """Columns over folds of rows.
 
     Parameters
     ----------
     columns : RowColumns
-        The features.
-    outputs : ndarray of shape (rows, outputs)
-        Centred target, rows as in the columns.
-    weights : ndarray of shape (rows,)
-        Positive weights that sum to one.
+        The features, with weights and outputs of the rows.
     """
 
-    def __init__(self, columns: RowColumns, outputs: Floats, weights: Floats) -> None:
-        self.rows, self.weights = columns, weights
-        self.outputs = of_one_variance(outputs, weights)
-        self.n_features = columns.n_features
-        self.n_rows, self.n_outputs = outputs.shape
+    def __init__(self, columns: RowColumns) -> None:
+        self.rows = columns
+        self.n_features, self.n_outputs = columns.n_features, columns.n_outputs
+        self.n_rows = columns.n_rows
         self.n_folds = min(N_FOLDS, self.n_rows)
-        parts = np.array_split(np.arange(self.n_rows), self.n_folds)
-        self._spans = [slice(part[0], part[-1] + 1) for part in parts]
+        each, left = divmod(self.n_rows, self.n_folds)
+        edges = [i * each + min(i, left) for i in range(self.n_folds + 1)]
+        self._spans = [slice(*edge) for edge in pairwise(edges)]
         # Too few rows tell nothing about strategies.
         self.groups = GROUPS if self.n_folds == N_FOLDS else [range(self.n_folds)]
 
@@ -82,8 +81,8 @@ class DealtRows:
         """``sum_n w_n x_n y_n`` over groups of folds, shape (features, groups, outputs)."""
         spans = self._spans
         rows = [slice(spans[group[0]].start, spans[group[-1]].stop) for group in self.groups]
-        return self.rows.cross(self.outputs, rows)
+        return self.rows.cross(rows)
 
     def folds(self, indices: Indices) -> list[Fold]:
         """Some columns over all folds; after `cross`, which learns how to standardise."""
-        return self.rows.folds(self._spans, indices, self.outputs)
+        return self.rows.folds(self._spans, indices)

@@ -1,7 +1,8 @@
-"""What the first pass over a source gathers: targets, weights, and a sample of random rows."""
+"""What the first pass over a source gathers: sums of targets and weights, and random rows."""
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.data.checkpoint import Arrays, matrix_of, matrix_state
-from featgrad.data.checks import check_missing
+from featgrad.data.checks import check_missing, check_raw_weights
 from featgrad.data.compression import SAMPLE_ROWS
+from featgrad.data.positions import Positions
 from featgrad.data.present_means import PresentMeans
 from featgrad.data.sources import Block
+from featgrad.objective.target_sums import TargetSums
 
 Floats = NDArray[np.float64]
 
@@ -22,50 +25,44 @@ FEWEST_SAMPLED = 64
 
 
 class FirstReading:
-    """Targets and weights of all rows, a random key for each, and the rows with the smallest keys.
+    """What targets and weights add up to, positions of all rows, and some of the first rows.
 
     Parameters
     ----------
     n_features : int
         Columns of every block.
+    task : str
+        What the target is.
     missing : {"error", "mean"}
         Whether NaN is refused or counts as its column's mean.
     rng : RandomState
-        Draws the keys.
+        Draws the positions.
     """
 
-    def __init__(self, n_features: int, missing: str, rng: np.random.RandomState) -> None:
-        self._missing, self._rng = missing, rng
+    def __init__(
+        self, n_features: int, task: str, missing: str, rng: np.random.RandomState
+    ) -> None:
+        self._missing = missing
         self._means, self._sample = PresentMeans(n_features), _Sample(n_features)
-        self._keys: list[Floats] = []
-        self._targets: list[NDArray[Any]] = []
-        self._weights: list[Floats] = []
+        self.positions = Positions(rng)
+        self.targets = TargetSums(task)
+        self.weight = np.zeros(1)
+        self._checksums: list[int] = []
 
     def add(self, block: Block) -> None:
         check_missing(block.X, self._missing)
-        weights = np.ones(len(block)) if block.weight is None else block.weight
+        weights = check_raw_weights(block.weight, len(block))
         if self._missing == "mean":
             self._means.add(block.X, weights)
-        self._keys.append(self._rng.random_sample(len(block)))
-        self._targets.append(block.y)
-        self._weights.append(weights)
-        self._sample.add(block.X, self._keys[-1])
+        self.targets.add(block.y, weights)
+        self.weight += weights.sum()
+        self._checksums.append(checksum(block.y))
+        self._sample.add(block.X, self.positions.draw(len(block)))
 
     @property
-    def n_rows(self) -> int:
-        return sum(len(part) for part in self._keys)
-
-    @property
-    def keys(self) -> Floats:
-        return np.concatenate(self._keys)
-
-    @property
-    def y(self) -> NDArray[Any]:
-        return np.concatenate(self._targets)
-
-    @property
-    def weights(self) -> Floats:
-        return np.concatenate(self._weights)
+    def checksums(self) -> list[int]:
+        """Those of the targets of each block."""
+        return self._checksums
 
     @property
     def sample(self) -> Any:
@@ -77,18 +74,34 @@ class FirstReading:
         return self._means.means()
 
     def state(self) -> Arrays:
-        means = {f"means.{name}": array for name, array in self._means.state().items()}
-        # The keys are drawn again.
-        return {"y": self.y, "weights": self.weights, **self._sample.state(), **means}
+        sums = {
+            "weight": self.weight,
+            "drawn": np.array([self.positions.n_rows]),
+            "checksums": np.array(self._checksums, np.uint32),
+        }
+        parts = {"means": self._means.state(), "targets": self.targets.state()}
+        # The positions are drawn again.
+        return {
+            **sums,
+            **self._sample.state(),
+            **{f"{part}.{name}": array for part in parts for name, array in parts[part].items()},
+        }
 
     def restore(self, state: Arrays) -> None:
-        self._targets, self._weights = [state["y"]], [state["weights"]]
-        self._keys = [self._rng.random_sample(len(state["y"]))]
+        self.weight, self._checksums = state["weight"], state["checksums"].tolist()
+        self.positions.skip(int(state["drawn"][0]))
         self._sample.restore(state)
-        prefix = "means."
-        self._means.restore(
-            {name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)}
-        )
+        self._means.restore(_part(state, "means."))
+        self.targets.restore(_part(state, "targets."))
+
+
+def checksum(y: NDArray[Any]) -> int:
+    """Tells whether targets are the same when they are read again."""
+    return zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
+
+
+def _part(state: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)}
 
 
 class _Sample:

@@ -14,7 +14,7 @@ from featgrad.data.checkpoint import NO_CHECKPOINT, Checkpoint
 from featgrad.data.sources import Source
 
 # To be raised when passes keep something else than before.
-_FORMAT = 1
+_FORMAT = 2
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 

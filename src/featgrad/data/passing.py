@@ -13,5 +13,5 @@ from featgrad.data.checkpoint import Sums
 class Onlooker(Sums, Protocol):
     """Sees all rows, piece by piece, and can be stored in between."""
 
-    def add(self, at: NDArray[np.intp], X: Any) -> None:
-        """Positions of some rows and their raw columns."""
+    def add(self, outputs: NDArray[np.float64], weights: NDArray[np.float64], X: Any) -> None:
+        """Outputs, weights and raw columns of some rows."""

@@ -2,7 +2,8 @@
 
 Rows have positions drawn at random, so that a sorted file does not matter: the search asks for runs
 of positions, and each pass over the source, in the order of the file, gathers what it asks for.
-Targets, weights and positions stay in memory, of the features one block and what is gathered.
+Nothing of all rows stays in memory: targets and weights are read again with the features, and
+positions drawn again.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from featgrad.data.checkpoint import (
     Arrays,
     Checkpoint,
     Sums,
-    matrix_of,
-    matrix_state,
 )
-from featgrad.data.checks import check_weights
+from featgrad.data.checks import check_raw_weights
 from featgrad.data.compression import Compression, CrossSums
-from featgrad.data.dealt import N_FOLDS, DealtRows, of_one_variance
-from featgrad.data.first_reading import FEWEST_SAMPLED, SAMPLE_ENTRIES, FirstReading, stacked
+from featgrad.data.dealt import N_FOLDS, DealtRows
+from featgrad.data.first_reading import (
+    FEWEST_SAMPLED,
+    SAMPLE_ENTRIES,
+    FirstReading,
+    checksum,
+)
+from featgrad.data.parts import GatheredRows, Part
 from featgrad.data.passing import Onlooker
 from featgrad.data.prepare import ESTIMATE_ROWS, build_engine
 from featgrad.data.sources import Block, Source, ahead
@@ -47,6 +52,8 @@ class StreamedColumns:
     ----------
     source : Source
         The rows; those of weight zero count as absent.
+    task : str
+        What the target is.
     preprocess : {"zscore", "center"}
         Whether columns are compressed and brought to one variance, or only centred.
     missing : {"error", "mean"}
@@ -58,15 +65,16 @@ class StreamedColumns:
 
     Attributes
     ----------
-    y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        Targets by position.
-    weights : ndarray of shape (n_rows,)
-        Weights by position, which sum to one.
+    task : str
+        What the target was taken for.
+    n_rows, n_features, n_outputs : int
+        How many there are.
     """
 
     def __init__(
         self,
         source: Source,
+        task: str,
         preprocess: str,
         missing: str,
         rng: np.random.RandomState,
@@ -74,88 +82,92 @@ class StreamedColumns:
     ) -> None:
         self._source, self._preprocess, self._checkpoint = ahead(source), preprocess, checkpoint
         self.n_features = source.n_features
-        first = FirstReading(self.n_features, missing, rng)
+        first = FirstReading(self.n_features, task, missing, rng)
         blocks = ((block,) for block in used_rows(self._source))
         checkpoint.through("first", blocks, first.add, first)
-        self.n_rows = first.n_rows
+        self.n_rows = first.positions.n_rows
         if self.n_rows < 2:
             raise ValueError(
                 f"source has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
-        order = np.argsort(first.keys, kind="stable")
-        self._positions = np.empty(self.n_rows, np.intp)
-        self._positions[order] = np.arange(self.n_rows)
-        self.y = first.y[order]
-        self.weights = check_weights(first.weights[order], self.n_rows)
+        first.positions.settle()
+        self._positions, self._checksums = first.positions, first.checksums
+        self._weight = float(first.weight[0])
+        self._outputs = first.targets.outputs()
+        self.task, self.n_outputs = self._outputs.encoding.task, len(self._outputs.means)
         self._sample = first.sample
-        self._first_rows: Any = None
+        self._first_rows: Part | None = None
         self._compression = Compression(first.sample, first.means, preprocess)
 
-    def dealt(self, outputs: Floats) -> DealtRows | MomentColumns:
-        """Columns over folds of rows, beside centred outputs, as the search sees them.
+    def dealt(self) -> DealtRows | MomentColumns:
+        """Columns over folds of rows as the search sees them.
 
         Where the moments of all columns fit into memory, one reading gathers them, and the rows
         that `sampled` takes.
         """
-        n_outputs = outputs.shape[1]
-        if self.n_rows < N_FOLDS or not fit_into_memory(self.n_features, n_outputs):
-            return DealtRows(self, outputs, self.weights)
-        outputs = of_one_variance(outputs, self.weights)
+        if self.n_rows < N_FOLDS or not fit_into_memory(self.n_features, self.n_outputs):
+            return DealtRows(self)
         n_sampled = self._sample.shape[0]
         self._compression.settle(self._sample, np.full(n_sampled, 1 / n_sampled))
-        moments, first = FoldMoments(self.n_features, n_outputs), _Gathered()
+        moments, first = FoldMoments(self.n_features, self.n_outputs), GatheredRows()
         count = self._n_estimated(self.n_features)
 
-        def add(at: Indices, X: Any) -> None:
-            folds = at * N_FOLDS // self.n_rows
-            moments.add(self._compression, X, outputs[at], self.weights[at], folds)
-            first.add(*_before(count, at, X))
+        def add(*part: Any) -> None:
+            outputs, weights, at, X = part
+            moments.add(self._compression, X, outputs, weights, at * N_FOLDS // self.n_rows)
+            first.add(Part(*part).before(count))
 
-        self._checkpoint.through("moments", self._blocks(), add, _Together([moments, first]))
+        self._checkpoint.through("moments", self._parts(), add, _Together([moments, first]))
         self._first_rows = first.by_position()
-        return MomentColumns(moments, self._compression, n_outputs, self._preprocess)
+        return MomentColumns(moments, self._compression, self.n_outputs, self._preprocess)
 
-    def cross(self, outputs: Floats, groups: Sequence[slice]) -> Floats:
+    def cross(self, groups: Sequence[slice]) -> Floats:
         """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs).
 
         Reads the source once. The first call also takes the columns' means and variances.
-        `outputs` have weighted mean 0.
         """
-        shape = (len(groups), outputs.shape[1])
+        shape = (len(groups), self.n_outputs)
         sums = CrossSums(self.n_features, shape[0] * shape[1])
 
-        def add(at: Indices, X: Any) -> None:
-            weighted = self._spread(at, outputs, groups)
-            self._compression.add(sums, X, self.weights[at], weighted)
+        def add(outputs: Floats, weights: Floats, at: Indices, X: Any) -> None:
+            # Weighted outputs by group, 0 in all groups but the row's own.
+            spread = np.zeros((len(at), *shape))
+            spread[np.arange(len(at)), _span_of(at, groups)] = weights[:, None] * outputs
+            self._compression.add(sums, X, weights, spread.reshape(len(at), -1))
 
-        self._checkpoint.through(f"cross {len(groups)}", self._blocks(), add, sums)
+        self._checkpoint.through(f"cross {len(groups)}", self._parts(), add, sums)
         return self._compression.cross(sums).reshape(self.n_features, *shape)
 
-    def folds(self, spans: Sequence[slice], indices: Indices, outputs: Floats) -> list[Fold]:
+    def folds(self, spans: Sequence[slice], indices: Indices) -> list[Fold]:
         """Some columns over runs of rows, standardised; reads the source once for all."""
         growing = [GrowingFold() for _ in spans]
 
-        def add(at: Indices, X: Any) -> None:
+        def add(outputs: Floats, weights: Floats, at: Indices, X: Any) -> None:
             values = self._compression.standardised(X[:, indices], indices)
             of_row = _span_of(at, spans)
             for i in np.unique(of_row):
                 rows = np.flatnonzero(of_row == i)
-                growing[i].add(values[rows], outputs[at[rows]], self.weights[at[rows]])
+                growing[i].add(values[rows], outputs[rows], weights[rows])
 
-        self._checkpoint.through("folds", self._blocks(), add, _Together(growing))
+        self._checkpoint.through("folds", self._parts(), add, _Together(growing))
         return [fold.fold() for fold in growing]
 
-    def sampled(self, indices: Indices, target: Target, filters: tuple[Floats, ...]) -> Problem:
+    def sampled(self, indices: Indices, filters: tuple[Floats, ...]) -> tuple[Problem, Target]:
         """Some columns, as the source holds them, of not too many rows; may read the source once.
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
         first = self._first_rows
-        first = self._first("sampled", indices) if first is None else first[:, indices]
+        if first is None:
+            first = self._first("sampled", indices)
+        else:
+            first = first._replace(X=first.X[:, indices])
         engine, weights = self._engine(first)
-        outputs = target.outputs[: len(weights)]
-        return Problem(engine, outputs, weights, target.variance, filters, scale=1.0)
+        told = self._outputs
+        outputs = first.outputs * told.deviations
+        target = Target(outputs, told.variance, self.task, told.positive_share)
+        return Problem(engine, outputs, weights, told.variance, filters, scale=1.0), target
 
     def standardisers(self) -> tuple[Floats, Floats]:
         """Mean and scale of the raw columns that pass; after `cross`."""
@@ -163,38 +175,37 @@ class StreamedColumns:
 
     def top_eigenvalue(self, indices: Indices) -> float:
         """Of the covariance of some standardised columns; reads the source once."""
-        first = self._first(f"spectrum of {len(indices)}", indices)
-        engine, weights = self._engine(first)
+        engine, weights = self._engine(self._first(f"spectrum of {len(indices)}", indices))
         return top_eigenvalue(engine, np.ones(len(indices)), weights)
 
     def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
-        """Show positions and raw columns of all rows; reads the source once."""
+        """Show outputs, weights and raw columns of all rows; reads the source once."""
         pieces = (
-            (at[start : start + rows_at_once], X[start : start + rows_at_once])
-            for at, X in self._blocks()
+            tuple(of_rows[start : start + rows_at_once] for of_rows in (outputs, weights, X))
+            for outputs, weights, at, X in self._parts()
             for start in range(0, len(at), rows_at_once)
         )
 
-        def add(at: Indices, X: Any) -> None:
-            onlooker.add(at, self._compression.raw(X))
+        def add(outputs: Floats, weights: Floats, X: Any) -> None:
+            onlooker.add(outputs, weights, self._compression.raw(X))
 
         self._checkpoint.through(name, pieces, add, onlooker)
 
-    def _engine(self, first: Any) -> tuple[Engine, Floats]:
+    def _engine(self, first: Part) -> tuple[Engine, Floats]:
         """Rows of the first positions, with their weights."""
-        n_rows = first.shape[0]
-        weights = self.weights[:n_rows] / self.weights[:n_rows].sum()
-        return build_engine(first, np.arange(n_rows), weights, self._preprocess), weights
+        weights = first.weights / first.weights.sum()
+        rows = np.arange(len(weights))
+        return build_engine(first.X, rows, weights, self._preprocess), weights
 
-    def _first(self, name: str, indices: Indices) -> Any:
+    def _first(self, name: str, indices: Indices) -> Part:
         """Some columns of the first positions."""
-        gathered, count = _Gathered(), self._n_estimated(len(indices))
+        gathered, count = GatheredRows(), self._n_estimated(len(indices))
 
-        def add(at: Indices, X: Any) -> None:
-            positions, rows = _before(count, at, X)
-            gathered.add(positions, rows[:, indices])
+        def add(*part: Any) -> None:
+            some = Part(*part).before(count)
+            gathered.add(some._replace(X=some.X[:, indices]))
 
-        self._checkpoint.through(name, self._blocks(), add, gathered)
+        self._checkpoint.through(name, self._parts(), add, gathered)
         return gathered.by_position()
 
     def _n_estimated(self, n_columns: int) -> int:
@@ -204,32 +215,26 @@ class StreamedColumns:
         n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // n_columns)
         return min(n_rows, ESTIMATE_ROWS, self.n_rows)
 
-    def _blocks(self) -> Iterator[tuple[Indices, Any]]:
-        """Positions and features of each block's rows."""
-        start = 0
-        for block in used_rows(self._source):
-            at = self._positions[start : start + len(block)]
-            start += len(block)
-            if len(at) < len(block):
+    def _parts(self) -> Iterator[Part]:
+        """The rows of each block."""
+        seen, positions = 0, self._positions.again()
+        for i, block in enumerate(used_rows(self._source)):
+            seen += len(block)
+            if seen > self.n_rows:
                 continue
-            if not np.array_equal(block.y, self.y[at]):
+            if i == len(self._checksums) or checksum(block.y) != self._checksums[i]:
                 raise ValueError(
                     "source has other targets than when it was first read, in rows "
-                    f"{start - len(block)} to {start}: leave it unchanged during the fit, and "
+                    f"{seen - len(block)} to {seen}: leave it unchanged during the fit, and "
                     "remove the checkpoint if it was changed on purpose."
                 )
-            yield at, block.X
-        if start != self.n_rows:
+            weights = check_raw_weights(block.weight, len(block)) / self._weight
+            yield Part(self._outputs(block.y), weights, positions(len(block)), block.X)
+        if seen != self.n_rows:
             raise ValueError(
                 f"source had {self.n_rows} rows of positive weight when it was first read and "
-                f"{start} when it was read again: leave it unchanged during the fit."
+                f"{seen} when it was read again: leave it unchanged during the fit."
             )
-
-    def _spread(self, at: Indices, outputs: Floats, groups: Sequence[slice]) -> Floats:
-        """Weighted outputs of some rows by group, 0 in all groups but the row's own."""
-        parts = np.zeros((len(at), len(groups), outputs.shape[1]))
-        parts[np.arange(len(at)), _span_of(at, groups)] = self.weights[at, None] * outputs[at]
-        return parts.reshape(len(at), -1)
 
 
 class _Together:
@@ -254,28 +259,6 @@ class _Together:
             part.restore(of_part)
 
 
-class _Gathered:
-    """Rows of some positions, as they come."""
-
-    def __init__(self) -> None:
-        self._positions: list[Indices] = []
-        self._parts: list[Any] = []
-
-    def add(self, positions: Indices, rows: Any) -> None:
-        self._positions.append(positions)
-        self._parts.append(rows)
-
-    def by_position(self) -> Any:
-        return stacked(self._parts)[np.argsort(np.concatenate(self._positions))]
-
-    def state(self) -> Arrays:
-        positions = np.concatenate(self._positions)
-        return {"positions": positions, **matrix_state(stacked(self._parts))}
-
-    def restore(self, state: Arrays) -> None:
-        self._positions, self._parts = [state["positions"]], [matrix_of(state)]
-
-
 def used_rows(source: Source) -> Iterator[Block]:
     """Blocks without rows of weight zero."""
     for block in source:
@@ -283,12 +266,6 @@ def used_rows(source: Source) -> Iterator[Block]:
             block = block.only(block.weight != 0)
         if len(block):
             yield block
-
-
-def _before(count: int, positions: Indices, X: Any) -> tuple[Indices, Any]:
-    """Those of the rows that have one of the first positions."""
-    rows = np.flatnonzero(positions < count)
-    return positions[rows], X[rows]
 
 
 def _span_of(positions: Indices, spans: Sequence[slice]) -> Indices:

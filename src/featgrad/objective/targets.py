@@ -60,11 +60,11 @@ class Encoding:
     @classmethod
     def of(cls, y: Any, task: str, classes: Any = None) -> Encoding:
         """That of the first part, which may lack some of the classes if these are given."""
-        y = _as_array(y)
-        known = None if classes is None else _classes(_as_array(classes))
+        y = as_array(y)
+        known = None if classes is None else distinct(as_array(classes))
         task = _task(y if known is None else known, task)
-        if task in _WITH_CLASSES:
-            known = _classes(_one_column(y, task)) if known is None else known
+        if task in WITH_CLASSES:
+            known = distinct(one_column(y, task)) if known is None else known
         elif known is not None:
             raise ValueError(
                 f"classes={classes!r} are given for task={task!r}, which has none: leave them out."
@@ -79,16 +79,16 @@ class Encoding:
 
     def knows(self, y: Any) -> bool:
         """Whether some targets have no other classes."""
-        return len(self._unseen(_as_array(y))) == 0
+        return len(self._unseen(as_array(y))) == 0
 
     def _unseen(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is None:
             return y[:0]
-        return np.setdiff1d(_classes(_one_column(y, self.task)), self.classes)
+        return np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
 
     def __call__(self, y: Any) -> NDArray[np.float64]:
         """Output columns of some targets."""
-        y = _as_array(y)
+        y = as_array(y)
         if self.classes is not None:
             unseen = self._unseen(y)
             if len(unseen):
@@ -122,9 +122,9 @@ class Encoding:
 
 def encode(y: Any, task: str) -> tuple[NDArray[np.float64], str]:
     """Output columns of y for a task, and the task."""
-    y = _as_array(y)
+    y = as_array(y)
     task = _task(y, task)
-    classes = _classes(_one_column(y, task)) if task in _WITH_CLASSES else None
+    classes = distinct(one_column(y, task)) if task in WITH_CLASSES else None
     return _ENCODERS[task](y, classes), task
 
 
@@ -133,12 +133,17 @@ def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) ->
     means = weights @ raw
     outputs = raw - means
     variance = float(np.sum(weights @ outputs**2))
+    check_varies(variance, means)
+    return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
+
+
+def check_varies(variance: float, means: NDArray[np.float64]) -> None:
+    """Refuse a target that is the same in all rows."""
     if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
         raise ValueError(
             "y has only one value among the rows of positive weight, or one class only: a target "
             "that does not vary cannot be predicted. Pass rows with different targets."
         )
-    return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
 
 
 def _task(y: NDArray[Any], task: str) -> str:
@@ -150,20 +155,24 @@ def _task(y: NDArray[Any], task: str) -> str:
 def infer_task(y: NDArray[Any]) -> str:
     """Strings, booleans and whole numbers with few values are classes, the rest numbers."""
     if y.ndim == 2 and y.shape[1] > 1:
-        return "multilabel" if _is_indicator(y) else "regression"
-    if y.dtype.kind in "iuf":
-        _check_finite(y)
-        n_values = len(np.unique(y))
-        whole = y.dtype.kind in "iu" or bool(np.all(y == np.round(y)))
-        few = n_values <= max(_FEW_CLASSES, y.shape[0] // _ROWS_PER_CLASS)
-        # Two values are two classes, whole numbers or not.
-        if not (whole and few) and n_values > 2:
+        return "multilabel" if is_indicator(y) else "regression"
+    return task_of_values(distinct(y), y.shape[0])
+
+
+def task_of_values(values: NDArray[Any], n_rows: int) -> str:
+    """The same by the different values of one column."""
+    # Two values are two classes, whole numbers or not.
+    if len(values) <= 2:
+        return "binary"
+    if values.dtype.kind in "iuf":
+        whole = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
+        if not whole or len(values) > max(_FEW_CLASSES, n_rows // _ROWS_PER_CLASS):
             return "regression"
-        return "binary" if n_values <= 2 else "multiclass"
-    return "binary" if len(_classes(y)) <= 2 else "multiclass"
+    return "multiclass"
 
 
-def _as_array(y: Any) -> NDArray[Any]:
+def as_array(y: Any) -> NDArray[Any]:
+    """One value or one row of outputs per row."""
     if sparse.issparse(y):
         y = y.toarray()
     y = np.asarray(y)
@@ -178,7 +187,8 @@ def _as_array(y: Any) -> NDArray[Any]:
     return np.asarray(y)
 
 
-def _is_indicator(y: NDArray[Any]) -> bool:
+def is_indicator(y: NDArray[Any]) -> bool:
+    """Whether all entries are 0 or 1."""
     return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all())
 
 
@@ -188,7 +198,8 @@ def _check_finite(y: NDArray[Any]) -> None:
         raise ValueError(f"Input y contains {kind}: drop those rows or fill in their targets.")
 
 
-def _classes(y: NDArray[Any]) -> NDArray[Any]:
+def distinct(y: NDArray[Any]) -> NDArray[Any]:
+    """The different values, sorted."""
     if y.dtype.kind == "f":
         _check_finite(y)
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
@@ -214,7 +225,8 @@ def _regression(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
     return values.reshape(len(values), -1)
 
 
-def _one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
+def one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
+    """Refuse several outputs where a task takes one."""
     if y.ndim != 1:
         raise ValueError(
             f"y has {y.shape[1]} columns but task={task!r} takes one: pass one column, or use "
@@ -239,7 +251,7 @@ def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
-    if y.ndim != 2 or not _is_indicator(y):
+    if y.ndim != 2 or not is_indicator(y):
         raise ValueError(
             "y is not a table of zeros and ones, one column per label, as task='multilabel' needs: "
             "use scikit-learn's MultiLabelBinarizer."
@@ -247,7 +259,7 @@ def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
     return y.astype(np.float64)
 
 
-_WITH_CLASSES = ("binary", "multiclass", "ordinal")
+WITH_CLASSES = ("binary", "multiclass", "ordinal")
 _ENCODERS: dict[str, Callable[..., NDArray[np.float64]]] = {
     "regression": _regression,
     "binary": _binary,

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from featgrad.data.checkpoint import Arrays
 from featgrad.data.dealt import RowColumns
 from featgrad.engines.running import RunningSums
-from featgrad.search.units import Indices
 
 Floats = NDArray[np.float64]
 
@@ -22,22 +21,16 @@ class BatchSearch(ABC):
     Parameters
     ----------
     columns : RowColumns
-        The features.
-    outputs : ndarray of shape (rows, outputs)
-        Centred target of variance 1 each, by position.
-    weights : ndarray of shape (rows,)
-        Positive weights that sum to one, by position.
+        The features, with weights that sum to one and outputs of the rows.
     batch_rows : int
         Rows per step.
     """
 
     _sums: RunningSums
 
-    def __init__(
-        self, columns: RowColumns, outputs: Floats, weights: Floats, batch_rows: int
-    ) -> None:
-        self._columns, self._outputs, self._weights = columns, outputs, weights
-        self._batch_rows = min(batch_rows, len(weights))
+    def __init__(self, columns: RowColumns, batch_rows: int) -> None:
+        self._columns = columns
+        self._batch_rows = min(batch_rows, columns.n_rows)
         self._waiting = 0
         self._stopped = False
 
@@ -45,12 +38,12 @@ class BatchSearch(ABC):
     def _step(self) -> None:
         """Move the mask by what the sums tell; sets whether to stop."""
 
-    def add(self, at: Indices, X: Any) -> None:
+    def add(self, outputs: Floats, weights: Floats, X: Any) -> None:
         """Rows that pass, not more than make a batch."""
         if self._stopped:
             return
-        self._sums.add(X, self._outputs[at], self._weights[at])
-        self._waiting += len(at)
+        self._sums.add(X, outputs, weights)
+        self._waiting += len(weights)
         if self._waiting >= self._batch_rows:
             self._full()
 
@@ -65,7 +58,7 @@ class BatchSearch(ABC):
 
     def _cross(self) -> Floats:
         """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs)."""
-        return self._columns.cross(self._outputs, [slice(0, len(self._weights))])[:, 0]
+        return self._columns.cross([slice(0, self._columns.n_rows)])[:, 0]
 
     def _pass(self, name: str, n_epochs: int) -> None:
         """Let all rows pass; the last step takes what is left over."""

@@ -27,7 +27,7 @@ class NaturalSearch(BatchSearch):
 
     Parameters
     ----------
-    columns, outputs, weights, batch_rows
+    columns, batch_rows
         As in `BatchSearch`.
     coefficients : ndarray
         The filter.
@@ -42,8 +42,6 @@ class NaturalSearch(BatchSearch):
     def __init__(
         self,
         columns: RowColumns,
-        outputs: Floats,
-        weights: Floats,
         *,
         coefficients: Floats,
         descent: Descent,
@@ -51,7 +49,7 @@ class NaturalSearch(BatchSearch):
         n_epochs: int,
         max_iter: int,
     ) -> None:
-        super().__init__(columns, outputs, weights, batch_rows)
+        super().__init__(columns, batch_rows)
         self._descent = descent
         self._n_epochs, self._max_iter = n_epochs, max_iter
         cross = self._cross()

@@ -51,7 +51,7 @@ class PassingSearch(BatchSearch):
 
     Parameters
     ----------
-    columns, outputs, weights
+    columns
         As in `BatchSearch`.
     units : Units
         Which columns are kept or excluded; each column is a unit of cost 1, or in none.
@@ -70,8 +70,6 @@ class PassingSearch(BatchSearch):
     def __init__(
         self,
         columns: RowColumns,
-        outputs: Floats,
-        weights: Floats,
         units: Units,
         size: int,
         *,
@@ -80,10 +78,10 @@ class PassingSearch(BatchSearch):
         n_epochs: int,
         on_step: OnStep,
     ) -> None:
-        n_rows = len(weights)
+        n_rows = columns.n_rows
         many = max(_BATCH_ROWS, columns.n_features // _COLUMNS_PER_ROW)
         few = max(1, min(many, n_rows // _STEPS))
-        super().__init__(columns, outputs, weights, few if batch_rows is None else batch_rows)
+        super().__init__(columns, few if batch_rows is None else batch_rows)
         self._size, self._on_step = size, on_step
         self._n_epochs = n_epochs
         self._n_steps = max(1, n_rows // self._batch_rows) * n_epochs

@@ -11,6 +11,7 @@ from featgrad.data.accumulated.state import Accumulated
 from featgrad.data.checks import check_missing, check_raw_weights
 from featgrad.data.sources import Source, ahead
 from featgrad.data.streamed import used_rows
+from featgrad.objective.target_sums import TargetSums
 from featgrad.objective.targets import Encoding
 
 
@@ -25,7 +26,7 @@ def read_once(
     """
     if (source.n_rows or np.inf) * source.n_features <= kept_rows.MOST_ENTRIES:
         return None
-    state, targets = None, []
+    state, targets = None, TargetSums(task)
     for block in used_rows(ahead(source)):
         if state is None:
             encoding = Encoding.of(block.y, task)
@@ -37,9 +38,9 @@ def read_once(
         check_missing(block.X, missing)
         if not state.encoding.knows(block.y):
             return None
-        targets.append(block.y)
-        state.add(block.X, block.y, check_raw_weights(block.weight, len(block)))
+        weights = check_raw_weights(block.weight, len(block))
+        targets.add(block.y, weights)
+        state.add(block.X, block.y, weights)
     if state is None or state.columns() is None or not state.is_typical():
         return None
-    whole = Encoding.of(np.concatenate(targets), task)
-    return state if whole == state.encoding else None
+    return state if targets.encoding() == state.encoding else None

@@ -1,0 +1,61 @@
+"""Random positions of rows, of which nothing is kept: each pass draws them again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Rows up to which positions are a permutation. Those of more rows are drawn apart: a few share one.
+MOST_EXACT = 1 << 17
+_DRAWN_AT_ONCE = 1 << 20
+
+
+class Positions:
+    """Numbers from 0 up to the number of rows, as if rows were shuffled.
+
+    Parameters
+    ----------
+    rng : RandomState
+        Draws a key per row, once.
+    """
+
+    def __init__(self, rng: np.random.RandomState) -> None:
+        self._rng, self._start = rng, copy.deepcopy(rng)
+        self._keys: list[Floats] = []
+        self._sorted: Floats = np.zeros(0)
+        self.n_rows = 0
+
+    def draw(self, count: int) -> Floats:
+        """Keys of the next rows, between 0 and 1."""
+        keys = self._rng.random_sample(count)
+        self.n_rows += count
+        self._keys = [*self._keys, keys] if self.n_rows <= MOST_EXACT else []
+        return keys
+
+    def skip(self, count: int) -> None:
+        """Draw keys of rows that were seen before."""
+        for start in range(0, count, _DRAWN_AT_ONCE):
+            self.draw(min(_DRAWN_AT_ONCE, count - start))
+
+    def settle(self) -> None:
+        """All rows have come."""
+        self._sorted = np.sort(np.concatenate([np.zeros(0), *self._keys]))
+        self._keys = []
+
+    def again(self) -> Callable[[int], Indices]:
+        """What tells the positions of the next rows, from the first one on."""
+        rng = copy.deepcopy(self._start)
+
+        def following(count: int) -> Indices:
+            keys = rng.random_sample(count)
+            if len(self._sorted):
+                return np.searchsorted(self._sorted, keys)
+            return (keys * self.n_rows).astype(np.intp)
+
+        return following
