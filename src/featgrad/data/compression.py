@@ -29,6 +29,8 @@ _HEAVY = 1.0
 _UNSURE = 1.0
 _OFF_CENTRE = 0.6
 _BLOCK_ENTRIES = 1 << 20
+# Columns that are told together whether they are as most columns of sparse rows.
+RUN = 64
 # A column whose variance is this small beside its square mean varies by rounding only.
 _ROUNDING = 1e-12
 
@@ -106,10 +108,11 @@ class Compression:
             sums.from_nothing = True
             # Imported here: the compiler behind it takes longer to load than everything else.
             from featgrad.data import entry_kernels as kernels
+            from featgrad.engines.sharing import shared
 
             values = self.entries(X)
             parts = values.indptr, values.indices, values.data
-            kernels.add_moments(*parts, weights, weighted, sums.records)
+            shared(kernels.add_moments, 2, *parts, weights, weighted, sums.records)
         else:
             step = max(1, _BLOCK_ENTRIES // self.n_features)
             for start in range(0, len(weights), step):
@@ -141,12 +144,13 @@ class Compression:
         """A CSR matrix with compressed entries, less what its columns hold beside them."""
         # Imported here: the compiler behind it takes longer to load than everything else.
         from featgrad.data import entry_kernels as kernels
+        from featgrad.engines.sharing import PIECES, shared
 
         X = self._filled(X)
         data = X.data.astype(np.result_type(X.dtype, np.float32), copy=False)
         out = np.empty_like(data)
-        told = self._about_zero, self._middle, self._heavy, self._at_zero
-        kernels.compress(X.indices, data, *told, out)
+        told = self._usual, self._middle, self._heavy, self._at_zero
+        shared(kernels.compress, PIECES, X.indices, data, *told, out)
         return csr(out, X.indices, X.indptr, self.n_features)
 
     def raw(self, X: Any) -> Any:
@@ -216,9 +220,11 @@ class Compression:
         return self._compressed(np.zeros((1, self.n_features))).ravel()
 
     @cached_property
-    def _about_zero(self) -> NDArray[np.bool_]:
-        """Columns of which roots are taken as they are."""
-        return np.asarray(self._heavy & (self._middle == 0))
+    def _usual(self) -> NDArray[np.bool_]:
+        """Runs of columns of which all roots are taken as they are."""
+        about_zero = self._heavy & (self._middle == 0)
+        padded = np.append(about_zero, np.ones(-len(about_zero) % RUN, bool))
+        return np.asarray(padded.reshape(-1, RUN).all(axis=1))
 
     def _filled(self, values: Any, indices: Any = slice(None)) -> Any:
         """Missing entries as their column's mean."""

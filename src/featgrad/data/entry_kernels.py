@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
+from featgrad.data.compression import RUN
 from featgrad.data.compression_kernels import signed_root
 from featgrad.engines.prefetch import prefetch
 from featgrad.engines.running_kernels import entries_of_part
+from featgrad.engines.sharing import PIECES
 
 Integers = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -19,8 +21,9 @@ Floats = NDArray[np.float64]
 _AHEAD = 16
 
 
-@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def add_moments(
+    from_part: int, to_part: int,
     indptr: Integers, indices: Integers, data: NDArray[Any], weights: Floats, outputs: Floats,
     records: Floats,
 ) -> None:  # fmt: skip
@@ -30,7 +33,7 @@ def add_moments(
     line of the cache.
     """
     split = len(records) // 2
-    for part in prange(2):
+    for part in range(from_part, to_part):
         for n in range(len(weights)):
             start, stop = entries_of_part(indptr, indices, n, part, split)
             for entry in range(start, stop):
@@ -44,22 +47,25 @@ def add_moments(
                     records[d, 2 + c] += x * outputs[n, c]
 
 
-@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def compress(
-    indices: Integers, data: NDArray[Any], about_zero: NDArray[np.bool_], middle: Floats,
+    from_piece: int, to_piece: int,
+    indices: Integers, data: NDArray[Any], usual: NDArray[np.bool_], middle: Floats,
     heavy: NDArray[np.bool_], at_zero: Floats, out: NDArray[Any],
 ) -> None:  # fmt: skip
     """Signed roots of entries about the middle, if heavy, less what their columns hold at zero.
 
-    Columns about zero, the usual ones, are told by a byte each: all of them stay in the cache.
+    Runs of columns that are all heavy and about zero, the usual ones, are told by a byte each: all
+    of them stay in the cache.
     """
-    for entry in prange(len(data)):
+    first, stop = len(data) * from_piece // PIECES, len(data) * to_piece // PIECES
+    for entry in range(np.uintp(first), np.uintp(stop)):
         x = data[entry]
-        d = indices[entry]
-        if not about_zero[d]:
+        d = np.uintp(indices[entry])
+        if usual[d // np.uintp(RUN)]:
+            out[entry] = signed_root(x)
+        else:
             x -= middle[d]
-        if about_zero[d] or heavy[d]:
-            x = signed_root(x)
-        if not about_zero[d]:
-            x -= at_zero[d]
-        out[entry] = x
+            if heavy[d]:
+                x = signed_root(x)
+            out[entry] = x - at_zero[d]

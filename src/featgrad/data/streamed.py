@@ -35,6 +35,7 @@ from featgrad.data.parts import GatheredRows, Part
 from featgrad.data.passing import Onlooker
 from featgrad.data.prepare import ESTIMATE_ROWS, build_engine
 from featgrad.data.sources import Block, Source, ahead
+from featgrad.data.sources.block import rows_of
 from featgrad.engines.folds import Fold, GrowingFold
 from featgrad.engines.problem import Problem
 from featgrad.engines.spectrum import top_eigenvalue
@@ -181,9 +182,10 @@ class StreamedColumns:
     def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
         """Show outputs, weights and raw columns of all rows; reads the source once."""
         pieces = (
-            tuple(of_rows[start : start + rows_at_once] for of_rows in (outputs, weights, X))
-            for outputs, weights, at, X in self._parts()
-            for start in range(0, len(at), rows_at_once)
+            (outputs[start:stop], weights[start:stop], rows_of(X, start, stop))
+            for outputs, weights, _, X in self._parts()
+            for start in range(0, len(weights), rows_at_once)
+            for stop in [start + rows_at_once]
         )
 
         def add(outputs: Floats, weights: Floats, X: Any) -> None:

@@ -14,25 +14,40 @@ masks. Memory is some 2 x order numbers per column and output.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.engines import running_kernels as kernels
+from featgrad.engines.sharing import PIECES, shared
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-# Pieces of the columns whose sums are taken apart: more than there are threads.
-_PIECES = 16
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22
-_CHANGING = "mask", "_records", "_centres", "_weights", "_offsets", "_told", "_growth"
+_CHANGING = "mask", "_sent", "_received", "_centres", "_weights", "_offsets", "_told", "_growth"
+# Bytes of a line of the cache.
+_LINE = 64
 # How much more rows may count than the first ones.
 _MOST_GROWTH = 1e12
+
+
+class Told(NamedTuple):
+    """What rows tell about a mask: the explained fraction, its gradient, and sums over the mask.
+
+    The gradient is valid until rows tell again. Its mean and deviation are those over the mask.
+    """
+
+    value: float
+    gradient: Singles
+    size: float
+    mean: float
+    deviation: float
 
 
 class RunningSums:
@@ -65,25 +80,29 @@ class RunningSums:
         self._mean = mean.astype(np.float32)
         self._inverse = (1 / scale).astype(np.float32)
         self._alpha = coefficients / top ** np.arange(1, self._order + 1) / self._n_outputs
-        self._records = np.zeros((self.n_features, 2 * self._width + 2), np.float32)
+        # Vectors, and in the last place a weight for what a row itself has added; then another.
+        self._lanes = _whole(self._width + 1)
+        self._sent = _records(self.n_features, _whole(self._lanes + 1))
+        self._received = _records(self.n_features, _whole(self._width))
         self._centres, self._weights = np.zeros((2, self._width))
-        self._offsets = np.zeros(self._width + 1)
+        self._offsets = np.zeros(self._lanes + 1)
+        self._gradient = np.empty(self.n_features, np.float32)
         self._told = np.ones(self._width, bool)
         self._growth = np.ones(())
         self.mask: Singles = np.zeros(self.n_features, np.float32)
 
     def look_through(self, mask: Singles, share: float = 1.0) -> None:
         """Rows that come are seen through this mask, and those so far count less by a factor."""
-        self.mask = mask
         # Rows that come count more: the same, without touching what was received.
         self._growth /= share
         if self._growth > _MOST_GROWTH:
             self._shrink()
-        offsets = np.empty((_PIECES, *self._offsets.shape))
-        kernels.send(
-            self._records, self._first, self._factors, self._centres, self._mean, self._inverse,
-            mask, self._order, offsets,
+        offsets = np.empty((PIECES, *self._offsets.shape))
+        shared(
+            kernels.send, PIECES, self._sent, self._received, self._first, self._factors,
+            self._centres, self._mean, self._inverse, self.mask, mask, self._lanes, offsets,
         )  # fmt: skip
+        self.mask = mask
         self._offsets = offsets.sum(axis=0)
         # r_(j+1) is told by rows that are multiplied with an r_j.
         self._told[self._n_outputs :] = self._weights[: -self._n_outputs] > 0
@@ -98,15 +117,18 @@ class RunningSums:
             self._add_dense(np.asarray(X, np.float32), outputs, weights)
         self._weights += self._told * (weights.sum() * self._growth)
 
-    def value_and_gradient(self) -> tuple[float, Singles]:
+    def tell(self) -> Told:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
-        values = np.empty(_PIECES)
-        gradient = np.empty(self.n_features, np.float32)
-        kernels.meet(
-            self._records, self._first, self._factors, self._centres, self._mean, self._inverse,
-            self.mask, self._alpha, gradient, values,
+        sums = np.empty((PIECES, 4))
+        shared(
+            kernels.meet, PIECES, self._received, self._first, self._factors, self._centres,
+            self._mean, self._inverse, self.mask, self._alpha, self._gradient, sums,
         )  # fmt: skip
-        return float(values.sum()), gradient
+        value, size, total, squares = sums.sum(axis=0).tolist()
+        weight = max(size, 1e-300)
+        mean = total / weight
+        deviation = math.sqrt(max(squares / weight - mean**2, 0.0))
+        return Told(value, self._gradient, size, mean, deviation)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that changes."""
@@ -115,11 +137,11 @@ class RunningSums:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take it up again."""
         for name in _CHANGING:
-            setattr(self, name, state[name])
+            getattr(self, name)[...] = state[name]
 
     def _shrink(self) -> None:
         """Divide all that was received, before it leaves the range of single precision."""
-        self._records[:, self._width : 2 * self._width] /= self._growth
+        self._received /= self._growth
         self._centres /= self._growth
         self._weights /= self._growth
         self._growth = np.ones(())
@@ -133,25 +155,41 @@ class RunningSums:
         at_once = max(1, _ENTRIES_AT_ONCE * len(weights) // max(1, X.nnz))
         for start in range(0, len(weights), at_once):
             rows = slice(start, min(start + at_once, len(weights)))
-            some = X.indptr, X.indices, X.data, start, self._records, self._width
-            along = np.empty((2, rows.stop - start, self._width + 2))
-            kernels.project(*some, along)
-            kernels.collect(*some, self._centred(along.sum(axis=0), outputs[rows], weights[rows]))
+            some = X.indptr, X.indices, X.data, start
+            along = np.empty((rows.stop - start, self._lanes + 1))
+            shared(kernels.project, 2, *some, self._sent, along)
+            projected = np.zeros((len(along), self._received.shape[1]), np.float32)
+            projected[:, : self._width] = self._centred(along, outputs[rows], weights[rows])
+            shared(kernels.collect, 2, *some, self._received, projected)
 
     def _add_dense(self, X: Singles, outputs: Floats, weights: Floats) -> None:
-        records, width = self._records, self._width
-        along = X @ records[:, :width], X**2 @ records[:, -2:-1], X @ records[:, -1:]
-        centred = self._centred(np.hstack(along).astype(np.float64), outputs, weights)
-        records[:, width : 2 * width] += X.T @ centred.astype(np.float32)
+        lanes, width = self._lanes, self._width
+        along = np.empty((len(X), lanes + 1))
+        along[:, :lanes], along[:, lanes] = X @ self._sent[:, :lanes], X**2 @ self._sent[:, lanes]
+        centred = self._centred(along, outputs, weights)
+        self._received[:, :width] += X.T @ centred.astype(np.float32)
 
     def _centred(self, along: Floats, outputs: Floats, weights: Floats) -> Floats:
         """Weighted projections of centred rows, without what a row itself has added to r_0."""
-        width, n_outputs = self._width, self._n_outputs
+        width, n_outputs, lanes = self._width, self._n_outputs, self._lanes
         projected = along[:, :width] - self._offsets[:width]
-        length = along[:, width] - 2 * along[:, width + 1] + self._offsets[width]
+        length = along[:, lanes] - 2 * along[:, lanes - 1] + self._offsets[lanes]
         own = weights * length
         projected[:, :n_outputs] -= own[:, None] * outputs
         projected[:, :n_outputs] /= 1 - weights[:, None]
         projected *= weights[:, None] * self._growth
         self._centres += projected.sum(axis=0)
         return projected
+
+
+def _whole(size: int) -> int:
+    """Numbers in a record of at least this many."""
+    return -(-size // kernels.LANES) * kernels.LANES
+
+
+def _records(count: int, size: int) -> Singles:
+    """Zeros, of which the first lies where a line of the cache begins."""
+    line = _LINE // np.dtype(np.float32).itemsize
+    room = np.zeros(count * size + line, np.float32)
+    start = -room.ctypes.data % _LINE // room.itemsize
+    return room[start : start + count * size].reshape(count, size)

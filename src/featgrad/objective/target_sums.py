@@ -46,7 +46,8 @@ class Outputs:
     variance: float
 
     def __call__(self, y: Any) -> Floats:
-        return np.asarray((self.encoding(y) - self.means) / self.deviations)
+        """Output columns of targets that were among those added up."""
+        return np.asarray((self.encoding.columns(y) - self.means) / self.deviations)
 
     @property
     def positive_share(self) -> float | None:

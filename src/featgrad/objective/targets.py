@@ -101,7 +101,11 @@ class Encoding:
             raise ValueError(
                 f"y has {y.shape[1]} outputs but had {self.n_outputs} before: give the same ones."
             )
-        return _ENCODERS[self.task](y, self.classes)
+        return self.columns(y)
+
+    def columns(self, y: Any) -> NDArray[np.float64]:
+        """Output columns of targets that are known to fit."""
+        return _ENCODERS[self.task](as_array(y), self.classes)
 
     def check_classes(self, classes: Any) -> None:
         """Refuse classes that are not those of the first part."""

@@ -71,6 +71,7 @@ class NaturalSearch(BatchSearch):
         self._descent.restore(state)
 
     def _step(self) -> None:
-        ended = self._descent.step(self._sums.mask, *self._sums.value_and_gradient())
+        told = self._sums.tell()
+        ended = self._descent.step(self._sums.mask, told.value, told.gradient)
         self._stopped = ended or len(self._descent.found.steps) == self._max_iter
         self._sums.look_through(self._descent.mask, 1 - 1 / _REMEMBERED)

@@ -11,10 +11,12 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from featgrad.data.checkpoint import Arrays
 from featgrad.data.dealt import RowColumns
 from featgrad.engines.running import RunningSums
+from featgrad.engines.sharing import PIECES, shared
 from featgrad.objective.filters import first_peak
 from featgrad.search import mask_kernels as kernels
 from featgrad.search.batches import BatchSearch
@@ -40,8 +42,9 @@ _WINDOW = 0.25
 _LEAST_SHARE = 0.1
 _BUDGET_SLACK = 0.01
 _SOLVING_STEPS = 30
-# Sigmoids of less than minus this are nothing.
-_REACH = 20.0
+# Bins of logits, and how often they are moved to where the solution is.
+_BINS = 1 << 13
+_COUNTINGS = 50
 # Logit of columns that may not be chosen.
 _NEVER = np.float32(-1e30)
 
@@ -99,6 +102,7 @@ class PassingSearch(BatchSearch):
         self._v, self._momentum = np.zeros((2, columns.n_features), np.float32)
         self._v[self._excluded] = self._v[self._kept] = _NEVER
         self._theta = math.log(max(columns.n_features / size, 2.0)) / _SHARPNESS[0]
+        self._spare = np.empty_like(self._v)
         self.steps: list[Step] = []
         self._open()
 
@@ -139,12 +143,10 @@ class PassingSearch(BatchSearch):
         self.steps = [Step(*row) for row in state["steps"].tolist()]
 
     def _step(self) -> None:
-        explained, gradient = self._sums.value_and_gradient()
-        mask = self._sums.mask
-        size = float(mask.sum(dtype=np.float64))
-        mean, length = kernels.spread(mask, gradient)
-        kernels.move(self._v, self._momentum, gradient, mean, length, _MOMENTUM, _STEP)
-        self.steps.append(Step(1 - explained, explained, size))
+        told = self._sums.tell()
+        told_by = told.gradient, told.mean, told.deviation
+        shared(kernels.move, PIECES, self._v, self._momentum, *told_by, _MOMENTUM, _STEP)
+        self.steps.append(Step(1 - told.value, told.value, told.size))
         self._open()
         self._stopped = self._on_step(self.steps[-1], self._v)
 
@@ -153,12 +155,10 @@ class PassingSearch(BatchSearch):
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
         sharpness = _SHARPNESS[0] * (_SHARPNESS[1] / _SHARPNESS[0]) ** done
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
-        # What lies far below counts for nothing.
-        near = self._v[self._v > self._theta - _REACH / sharpness]
-        some = near if len(near) > wanted else self._v
-        self._theta = _solved(some, self._theta, sharpness, wanted)
-        mask = np.empty_like(self._v)
-        kernels.opened(self._v, self._theta, sharpness, mask)
+        self._theta = _solved(self._v, self._theta, sharpness, wanted)
+        # The mask before the present one makes room.
+        mask, self._spare = self._spare, self._sums.mask
+        shared(kernels.opened, PIECES, self._v, self._theta, sharpness, mask)
         mask[self._kept] = 1.0
         self._sums.look_through(mask, max(_LEAST_SHARE, 1 - 1 / (_WINDOW * self._n_steps)))
 
@@ -170,20 +170,45 @@ class PassingSearch(BatchSearch):
 
 
 def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:
-    """Where the mask adds up to what is wanted, about.
+    """Where the mask adds up to what is wanted, about; from the last solution.
 
-    Newton's method on the logarithm of the size, from the last solution; halving where it leaves
-    the bracket, as it does once the mask is all but binary.
+    Logits are counted by bins, narrow beside the reach of a sigmoid, and the bins' masks added up.
     """
-    mask = np.empty_like(v)
+    reach = kernels.FAR / sharpness
+    centres = (np.arange(_BINS) + 0.5) / _BINS * 4 * reach
+    for _ in range(_COUNTINGS):
+        low = theta - 2 * reach
+        counts = np.zeros((PIECES, _BINS), np.int64)
+        shared(kernels.counted, PIECES, v, low, low + 4 * reach, counts)
+        together = counts.sum(axis=0)
+        # The first bin holds all that lies below.
+        filled = 1 + np.flatnonzero(together[1:])
+        before = theta
+        theta = _of_size(low + centres[filled], together[filled], before, sharpness, wanted)
+        if abs(theta - before) <= reach:
+            break
+        theta = min(max(theta, low), low + 4 * reach)
+    return theta
+
+
+def _of_size(
+    v: Floats, counts: NDArray[np.int64], theta: float, sharpness: float, wanted: float
+) -> float:
+    """Where a mask of logits that occur so often adds up to what is wanted.
+
+    Newton's method on the logarithm of the size; halving where it leaves the bracket, as it does
+    once the mask is all but binary.
+    """
     low, high = -math.inf, math.inf
     for _ in range(_SOLVING_STEPS):
-        size, slope = kernels.opened(v, theta, sharpness, mask)
+        s = expit(sharpness * (v - theta))
+        size, slope = float(counts @ s), float(counts @ (s * (1 - s)))
         excess = math.log(max(size, 1e-300) / wanted)
         if abs(excess) <= _BUDGET_SLACK:
             break
         low, high = (theta, high) if excess > 0 else (low, theta)
         by = excess * size / max(sharpness * slope, 1e-300)
-        newton = theta + min(max(by, -_REACH / sharpness), _REACH / sharpness)
+        most = kernels.FAR / sharpness
+        newton = theta + min(max(by, -most), most)
         theta = newton if low < newton < high else (low + high) / 2
     return theta

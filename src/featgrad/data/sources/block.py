@@ -38,7 +38,7 @@ class Block:
         """The rows from `start` up to `stop`, as views."""
         if start == 0 and stop >= len(self):
             return self
-        X = _csr_rows(self.X, start, stop) if sparse.issparse(self.X) else self.X[start:stop]
+        X = rows_of(self.X, start, stop)
         weight = None if self.weight is None else self.weight[start:stop]
         return Block(X, self.y[start:stop], weight)
 
@@ -127,7 +127,10 @@ def join(blocks: list[Block]) -> Block:
     return Block(stack(matrices), y, np.concatenate(weights) if weights else None)
 
 
-def _csr_rows(X: Any, start: int, stop: int) -> Any:
+def rows_of(X: Any, start: int, stop: int) -> Any:
+    """The rows of a matrix from `start` up to `stop`, as views."""
+    if not sparse.issparse(X):
+        return X[start:stop]
     indptr = X.indptr[start : stop + 1]
     entries = slice(indptr[0], indptr[-1])
     return csr(X.data[entries], X.indices[entries], indptr - indptr[0], X.shape[1])
