@@ -175,19 +175,21 @@ def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:
     Logits are counted by bins, narrow beside the reach of a sigmoid, and the bins' masks added up.
     """
     reach = kernels.FAR / sharpness
-    centres = (np.arange(_BINS) + 0.5) / _BINS * 4 * reach
+    half = 2 * reach
     for _ in range(_COUNTINGS):
-        low = theta - 2 * reach
+        low, high = theta - half, theta + half
         counts = np.zeros((PIECES, _BINS), np.int64)
-        shared(kernels.counted, PIECES, v, low, low + 4 * reach, counts)
+        shared(kernels.counted, PIECES, v, low, high, counts)
         together = counts.sum(axis=0)
         # The first bin holds all that lies below.
         filled = 1 + np.flatnonzero(together[1:])
-        before = theta
-        theta = _of_size(low + centres[filled], together[filled], before, sharpness, wanted)
+        centres = low + (filled + 0.5) * (high - low) / _BINS
+        before, theta = theta, _of_size(centres, together[filled], theta, sharpness, wanted)
         if abs(theta - before) <= reach:
             break
-        theta = min(max(theta, low), low + 4 * reach)
+        # Look closely there, or further where that is at the edge of the bins.
+        half = 2 * reach if abs(theta - before) < half / 2 else 4 * half
+        theta = min(max(theta, low), high)
     return theta
 
 
