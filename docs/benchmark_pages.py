@@ -70,7 +70,8 @@ def figures(folder):
 def figure_row(entry):
     met = {True: "yes", False: "no", None: ""}[entry["met"]]
     measured = f"{entry['measured']:,.10g} {entry['unit']}".rstrip()
-    cells = entry["data"], f"{entry['rows']:,}", entry["bar"], measured, entry["asked"] or "", met
+    rows = f"{entry['rows']:,}" if entry["rows"] else ""
+    cells = entry["data"], rows, entry["bar"], measured, entry["asked"] or "", met
     return f"| {' | '.join(cells)} |"
 
 
