@@ -61,17 +61,9 @@ def figures(folder):
     if not (folder / "results.json").exists():
         return None
     entries = json.loads((folder / "results.json").read_text())
-    head = ["| data | rows | figure | measured | asked | met |", "|" + " --- |" * 6]
     commands = dict.fromkeys(entry["command"] for entry in entries)
-    listed = ["", "Commands:", "", *(f"- `{command}`" for command in commands)]
-    return "\n".join([*head, *map(figure_row, entries), *listed])
-
-
-def figure_row(entry):
-    met = {True: "yes", False: "no", None: ""}[entry["met"]]
-    measured = f"{entry['measured']:,.10g} {entry['unit']}".rstrip()
-    cells = entry["data"], f"{entry['rows']:,}", entry["bar"], measured, entry["asked"] or "", met
-    return f"| {' | '.join(cells)} |"
+    listed = "\n".join(f"- `{command}`" for command in commands)
+    return f"{without_title(folder / 'summary.md')}\n\nCommands:\n\n{listed}"
 
 
 def without_title(page):

@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import record
+
 FILE = Path(__file__).parents[1] / "docs" / "benchmark_pages.py"
-FIGURE = {
-    "data": "tall",
-    "rows": 5000,
-    "bar": "time",
-    "measured": 2.5,
-    "unit": "x",
-    "asked": "<= 2",
-    "met": False,
-    "command": "python -m a.b",
-}
 
 
 @pytest.fixture
@@ -42,11 +34,12 @@ def test_there_is_a_page_for_each_benchmark_without_results(pages):
 
 @pytest.mark.parametrize("name", ["speed", "scale"])
 def test_figures_stand_beside_what_is_asked(pages, name):
-    (pages.RESULTS / name).mkdir(parents=True)
-    (pages.RESULTS / name / "results.json").write_text(json.dumps([FIGURE]))
+    figures = [record.Figure("time", 2.5, "x", "<= 2")]
+    record.record("tall", 5000, "python -m a.b", figures, pages.RESULTS / name, "Title")
     text = written(pages)[name]
     assert "| tall | 5,000 | time | 2.5 x | <= 2 | no |" in text
     assert "- `python -m a.b`" in text
+    assert "Title" not in text
 
 
 def test_each_set_says_who_leads_and_shows_its_picture(pages):

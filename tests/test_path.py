@@ -36,6 +36,15 @@ def test_path_holds_the_best_set_of_each_size(shape: tuple[int, int]):
     assert selector.learnability_ == selector.path_[2].learnability
 
 
+def test_path_has_one_set_of_each_size_where_groups_leave_room():
+    X, y = planted()
+    groups = [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    options = {"feature_groups": groups, "exclude": range(9, 20)}
+    selector = select(5, path_sizes=[3, 4, 6, 7], **options).fit(X, y)
+    assert [point.size for point in selector.path_] == [3, 6]
+    assert support(selector.at(3)) == support(selector) == [0, 1, 2]
+
+
 def test_path_of_one_size_and_of_the_natural_size():
     X, y = planted()
     assert [point.size for point in select(4).fit(X, y).path_] == [4]

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
+from benchmarks.record import Figure, record
 from benchmarks.scale import criteo, generate, tall, webspam
-from benchmarks.scale.record import Figure, record
 from benchmarks.speed.measure import ratio, side_by_side
 from featgrad.data.sources import Source, convert, open_source
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
-from benchmarks.scale.record import Figure, record
 from featgrad import FeatureGradientSelector
 from featgrad.data.sources import Source, ahead, open_source
 from featgrad.data.streamed import StreamedColumns

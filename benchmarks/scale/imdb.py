@@ -18,7 +18,7 @@ from sklearn.feature_selection import f_classif
 from benchmarks import peers
 from benchmarks.datasets import Split
 from benchmarks.quality.evaluate import auc_on_test_rows
-from benchmarks.scale.record import Figure, record
+from benchmarks.record import Figure, record
 from benchmarks.sources import read_texts
 from featgrad import FeatureGradientSelector
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.scale.record import Figure, record
+from benchmarks.record import Figure, record
 from benchmarks.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector
 from featgrad.data.checkpoint import Checkpoint

@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from scipy import sparse
 
+from benchmarks.record import Figure, record
 from benchmarks.scale import references
-from benchmarks.scale.record import Figure, record
 from featgrad.data.sources import convert, open_source
 
 _N_ROWS, _N_FEATURES = 40, 30

@@ -19,8 +19,8 @@ import numba
 import numpy as np
 
 from benchmarks import mission
+from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
-from benchmarks.scale.record import Figure, record
 from featgrad.data.sources import Source, ahead, open_source
 
 RATES = (0.3, 3.0, 30.0)

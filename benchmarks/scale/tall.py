@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.record import Figure, record
 from benchmarks.scale import generate
-from benchmarks.scale.record import Figure, record
 from featgrad import FeatureGradientSelector
 from featgrad.data.sources import Source, ahead, open_source
 

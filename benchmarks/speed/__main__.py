@@ -11,13 +11,16 @@ from itertools import chain
 import numpy as np
 import torch
 
+from benchmarks.record import RESULTS, Figure, record
 from benchmarks.speed import data, lemma
-from benchmarks.speed.figures import Figure, write
 from benchmarks.speed.measure import milliseconds, ratio, side_by_side
 from featgrad.engines.problem import Problem
 
+# Data in words, rows of them, and what was measured.
+Told = tuple[str, int, Figure]
 
-def against_lemma(n_rows: int, n_features: int, order: int, repeats: int) -> Iterator[Figure]:
+
+def against_lemma(n_rows: int, n_features: int, order: int, repeats: int) -> Iterator[Told]:
     X = data.dense(n_rows, n_features)
     problem = data.problem(X, order)
     half = np.full(n_features, 0.5)
@@ -31,12 +34,12 @@ def against_lemma(n_rows: int, n_features: int, order: int, repeats: int) -> Ite
         lemma=lambda: lemma.value_and_gradient(centred, y, v, alpha),
     )
     about = f"dense, {n_features:,} columns, order {order}, float32", n_rows
-    yield Figure(*about, "value and gradient", milliseconds(seconds["ours"]), "ms")
+    yield *about, Figure("value and gradient", milliseconds(seconds["ours"]), "ms")
     faster = ratio(seconds["lemma"], seconds["ours"])
-    yield Figure(*about, "faster than the paper's Lemma in torch", faster, "x", ">= 30")
+    yield *about, Figure("faster than the paper's Lemma in torch", faster, "x", ">= 30")
 
 
-def sparse_against_scipy(repeats: int) -> Iterator[Figure]:
+def sparse_against_scipy(repeats: int) -> Iterator[Told]:
     X = data.text_like(20_242, 47_236, 74)
     problem = data.problem(X, 4)
     half = np.full(X.shape[1], 0.5)
@@ -47,12 +50,12 @@ def sparse_against_scipy(repeats: int) -> Iterator[Figure]:
         scipy=lambda: (X @ v, X.T @ u),
     )
     about = f"CSR, 47,236 columns, {X.nnz:,} entries, order 4", X.shape[0]
-    yield Figure(*about, "value and gradient", milliseconds(seconds["ours"]), "ms")
+    yield *about, Figure("value and gradient", milliseconds(seconds["ours"]), "ms")
     beside = ratio(seconds["ours"], seconds["scipy"])
-    yield Figure(*about, "beside X @ v and X.T @ u", beside, "x", "<= 5")
+    yield *about, Figure("beside X @ v and X.T @ u", beside, "x", "<= 5")
     faster = against_densified(X, problem)
     bar = "batches of 1000, faster than densifying each for the Lemma"
-    yield Figure(*about, bar, faster, "x", ">= 200")
+    yield *about, Figure(bar, faster, "x", ">= 200")
 
 
 def against_densified(X: object, problem: Problem) -> float:
@@ -73,7 +76,7 @@ def against_densified(X: object, problem: Problem) -> float:
     return ratio(seconds["densified"], seconds["ours"])
 
 
-def doubled(repeats: int) -> Iterator[Figure]:
+def doubled(repeats: int) -> Iterator[Told]:
     """Time against rows, features, entries and order doubled."""
 
     def timed(first: Problem, second: Problem) -> float:
@@ -93,11 +96,11 @@ def doubled(repeats: int) -> Iterator[Figure]:
     entries = data.problem(data.text_like(10_000, 20_000, 100), 4)
     pairs = {"rows": (base, tall), "features": (base, wide), "order": (base, deep)}
     for what, pair in pairs.items():
-        about = "dense, 1,000 columns, order 4", 4000, f"time when {what} double"
-        yield Figure(*about, timed(*pair), "x", "<= 2.2")
+        figure = Figure(f"time when {what} double", timed(*pair), "x", "<= 2.2")
+        yield "dense, 1,000 columns, order 4", 4000, figure
     for what, pair in {"entries": (rows, entries), "order": (rows, deep_rows)}.items():
-        about = "CSR, 20,000 columns, order 4", 10_000, f"time when {what} double"
-        yield Figure(*about, timed(*pair), "x", "<= 2.2")
+        figure = Figure(f"time when {what} double", timed(*pair), "x", "<= 2.2")
+        yield "CSR, 20,000 columns, order 4", 10_000, figure
 
 
 # Traced allocations rather than resident pages, which the system may take back at any time.
@@ -133,32 +136,32 @@ def fresh(code: str) -> float:
     return float(done.stdout)
 
 
-def in_fresh_processes() -> Iterator[Figure]:
+def in_fresh_processes() -> Iterator[Told]:
     modules = "featgrad", "sklearn.feature_selection"
     rounds = [[fresh(_IMPORT.format(module)) for module in modules] for _ in range(5)]
     ours, theirs = np.array(rounds).T
     beside = float(np.median(ours / theirs))
     bar = "import beside sklearn.feature_selection"
-    yield Figure("a fresh process", 0, bar, beside, "x", "<= 1.5")
+    yield "a fresh process", 0, Figure(bar, beside, "x", "<= 1.5")
     first = float(np.median([fresh(_FIRST_FIT) for _ in range(3)]))
-    yield Figure("a fresh process, dense, 20 columns", 100, "first fit", first, "s", "<= 1")
+    yield "a fresh process, dense, 20 columns", 100, Figure("first fit", first, "s", "<= 1")
     extra = 100 * fresh(_MEMORY)
-    about = "dense, 2,000 columns, float32", 200_000
-    yield Figure(*about, "extra peak memory of a fit, of X", extra, "%", "<= 25")
+    figure = Figure("extra peak memory of a fit, of X", extra, "%", "<= 25")
+    yield "dense, 2,000 columns, float32", 200_000, figure
 
 
 def main() -> None:
-    figures = []
-    for figure in chain(
+    for about, rows, figure in chain(
         against_lemma(11_552, 784, 6, repeats=5),
         against_lemma(6_000, 5_000, 6, repeats=3),
         sparse_against_scipy(repeats=15),
         doubled(repeats=7),
         in_fresh_processes(),
     ):
-        print(figure, flush=True)
-        figures.append(figure)
-    write(figures)
+        asked = f" (asked {figure.asked})" if figure.asked else ""
+        print(f"{about}: {figure.bar} {figure.measured:.3g} {figure.unit}{asked}", flush=True)
+        command = "python -m benchmarks.speed"
+        record(about, rows, command, [figure], RESULTS / "speed", "Speed")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class FeatureGradientSelector(
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray
-        "objective", "explained" and "size" at each step.
+        "objective", "explained" and "size", the mask summed over features, at each step.
     task_ : str
         What the target was taken for.
     n_features_in_ : int

@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.scale import criteo, generate, mutations, record, tall, webspam
+from benchmarks.scale import criteo, generate, mutations, tall, webspam
 from scipy import sparse
 from sklearn.utils import murmurhash3_32
 
+from benchmarks import record
 from featgrad.data.sources import open_source
 
 

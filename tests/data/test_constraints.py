@@ -2,6 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectPercentile
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from featgrad import groups_by_origin
@@ -184,6 +188,28 @@ def test_encoders_of_two_parts_do_not_share_groups():
         [("one", OneHotEncoder(), ["colour"]), ("two", OneHotEncoder(), ["colour"])]
     ).fit(TABLE)
     np.testing.assert_array_equal(groups_by_origin(transformer), [0, 0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("percentile", [50, 100])
+def test_encoders_are_found_in_pipelines(percentile: int):
+    coded = make_pipeline(
+        SimpleImputer(strategy="most_frequent"),
+        OneHotEncoder(),
+        "passthrough",
+        StandardScaler(with_mean=False),
+    )
+    parts = [("coded", coded, ["colour", "shape"]), ("scaled", StandardScaler(), ["size"])]
+    whole = make_pipeline(ColumnTransformer(parts), SelectPercentile(percentile=percentile))
+    whole.fit(TABLE, np.arange(len(TABLE)) % 2)
+    labels = np.array([0, 0, 0, 1, 1, 1, 2])[whole[-1].get_support()]
+    expected = np.unique(labels, return_inverse=True)[1]
+    np.testing.assert_array_equal(groups_by_origin(whole), expected)
+
+
+def test_columns_mixed_by_a_later_step_are_their_own():
+    coded = make_pipeline(OneHotEncoder(sparse_output=False), PCA(2))
+    transformer = ColumnTransformer([("coded", coded, ["colour", "shape"])]).fit(TABLE)
+    np.testing.assert_array_equal(groups_by_origin(transformer), [0, 1])
 
 
 @pytest.mark.parametrize(

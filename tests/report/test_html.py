@@ -48,12 +48,11 @@ def test_a_single_size_can_be_drawn():
     assert 'max="0"' in render(facts(list("abcd"), sizes=(2,), chosen=0))
 
 
-def test_groups_say_whether_they_are_chosen():
-    groups = (Group("in", np.arange(2)), Group("out", np.arange(2, 4)))
-    page = render(facts(list("abcd"), groups=groups))
-    row = "<th scope='row'>{}</th><td>{}</td><td class='number'>{}</td><td>{}</td>"
-    assert row.format("in", "chosen", "10.00", "a, b") in page
-    assert row.format("out", "left out", "\u2013", "c, d") in page
+def test_groups_have_a_table_of_their_own_where_there_are_any():
+    page = render(facts(list("abcd"), groups=(Group("one", np.arange(2)),)))
+    assert embedded(page)["groups"] == [{"name": "one", "features": [0, 1]}]
+    assert "id='groups'" in page
+    assert "id='groups'" not in render(facts(list("abcd")))
 
 
 def test_nothing_is_fetched():

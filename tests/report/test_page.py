@@ -1,5 +1,7 @@
 """The report in a real browser."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from browser import PROGRAM, Browser
@@ -98,12 +100,29 @@ def test_groups_follow_the_slider(browser, tmp_path):
     groups = (Group("<b>", np.arange(2)), Group("second", np.arange(2, 4)))
     write_report(facts(NAMES, groups=groups), tmp_path / "report.html")
     browser.open(tmp_path / "report.html")
-    cells = "[...document.querySelectorAll('#groups tbody td')].map(c => c.innerText)"
-    assert browser.evaluate(cells)[3:5] == ["left out", "\u2013"]
+    rows = (
+        "[...document.querySelectorAll('#groups tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    first = ["<b>", "chosen", "10.00", f"{NAMES[0]}, beta"]
+    assert browser.evaluate(rows) == [first, ["second", "left out", "\u2013", "gamma, delta"]]
     assert column(browser, 2) == ["<b>", "<b>"]
     browser.evaluate("document.getElementById('size').focus()")
     browser.press("ArrowRight")
-    assert browser.evaluate(cells)[3:5] == ["chosen", "16.67"]
+    second = ["second", "chosen", "16.67", "gamma, delta"]
+    assert browser.evaluate(rows) == [second, first]
+    assert browser.errors == []
+
+
+def test_of_many_groups_the_chosen_are_shown(browser, tmp_path):
+    groups = tuple(Group(f"g{i}", np.array([2 * i, 2 * i + 1])) for i in range(300))[::-1]
+    made = replace(many_facts(600), groups=groups)
+    write_report(made, tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    assert browser.evaluate("document.querySelectorAll('#groups tbody tr').length") == 50
+    state = "[...document.querySelectorAll('#groups td:nth-child(2)')].map(c => c.innerText)"
+    assert set(browser.evaluate(state)) == {"chosen"}
+    assert "250 more" in browser.evaluate("document.getElementById('more').innerText")
     assert browser.errors == []
 
 

@@ -46,11 +46,16 @@ def test_a_budget_for_everything_opens_everything():
     np.testing.assert_allclose(s, 1, rtol=1e-9)
 
 
-@pytest.mark.parametrize("case", UNITS)
-def test_every_step_spends_the_budget(case: str):
+@pytest.mark.parametrize("case", ["features", "groups", "kept"])
+def test_every_step_tells_how_many_features_it_spends(case: str):
     units, budget = UNITS[case]
     found = run(units, budget)
     np.testing.assert_allclose([step.size for step in found.steps], budget, rtol=1e-8)
+
+
+def test_size_of_a_step_is_told_in_features_where_they_cost_something_else():
+    found = run(singles(12, costs=np.full(12, 5.0)), 20.0)
+    np.testing.assert_allclose([step.size for step in found.steps], 4, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("max_iter", "expected"), [(1, 1), (7, 7), (1000, 40)])

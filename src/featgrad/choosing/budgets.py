@@ -67,7 +67,7 @@ class BudgetSearch:
             max_iter=self.request.settings.max_iter,
         )
         with one_blas_thread() if self._is_short(asked) else nullcontext():
-            return self._found(search, asked)
+            return self._found(search, asked).of_different_sizes()
 
     def _is_short(self, asked: Asked) -> bool:
         return min(self.columns.n_features, asked.budgets[-1]) <= _SHORT

@@ -18,6 +18,18 @@ class Sets(NamedTuple):
     chosen: int
     stability: Stability | None = None
 
+    def of_different_sizes(self) -> Sets:
+        """One set of each size: the chosen one, or that of the smallest budget.
+
+        Groups can leave room in a budget, so that a larger one buys no more features.
+        """
+        places: dict[int, int] = {}
+        for place, subset in enumerate(self.subsets):
+            if place == self.chosen or len(subset.features) not in places:
+                places[len(subset.features)] = place
+        kept = [places[size] for size in sorted(places)]
+        return Sets([self.subsets[i] for i in kept], kept.index(self.chosen), self.stability)
+
 
 class Choice(NamedTuple):
     """Sets, what they explain, and what the target was taken for."""

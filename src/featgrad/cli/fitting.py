@@ -61,7 +61,7 @@ class Fitting:
         else:
             progress.note("too large for memory: read block by block")
             rows = self._streamed(selector, rows.source)
-        for point in {point.size: point for point in selector.path_}.values():
+        for point in selector.path_:
             progress.line(f"size {point.size}: {point.learnability}")
         progress.close()
         selector.set_callbacks()

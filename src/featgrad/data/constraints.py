@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.pipeline import Pipeline
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -73,9 +75,10 @@ def groups_by_origin(transformer: Any) -> NDArray[np.intp]:
 
     Parameters
     ----------
-    transformer : OneHotEncoder or ColumnTransformer
+    transformer : OneHotEncoder, ColumnTransformer or Pipeline
         Fitted. Columns that a OneHotEncoder makes of one variable share a label; all others get
-        labels of their own.
+        labels of their own. An encoder in a pipeline counts where later steps keep its columns or
+        choose among them, as scalers and selectors do.
 
     Returns
     -------
@@ -91,30 +94,49 @@ def groups_by_origin(transformer: Any) -> NDArray[np.intp]:
     array([0, 0, 1, 1, 1])
     """
     origins = _origins(transformer)
+    if origins is None:
+        raise ValueError(
+            f"transformer={transformer!r} is neither a fitted OneHotEncoder nor a fitted "
+            "ColumnTransformer, nor a Pipeline with one: fit it first, or pass feature_groups as "
+            "lists of columns."
+        )
     _, first, labels = np.unique(origins, return_index=True, return_inverse=True)
     # Labels in the order of the columns.
     return np.asarray(np.argsort(np.argsort(first))[labels], dtype=np.intp)
 
 
-def _origins(transformer: Any) -> list[str]:
-    """A name for each output column, shared by those of one origin."""
+def _origins(transformer: Any) -> list[str] | None:
+    """A name for each output column, shared by those of one origin; None where that is unknown."""
     if hasattr(transformer, "output_indices_"):
         size = max(part.stop for part in transformer.output_indices_.values())
         origins = [f"column {i}" for i in range(size)]
         for name, part in transformer.output_indices_.items():
-            inner = transformer.named_transformers_.get(name)
-            if hasattr(inner, "categories_") and hasattr(inner, "feature_name_combiner"):
-                origins[part] = [f"{name} {origin}" for origin in _origins(inner)]
+            inner = _origins(transformer.named_transformers_.get(name))
+            if inner is not None:
+                origins[part] = [f"{name} {origin}" for origin in inner]
         return origins
+    if isinstance(transformer, Pipeline):
+        return _origins_after([step for _, step in transformer.steps])
     if hasattr(transformer, "categories_") and hasattr(transformer, "feature_name_combiner"):
         # The encoder itself says which variable a column is made of, categories dropped or merged.
         named = copy.copy(transformer)
         named.feature_name_combiner = lambda feature, category: str(feature)
         return list(named.get_feature_names_out())
-    raise ValueError(
-        f"transformer={transformer!r} is neither a fitted OneHotEncoder nor a fitted "
-        "ColumnTransformer: fit it first, or pass feature_groups as lists of columns."
-    )
+    return None
+
+
+def _origins_after(steps: list[Any]) -> list[str] | None:
+    """Names of the columns that come out of the last step."""
+    origins: list[str] | None = None
+    for step in steps:
+        made = _origins(step)
+        if made is not None or origins is None:
+            origins = made
+        elif hasattr(step, "get_support"):
+            origins = [origins[column] for column in step.get_support(indices=True)]
+        elif not (step in (None, "passthrough") or isinstance(step, OneToOneFeatureMixin)):
+            origins = None
+    return origins
 
 
 def group_labels(groups: Any, n_features: int, names: NDArray[Any] | None) -> Indices:

@@ -107,25 +107,16 @@ def _path_rows(facts: Facts) -> str:
 def _groups(facts: Facts) -> str:
     if not facts.groups:
         return ""
-    selection = facts.selection
-    gains = dict.fromkeys(selection.features.tolist(), "\u2013")
-    if selection.gains is not None:
-        gains.update(zip(gains, (f"{100 * gain:.2f}" for gain in selection.gains), strict=True))
-    rows = []
-    for group in facts.groups:
-        members = ", ".join(facts.names[i] for i in group.features)
-        first = int(group.features[0])
-        state, gain = ("chosen", gains[first]) if first in gains else ("left out", "\u2013")
-        rows.append(
-            f"<tr><th scope='row'>{escape(group.name)}</th><td>{state}</td>"
-            f"<td class='number'>{gain}</td><td>{escape(members)}</td></tr>"
+    heads = "".join(
+        f"<th scope='col'{kind}>{head}</th>"
+        for head, kind in (
+            ("Group", ""), ("", ""), ("Gain, %", " class='number'"), ("Features", ""),
         )
+    )  # fmt: skip
     return (
-        "<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>"
-        "<th scope='col'>Group</th><th scope='col'></th><th scope='col' class='number'>Gain, %</th>"
-        f"<th scope='col'>Features</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        "<p class='note'>Gain: what is lost when the whole group is left out of the chosen "
-        "features.</p></section>"
+        f"<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>{heads}</tr>"
+        "</thead><tbody></tbody></table></div><p class='note'>Gain: what is lost when the whole "
+        "group is left out of the chosen features. <span id='more'></span></p></section>"
     )
 
 

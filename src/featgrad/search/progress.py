@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 class Step(NamedTuple):
-    """One step: what was minimised, the explained fraction, and the size of the mask."""
+    """One step: what was minimised, the explained fraction, and the mask summed over features."""
 
     objective: float
     explained: float

@@ -150,13 +150,28 @@
     byId("next").disabled = page >= pages - 1;
   }
 
-  // A group is chosen as a whole: any of its features tells.
+  // A group is chosen as a whole: any of its features tells. Chosen ones come first, by gain.
   function showGroups() {
-    facts.groups.forEach((group, g) => {
-      const cells = byId("groups").tBodies[0].rows[g].cells;
-      cells[1].textContent = here.position.has(group.features[0]) ? "chosen" : "left out";
-      cells[2].textContent = columns.gain.text(group.features[0]);
+    if (facts.groups.length === 0) return;
+    const chosen = (group) => here.position.has(group.features[0]);
+    const gain = (group) => columns.gain.key(group.features[0]);
+    const ordered = facts.groups.slice().sort((a, b) => chosen(b) - chosen(a) || gain(b) - gain(a));
+    const rows = ordered.slice(0, perPage).map((group) => {
+      const members = group.features.map((i) => facts.names[i]).join(", ");
+      const row = document.createElement("tr");
+      const texts = [group.name, chosen(group) ? "chosen" : "left out", columns.gain.text(group.features[0]), members];
+      texts.forEach((text, i) => {
+        const cell = document.createElement(i === 0 ? "th" : "td");
+        cell.textContent = text;
+        if (i === 0) cell.scope = "row";
+        if (i === 2) cell.className = "number";
+        row.append(cell);
+      });
+      return row;
     });
+    byId("groups").tBodies[0].replaceChildren(...rows);
+    const more = ordered.length - rows.length;
+    byId("more").textContent = more > 0 ? `${more.toLocaleString("en")} more groups are not shown.` : "";
   }
 
   function showSize(index) {

@@ -1,6 +1,7 @@
-"""Figures of the benchmarks at scale, in one file that every command adds to.
+"""Figures of the benchmarks of speed and at scale, in files that every command adds to.
 
-`benchmarks/results/scale/results.json` is a flat list of figures, sorted by data and bar:
+`results.json` in `benchmarks/results/scale` and `speed` is a flat list of figures, sorted by data
+and bar:
 
     {"bar": "epoch beside a bare reading",   what is measured
      "data": "webspam shape",                on what
@@ -21,11 +22,9 @@ import operator
 from pathlib import Path
 from typing import NamedTuple
 
-FOLDER = Path(__file__).resolve().parents[1] / "results" / "scale"
+RESULTS = Path(__file__).resolve().parent / "results"
 _SENSES = {"<=": operator.le, ">=": operator.ge, ">": operator.gt}
-_HEAD = """# Larger than memory
-
-Figures of `python -m benchmarks.scale` and its parts; the commands are in `results.json`.
+_HEAD = """# {title}
 
 | data | rows | figure | measured | asked | met |
 |---|---|---|---|---|---|
@@ -49,7 +48,12 @@ class Figure(NamedTuple):
 
 
 def record(
-    data: str, rows: int, command: str, figures: list[Figure], folder: Path = FOLDER
+    data: str,
+    rows: int,
+    command: str,
+    figures: list[Figure],
+    folder: Path = RESULTS / "scale",
+    title: str = "Larger than memory",
 ) -> None:
     """Add figures to the file, or put them in the place of older ones."""
     path = folder / "results.json"
@@ -71,7 +75,7 @@ def record(
     entries = [merged[key] for key in sorted(merged)]
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(entries, indent=1) + "\n")
-    (folder / "summary.md").write_text(_HEAD + "".join(map(_row, entries)))
+    (folder / "summary.md").write_text(_HEAD.format(title=title) + "".join(map(_row, entries)))
 
 
 def _key(entry: dict) -> tuple[str, int, str]:
