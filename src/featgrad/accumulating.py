@@ -59,7 +59,7 @@ class AccumulatingMixin:
         ...     rows = slice(start, start + 100)
         ...     selector = selector.partial_fit(X[rows], y[rows], classes=[0, 1])
         >>> selector.get_support(indices=True)
-        array([ 6, 20, 24])
+        array([ 7, 21, 23])
         """
         self._check_parameters()
         check_option("preprocess", self.preprocess, PREPROCESS)
@@ -113,7 +113,7 @@ class AccumulatingMixin:
         >>> here = FeatureGradientSelector(3, random_state=0).partial_fit(X[:300], y[:300])
         >>> there = here.shard().partial_fit(X[300:], y[300:])
         >>> here.merge(there).get_support(indices=True)
-        array([ 6, 20, 24])
+        array([ 7, 21, 23])
         """
         state = self._accumulated("this selector")
         if not isinstance(other, AccumulatingMixin):

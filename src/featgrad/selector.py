@@ -140,7 +140,7 @@ class FeatureGradientSelector(
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['mean concavity', 'worst radius', 'worst smoothness'], dtype=object)
+    array(['mean concave points', 'worst texture', 'worst area'], dtype=object)
     """
 
     stability_: Stability | None
@@ -269,7 +269,7 @@ class FeatureGradientSelector(
         >>> source = open_source(X, target=y, block_rows=100)
         >>> selector = FeatureGradientSelector(3, random_state=0).fit_source(source)
         >>> selector.get_support(indices=True)
-        array([ 6, 20, 24])
+        array([ 7, 21, 23])
         """
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
