@@ -95,7 +95,7 @@ class Learnability:
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> data = Learnability(X, y)
     >>> print(data.estimate(["worst radius", "worst smoothness"]))
-    0.662 (0.613 to 0.712)
+    0.662 (0.612 to 0.713)
     """
 
     def __init__(
@@ -334,6 +334,6 @@ def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Est
     >>> from sklearn.datasets import load_diabetes
     >>> from featgrad import learnability
     >>> print(learnability(*load_diabetes(return_X_y=True)))
-    0.506 (0.447 to 0.565)
+    0.506 (0.446 to 0.566)
     """
     return Learnability(X, y, **options).estimate(features)

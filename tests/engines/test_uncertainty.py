@@ -75,9 +75,10 @@ def test_all_replicates_are_made_where_only_a_few_fit_at_once(monkeypatch):
     data = example(40, 6)
     problem, _, _ = data.problem(KINDS["dense-float64"], 3)
     candidates = problem.coefficients[None]
-    at_once = uncertainty._null(problem, data.mask, candidates)
+    none_of_them = np.zeros(1)
+    at_once = uncertainty._null(problem, data.mask, candidates, none_of_them)
     monkeypatch.setattr(uncertainty, "_MAX_FLOATS", 32 * 40 * 3 // 4)
-    in_parts = uncertainty._null(problem, data.mask, candidates)
+    in_parts = uncertainty._null(problem, data.mask, candidates, none_of_them)
     assert at_once[0].shape == in_parts[0].shape == (32, 1)
     assert np.all(in_parts[1] > 0)
 
@@ -90,3 +91,16 @@ def test_order_is_lowered_where_the_rows_cannot_bear_it():
         problem = replace(problem, filters=filters.up_to("chebyshev", 8))
         chosen.append(uncertainty.measure(problem, np.ones(8)).order)
     assert chosen[0] < chosen[1]
+
+
+def test_the_first_replicates_tell_where_they_hardly_count():
+    """Rows that are many beside the features: the jackknife is right without them."""
+    data = example(2000, 3)
+    problem, _, _ = data.problem(KINDS["dense-float64"], 2)
+    candidates = problem.candidates
+    _, jackknife = uncertainty._replicates(problem, data.mask, candidates, problem.outputs)
+    first, _ = uncertainty._null(problem, data.mask, candidates, jackknife[0])
+    everything, _ = uncertainty._null(problem, data.mask, candidates, np.zeros(len(candidates)))
+    assert len(first) == 8
+    np.testing.assert_array_equal(first, everything[:8])
+    assert np.all(np.mean(everything**2, axis=0) < 0.2 * jackknife[0])

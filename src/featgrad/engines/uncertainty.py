@@ -26,6 +26,10 @@ from featgrad.objective.normalise import tuple_weights
 Floats = NDArray[np.float64]
 
 _REPLICATES = 32
+# As many tell already where what they measure hardly counts: at most this share of the jackknife's
+# variance.
+_FIRST = 8
+_HARDLY = 0.1
 # An order whose noise alone is this large a share of the target's variance tells nothing.
 _BEARABLE_NOISE = 0.1
 # Replicates are outputs of one pair of sweeps as far as what they need per row and per feature
@@ -43,7 +47,7 @@ def measure(problem: Problem, mask: Floats) -> Measured:
     """Estimate with the highest of the problem's filters that its rows can bear."""
     candidates = problem.candidates
     value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
-    null_values, null_jackknife = _null(problem, mask, candidates)
+    null_values, null_jackknife = _null(problem, mask, candidates, jackknife[0])
     null = np.mean(null_values**2, axis=0)
     chosen = _highest_bearable(null, _BEARABLE_NOISE)
     excess = np.mean(null_jackknife, axis=0) - null
@@ -57,11 +61,26 @@ def _highest_bearable(null_variance: Floats, noise: float) -> int:
     return int(np.max(bearable, initial=0))
 
 
-def _null(problem: Problem, mask: Floats, candidates: Floats) -> tuple[Floats, Floats]:
+def _null(
+    problem: Problem, mask: Floats, candidates: Floats, jackknife: Floats
+) -> tuple[Floats, Floats]:
     """Estimates and their jackknife variances for targets with random signs."""
-    parts = [_replicates(problem, mask, candidates, outputs) for outputs in _sign_flips(problem)]
-    values, variances = zip(*parts, strict=True)
-    return np.concatenate(values), np.concatenate(variances)
+    values = variances = np.zeros((0, len(candidates)))
+    for outputs in _sign_flips(problem):
+        more_values, more_variances = _replicates(problem, mask, candidates, outputs)
+        values = np.concatenate([values, more_values])
+        variances = np.concatenate([variances, more_variances])
+        if len(values) >= _FIRST and _hardly_count(values, variances, jackknife):
+            break
+    return values, variances
+
+
+def _hardly_count(values: Floats, variances: Floats, jackknife: Floats) -> bool:
+    """Whether noise neither changes the standard error nor rules out an order."""
+    null = np.mean(values**2, axis=0)
+    larger = np.maximum(null, np.mean(variances, axis=0))
+    bearable = np.sqrt(null) <= _BEARABLE_NOISE / 2
+    return bool(np.all((larger <= _HARDLY * jackknife) & bearable))
 
 
 def _sign_flips(problem: Problem) -> Iterator[Floats]:
@@ -69,9 +88,11 @@ def _sign_flips(problem: Problem) -> Iterator[Floats]:
     rng = np.random.default_rng(0)
     n_rows, n_outputs = problem.outputs.shape
     room = _MAX_FLOATS // (max(n_rows, problem.n_features) * problem.order * n_outputs)
-    at_once = int(np.clip(room, 1, _REPLICATES))
-    for start in range(0, _REPLICATES, at_once):
-        count = min(at_once, _REPLICATES - start)
+    made = 0
+    while made < _REPLICATES:
+        wanted = (_FIRST if made < _FIRST else _REPLICATES) - made
+        count = int(np.clip(room, 1, wanted))
+        made += count
         signs = rng.choice([-1.0, 1.0], size=(n_rows, count))
         outputs = signs[:, :, None] * problem.outputs[:, None, :]
         yield outputs.reshape(n_rows, -1)
