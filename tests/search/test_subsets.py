@@ -89,7 +89,7 @@ def test_held_out_rows_tell_how_careful_swaps_are(monkeypatch, caution: float):
     monkeypatch.setattr("featgrad.search.validation.tried_with_swaps", swaps)
     monkeypatch.setattr(prepared, "_judged", judged)
     monkeypatch.setattr("featgrad.search.subsets.with_swaps", lambda strategy, how: how)
-    assert prepared.choose_strategy([3.0]) == caution
+    assert prepared.choose_strategy([3.0])(3.0) == caution
     assert trials == [CAREFUL, FREE]
 
 

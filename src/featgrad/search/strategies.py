@@ -7,7 +7,7 @@ but has to be held back by a ridge, and wins where rows are many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -77,12 +77,12 @@ def _left_and_explained(folds: Folds, ridge: float) -> tuple[float, float]:
     return 1 - explained, explained
 
 
-def with_swaps(strategy: Strategy, caution: float) -> Strategy:
-    """What a strategy finds, then swaps by least squares."""
+def with_swaps(strategy: Strategy, caution: Callable[[float], float]) -> Strategy:
+    """What a strategy finds, then swaps by least squares, as careful as the budget wants them."""
 
     def run(folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep) -> list[Found]:
         return [
-            refined(folds, units, budget, found, caution)
+            refined(folds, units, budget, found, caution(budget))
             for budget, found in zip(budgets, strategy(folds, units, budgets, on_step), strict=True)
         ]
 

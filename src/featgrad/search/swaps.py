@@ -13,6 +13,7 @@ true columns more often where there are such. Held-out rows tell which of both i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,16 @@ _RIDGE = 0.01
 _ROUNDING = 1e-9
 # Rows per chosen unit from which least squares can be trusted.
 _ROWS_PER_UNIT = 20
+
+
+def caution_by_budget(compared: Sequence[float], ahead: Floats) -> Callable[[float], float]:
+    """Free where that was ahead at the nearest of the compared budgets, up to the largest."""
+
+    def caution(budget: float) -> float:
+        nearest = int(np.argmin(np.abs(np.log(np.asarray(compared) / budget))))
+        return FREE if budget <= compared[-1] and ahead[nearest] > 0 else CAREFUL
+
+    return caution
 
 
 def refined(folds: Folds, units: Units, budget: float, found: Found, caution: float) -> Found:
