@@ -5,7 +5,7 @@ from featgrad.data.compressed import CompressedColumns
 from featgrad.data.dealt import DealtRows
 from featgrad.objective import filters
 from featgrad.search.progress import go_on
-from featgrad.search.strategies import elimination
+from featgrad.search.strategies import elimination, with_swaps
 from featgrad.search.subsets import SubsetSearch
 from featgrad.search.swaps import CAREFUL, FREE
 from search_data import regression, singles
@@ -73,24 +73,27 @@ def test_few_rows_are_not_held_out(n_rows: int, held_out: bool):
         assert prepared.choose_budget(prepared._strategies[0], [1.0, 3.0]) == 1
 
 
-@pytest.mark.parametrize("caution", [CAREFUL, FREE])
-def test_held_out_rows_tell_how_careful_swaps_are(monkeypatch, caution: float):
-    """Whichever predicts them better follows the strategy that is taken."""
-    prepared = search(budgets=[3.0])
-    trials = []
-
-    def swaps(found, divisions, budgets, how):
-        trials.append(how)
-        return how
+def test_swaps_are_free_at_sizes_where_held_out_rows_say_so(monkeypatch):
+    prepared = search(budgets=[1.0, 3.0, 5.0])
+    of = {CAREFUL: [0.5, 0.5, 0.5], FREE: [0.4, 0.5, 0.6]}
 
     def judged(found, budgets):
-        return np.full((4, 1), float(found == caution) if np.isscalar(found) else 0.5)
+        return np.array([of[found] if np.isscalar(found) else of[CAREFUL]] * 4)
 
-    monkeypatch.setattr("featgrad.search.validation.tried_with_swaps", swaps)
+    monkeypatch.setattr(
+        "featgrad.search.validation.tried_with_swaps",
+        lambda found, divisions, budgets, caution: caution,
+    )
     monkeypatch.setattr(prepared, "_judged", judged)
-    monkeypatch.setattr("featgrad.search.subsets.with_swaps", lambda strategy, how: how)
-    assert prepared.choose_strategy([3.0])(3.0) == caution
-    assert trials == [CAREFUL, FREE]
+    monkeypatch.setattr("featgrad.search.subsets.with_swaps", lambda strategy, free: free)
+    assert prepared.choose_strategy([1.0, 3.0, 5.0]) == [5.0]
+
+
+@pytest.mark.parametrize(("free", "caution"), [((3.0,), FREE), ((2.0,), CAREFUL)])
+def test_swaps_follow_a_strategy(monkeypatch, free, caution: float):
+    monkeypatch.setattr("featgrad.search.strategies.refined", lambda *told: told[-1])
+    strategy = with_swaps(lambda folds, units, budgets, on_step: ["found"], free)
+    assert strategy("folds", "units", [3.0], go_on) == [caution]
 
 
 def test_strategies_are_compared_on_sets_that_are_not_too_large(monkeypatch):

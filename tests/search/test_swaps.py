@@ -5,7 +5,7 @@ import pytest
 
 from featgrad.engines.folds import Folds, make_fold
 from featgrad.search.progress import Found
-from featgrad.search.swaps import CAREFUL, FREE, caution_by_budget, refined, swapped
+from featgrad.search.swaps import CAREFUL, FREE, refined, swapped
 from featgrad.search.units import Units
 
 
@@ -82,9 +82,3 @@ def test_few_rows_are_not_trusted():
     folds, units = noisy_copies(39, noise=0.2)
     found = Found(np.arange(10.0))
     assert refined(folds, units, 2.0, found, FREE) is found
-
-
-def test_swaps_are_free_where_that_was_ahead():
-    caution = caution_by_budget([5.0, 30.0, 100.0], np.array([-0.1, 0.1, 0.1]))
-    freely = [budget for budget in (1, 5, 12, 13, 30, 54, 100, 101, 300) if not caution(budget)]
-    assert freely == [13, 30, 54, 100]

@@ -7,7 +7,7 @@ but has to be held back by a ridge, and wins where rows are many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from featgrad.engines.folds import Folds
 from featgrad.search import budget as budgeted
 from featgrad.search.elimination import eliminate
 from featgrad.search.progress import Found, OnStep, Step
-from featgrad.search.swaps import refined
+from featgrad.search.swaps import CAREFUL, FREE, refined
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
@@ -77,12 +77,12 @@ def _left_and_explained(folds: Folds, ridge: float) -> tuple[float, float]:
     return 1 - explained, explained
 
 
-def with_swaps(strategy: Strategy, caution: Callable[[float], float]) -> Strategy:
-    """What a strategy finds, then swaps by least squares, as careful as the budget wants them."""
+def with_swaps(strategy: Strategy, free: Collection[float]) -> Strategy:
+    """What a strategy finds, then swaps by least squares: free ones for some budgets."""
 
     def run(folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep) -> list[Found]:
         return [
-            refined(folds, units, budget, found, caution(budget))
+            refined(folds, units, budget, found, FREE if budget in free else CAREFUL)
             for budget, found in zip(budgets, strategy(folds, units, budgets, on_step), strict=True)
         ]
 

@@ -19,7 +19,7 @@ from featgrad.engines.folds import Fold, Folds
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
 from featgrad.search.strategies import Strategy, competitors, with_swaps
-from featgrad.search.swaps import CAREFUL, FREE, caution_by_budget
+from featgrad.search.swaps import CAREFUL, FREE
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
@@ -114,7 +114,7 @@ class SubsetSearch:
     def choose_strategy(self, budgets: Sequence[float]) -> Strategy:
         """The one that does best on held-out rows at some of the budgets, and its swaps."""
         if not self._divisions:
-            return with_swaps(self._strategies[0], lambda budget: CAREFUL)
+            return with_swaps(self._strategies[0], free=())
         some = _spread(sorted({self._comparable(budget) for budget in budgets}), _COMPARED)
         trials = [validation.tried(s, self._divisions, some) for s in self._strategies]
         best = validation.clear_winner([self._judged(found, some) for found in trials])
@@ -123,7 +123,8 @@ class SubsetSearch:
             for caution in (CAREFUL, FREE)
         )
         ahead = np.mean(self._judged(free, some) - self._judged(careful, some), axis=0)
-        return with_swaps(self._strategies[best], caution_by_budget(some, ahead))
+        better = [budget for budget, gain in zip(some, ahead, strict=True) if gain > 0]
+        return with_swaps(self._strategies[best], free=better)
 
     def choose_budget(self, strategy: Strategy, budgets: Sequence[float]) -> int:
         """Index of the smallest budget that does as well as any on held-out rows."""

@@ -7,13 +7,12 @@ of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m e
 best swap is made, and so on until none brings more than is asked of it. A careful swap must bring
 more than chance would among so many columns, ``2 log(p)`` times the noise of one coefficient: it
 predicts better where many columns say nearly the same. A free one may bring anything: it finds the
-true columns more often where there are such. Held-out rows tell which of both it is.
+true columns more often where there are such. Held-out rows tell where swaps may be free.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +30,6 @@ _RIDGE = 0.01
 _ROUNDING = 1e-9
 # Rows per chosen unit from which least squares can be trusted.
 _ROWS_PER_UNIT = 20
-
-
-def caution_by_budget(compared: Sequence[float], ahead: Floats) -> Callable[[float], float]:
-    """Free where that was ahead at the nearest of the compared budgets, up to the largest."""
-
-    def caution(budget: float) -> float:
-        nearest = int(np.argmin(np.abs(np.log(np.asarray(compared) / budget))))
-        return FREE if budget <= compared[-1] and ahead[nearest] > 0 else CAREFUL
-
-    return caution
 
 
 def refined(folds: Folds, units: Units, budget: float, found: Found, caution: float) -> Found:
