@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.data.sources.bad_rows import BadRows, unreadable
+from featgrad.data.sources.bad_rows import BadRows, ReaderOfRows, unreadable
 from featgrad.data.sources.block import Block, csr, regroup
 
 
-class ArraySource:
+class ArraySource(ReaderOfRows):
     """Rows of a matrix that is already in memory, or mapped into it."""
 
     feature_names: Sequence[str] | None = None
@@ -27,14 +27,6 @@ class ArraySource:
         self.block_rows, self._dtype, self._bad = block_rows, dtype, bad
         self.n_features = int(X.shape[1])
         self.n_rows: int | None = int(X.shape[0]) if not bad.skip else None
-
-    @property
-    def name(self) -> str:
-        return self._bad.name
-
-    @property
-    def skipped(self) -> int:
-        return self._bad.skipped
 
     def __iter__(self) -> Iterator[Block]:
         self._bad.skipped = 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from featgrad.data.sources.arrow_files import BatchFile
 from featgrad.data.sources.arrow_tables import as_numbers, as_tokens, is_text
-from featgrad.data.sources.bad_rows import BadRows, unreadable
+from featgrad.data.sources.bad_rows import BadRows, ReaderOfRows, unreadable
 from featgrad.data.sources.block import MOST_FEATURES, Block, csr, regroup
 from featgrad.data.sources.kernels.entries import faulty_rows
 from featgrad.data.sources.layout import METADATA_KEY, Layout
@@ -34,7 +34,7 @@ def holds_rows(schema: Any) -> bool:
     return fixed or (is_list("idx") and is_list("val"))
 
 
-class RowsSource:
+class RowsSource(ReaderOfRows):
     """Rows of one file."""
 
     def __init__(
@@ -70,14 +70,6 @@ class RowsSource:
     @property
     def groups(self) -> NDArray[np.int32] | None:
         return None if self._layout is None else self._layout.groups
-
-    @property
-    def name(self) -> str:
-        return self._bad.name
-
-    @property
-    def skipped(self) -> int:
-        return self._bad.skipped
 
     def __iter__(self) -> Iterator[Block]:
         return regroup(self._pieces(), self.block_rows)

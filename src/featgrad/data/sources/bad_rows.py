@@ -73,6 +73,20 @@ class BadRows:
         return faults
 
 
+class ReaderOfRows:
+    """A source that knows its bad rows, and by them its name."""
+
+    _bad: BadRows
+
+    @property
+    def name(self) -> str:
+        return self._bad.name
+
+    @property
+    def skipped(self) -> int:
+        return self._bad.skipped
+
+
 def unreadable(name: str, error: Exception) -> NoReturn:
     """Say of a file that its reader gave up on it."""
     detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

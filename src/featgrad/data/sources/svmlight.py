@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.sources.bad_rows import MISSING, BadRows
+from featgrad.data.sources.bad_rows import MISSING, BadRows, ReaderOfRows
 from featgrad.data.sources.block import MOST_FEATURES, Block, csr, regroup
 from featgrad.data.sources.kernels.reasons import REASONS
 from featgrad.data.sources.kernels.svmlight import parse
@@ -18,7 +18,7 @@ from featgrad.data.sources.lines import pieces_of_lines
 _SHORTEST_ENTRY = len(" 1:1")
 
 
-class SvmlightSource:
+class SvmlightSource(ReaderOfRows):
     """Rows of one file.
 
     Without `n_features` or `zero_based` the file is read once to find them: indices count from 0
@@ -46,14 +46,6 @@ class SvmlightSource:
         self.n_features = n_features or MOST_FEATURES
         if n_features is None or zero_based is None:
             self._measure(n_features, zero_based)
-
-    @property
-    def name(self) -> str:
-        return self._bad.name
-
-    @property
-    def skipped(self) -> int:
-        return self._bad.skipped
 
     def __iter__(self) -> Iterator[Block]:
         largest = self.n_features + self._first_index - 1

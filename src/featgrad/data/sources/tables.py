@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.sources.bad_rows import BadRows
+from featgrad.data.sources.bad_rows import BadRows, ReaderOfRows
 from featgrad.data.sources.block import Block, csr, regroup
 from featgrad.data.sources.kernels.entries import gather
 from featgrad.data.sources.layout import Layout, Part
@@ -94,7 +94,7 @@ class Roles:
         return cls(target, weight, text, features)
 
 
-class TableSource:
+class TableSource(ReaderOfRows):
     """Rows of a table, encoded."""
 
     def __init__(
@@ -128,14 +128,6 @@ class TableSource:
     @property
     def groups(self) -> NDArray[np.int32] | None:
         return self._layout.groups
-
-    @property
-    def name(self) -> str:
-        return self._bad.name
-
-    @property
-    def skipped(self) -> int:
-        return self._bad.skipped
 
     def __iter__(self) -> Iterator[Block]:
         return regroup(self._blocks(), self.block_rows)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.sources.bad_rows import MISSING, BadRows
+from featgrad.data.sources.bad_rows import MISSING, BadRows, ReaderOfRows
 from featgrad.data.sources.block import Block, csr, regroup
 from featgrad.data.sources.kernels.reasons import REASONS
 from featgrad.data.sources.kernels.vw import parse
@@ -22,7 +22,7 @@ from featgrad.data.sources.tokens import Heaviest, Tokens
 _SHORTEST_ENTRY = len(" a")
 
 
-class VWSource:
+class VWSource(ReaderOfRows):
     """Rows of one file."""
 
     feature_names: Sequence[str] | None = None
@@ -35,14 +35,6 @@ class VWSource:
         self._path, self._signed, self._dtype, self._bad = path, signed, np.dtype(dtype), bad
         bad.place = lambda line: f"line {line + 1}"
         self.n_features, self.block_rows = hash_dim, block_rows
-
-    @property
-    def name(self) -> str:
-        return self._bad.name
-
-    @property
-    def skipped(self) -> int:
-        return self._bad.skipped
 
     def __iter__(self) -> Iterator[Block]:
         return regroup((self._block(*parsed) for _, _, *parsed in self._parsed()), self.block_rows)
