@@ -89,7 +89,8 @@ plt.show()
 #    rows are few. *Elimination*: least squares, held back by a ridge, drops one feature after
 #    another. It is exact, and wins where rows are many. The winner chooses with all folds.
 # 4. Swaps: as long as some feature outside could take the place of one inside and explain more, it
-#    does, where there are rows enough to trust that.
+#    does, where there are rows enough to trust that. Held-out folds tell whether any gain counts or
+#    only one beyond what chance would bring among so many features.
 #
 # Before the first step columns with heavy tails are drawn in by a signed root, so that a few far
 # rows do not decide. Here, of 60 features three matter.
