@@ -12,8 +12,8 @@ from featgrad.engines.sharing import PIECES
 
 Singles = NDArray[np.float32]
 
-# Beyond this a sigmoid is as good as 0, and its column closed.
-FAR = 20.0
+# Beyond this a sigmoid is as good as 0, and its column closed: ten million add up to one.
+FAR = 16.0
 # Squarings that make an exponential of one of a small number.
 _SQUARINGS = 8
 
@@ -24,7 +24,7 @@ def _features(n: int, from_piece: int, to_piece: int) -> tuple[np.uintp, np.uint
     return np.uintp(n * from_piece // PIECES), np.uintp(n * to_piece // PIECES)
 
 
-@njit(nogil=True, cache=True, fastmath=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def opened(
     from_piece: int, to_piece: int, v: Singles, theta: float, sharpness: float, mask: Singles
 ) -> None:
@@ -49,27 +49,30 @@ def opened(
 def counted(
     from_piece: int, to_piece: int, v: Singles, low: float, high: float, counts: NDArray[Any]
 ) -> None:
-    """Features by bins of equal width; those beyond either end are in the first and last.
+    """Features by bins of equal width: those beyond are in the last, those below in none.
 
     `counts` has the shape (PIECES, bins), and is all zeros.
     """
     bins = counts.shape[1]
-    per_bin, least, most = np.float32(bins / (high - low)), np.float32(0), np.float32(bins - 1)
+    per_bin, most = np.float32(bins / (high - low)), np.float32(bins - 1)
     start, stop = _features(len(v), from_piece, to_piece)
     for d in range(start, stop):
-        place = min(max((v[d] - np.float32(low)) * per_bin, least), most)
-        counts[from_piece, np.uintp(place)] += 1
+        place = (v[d] - np.float32(low)) * per_bin
+        # Most features lie below: counting them would make each wait for the one before.
+        if place >= 0:
+            counts[from_piece, np.uintp(min(place, most))] += 1
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def move(
     from_piece: int, to_piece: int,
     v: Singles, momentum: Singles, gradient: Singles, mean: float, length: float,
     memory: float, step: float,
 ) -> None:  # fmt: skip
     """A step along the gradient, in units of its standard deviation."""
-    share = (1 - memory) / max(length, 1e-30)
+    share, middle = np.float32((1 - memory) / max(length, 1e-30)), np.float32(mean)
+    kept, along = np.float32(memory), np.float32(step)
     start, stop = _features(len(v), from_piece, to_piece)
     for d in range(start, stop):
-        momentum[d] = memory * momentum[d] + share * (gradient[d] - mean)
-        v[d] += step * momentum[d]
+        momentum[d] = kept * momentum[d] + share * (gradient[d] - middle)
+        v[d] += along * momentum[d]

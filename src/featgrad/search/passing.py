@@ -181,8 +181,7 @@ def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:
         counts = np.zeros((PIECES, _BINS), np.int64)
         shared(kernels.counted, PIECES, v, low, high, counts)
         together = counts.sum(axis=0)
-        # The first bin holds all that lies below.
-        filled = 1 + np.flatnonzero(together[1:])
+        filled = np.flatnonzero(together)
         centres = low + (filled + 0.5) * (high - low) / _BINS
         before, theta = theta, _of_size(centres, together[filled], theta, sharpness, wanted)
         if abs(theta - before) <= reach:
