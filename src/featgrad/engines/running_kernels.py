@@ -20,7 +20,7 @@ LANES = 4
 # Columns that are looked at together, and that are left as they are together.
 _TILE, _SENT_TILE = 256, 64
 # Entries between the one in use and the one whose record is fetched.
-_AHEAD = 16
+_AHEAD = 32
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
