@@ -109,7 +109,7 @@ def criteo_text(folder: Path, n_rows: int) -> Path:
 
 def passing(path: Path, batch_rows: int) -> dict:
     """A large set chosen while rows pass, in a process of its own."""
-    options = ["--size", "1000", "--batch-rows", str(batch_rows)]
+    options = ["--size", "1000", "--batch-rows", str(batch_rows), "--from-disk"]
     command = [sys.executable, "-m", "benchmarks.scale.epoch", str(path), *options]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     facts = json.loads(found.stdout)
