@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import time
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.quality.worker import memory
 from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector
@@ -71,10 +71,11 @@ def timed_passages(prepare: Callable[[], None]) -> dict[str, np.ndarray]:
 
 
 def peak_mib() -> tuple[float, float]:
-    """Largest resident memory of this process, and its present part that is no file."""
-    status = Path("/proc/self/status").read_text().splitlines()
-    own = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, own / 1024
+    """Largest resident memory of this process, and its present part that is no file.
+
+    The system's own account of it (`getrusage`) would begin with the process that started this one.
+    """
+    return memory("VmHWM") / 2**20, memory("RssAnon") / 2**20
 
 
 def figures(facts: dict, shape: str) -> list[Figure]:
