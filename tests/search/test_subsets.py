@@ -82,7 +82,7 @@ def test_swaps_are_free_at_sizes_where_held_out_rows_say_so(monkeypatch):
 
     monkeypatch.setattr(
         "featgrad.search.validation.tried_with_swaps",
-        lambda found, divisions, budgets, caution: caution,
+        lambda found, divisions, budgets, free: FREE if free else CAREFUL,
     )
     monkeypatch.setattr(prepared, "_judged", judged)
     monkeypatch.setattr("featgrad.search.subsets.with_swaps", lambda strategy, free: free)
@@ -91,7 +91,7 @@ def test_swaps_are_free_at_sizes_where_held_out_rows_say_so(monkeypatch):
 
 @pytest.mark.parametrize(("free", "caution"), [((3.0,), FREE), ((2.0,), CAREFUL)])
 def test_swaps_follow_a_strategy(monkeypatch, free, caution: float):
-    monkeypatch.setattr("featgrad.search.strategies.refined", lambda *told: told[-1])
+    monkeypatch.setattr("featgrad.search.swaps.refined", lambda *told: told[-1])
     strategy = with_swaps(lambda folds, units, budgets, on_step: ["found"], free)
     assert strategy("folds", "units", [3.0], go_on) == [caution]
 

@@ -3,7 +3,6 @@ import pytest
 
 from featgrad.search import validation
 from featgrad.search.progress import Found
-from featgrad.search.swaps import FREE
 from search_data import folds_of, regression, singles, standard, units_of
 
 GROUPS = [[0, 1], [2, 3], [4, 5, 6, 7]]
@@ -81,7 +80,7 @@ def test_swaps_follow_what_was_found():
     X, y = regression(160, 7)
     divisions = validation.divide(folds_of(X, y), singles(7), GROUPS, [np.arange(7)] * 3)
     found = validation.tried(always([0, 0, 0, 0, 0, 0, 1]), divisions, [1.0])
-    swapped = validation.tried_with_swaps(found, divisions, [1.0], FREE)
+    swapped = validation.tried_with_swaps(found, divisions, [1.0], free=[1.0])
     for division, (before,), (after,) in zip(divisions, found, swapped, strict=True):
         strongest = np.argmax(np.abs(division.training.cross()[:, 0]))
         assert np.argmax(before.scores) == 6

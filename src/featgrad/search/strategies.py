@@ -17,7 +17,7 @@ from featgrad.engines.folds import Folds
 from featgrad.search import budget as budgeted
 from featgrad.search.elimination import eliminate
 from featgrad.search.progress import Found, OnStep, Step
-from featgrad.search.swaps import CAREFUL, FREE, refined
+from featgrad.search.swaps import all_refined
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]
@@ -81,10 +81,8 @@ def with_swaps(strategy: Strategy, free: Collection[float]) -> Strategy:
     """What a strategy finds, then swaps by least squares: free ones for some budgets."""
 
     def run(folds: Folds, units: Units, budgets: Sequence[float], on_step: OnStep) -> list[Found]:
-        return [
-            refined(folds, units, budget, found, FREE if budget in free else CAREFUL)
-            for budget, found in zip(budgets, strategy(folds, units, budgets, on_step), strict=True)
-        ]
+        found = strategy(folds, units, budgets, on_step)
+        return all_refined(folds, units, budgets, found, free)
 
     return run
 

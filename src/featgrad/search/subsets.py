@@ -19,7 +19,6 @@ from featgrad.engines.folds import Fold, Folds
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
 from featgrad.search.strategies import Strategy, competitors, with_swaps
-from featgrad.search.swaps import CAREFUL, FREE
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
@@ -119,8 +118,8 @@ class SubsetSearch:
         trials = [validation.tried(s, self._divisions, some) for s in self._strategies]
         best = validation.clear_winner([self._judged(found, some) for found in trials])
         careful, free = (
-            validation.tried_with_swaps(trials[best], self._divisions, some, caution)
-            for caution in (CAREFUL, FREE)
+            validation.tried_with_swaps(trials[best], self._divisions, some, freely)
+            for freely in ((), some)
         )
         ahead = np.mean(self._judged(free, some) - self._judged(careful, some), axis=0)
         better = [budget for budget, gain in zip(some, ahead, strict=True) if gain > 0]

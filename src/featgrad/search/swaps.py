@@ -13,6 +13,7 @@ true columns more often where there are such. Held-out rows tell where swaps may
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,20 @@ _RIDGE = 0.01
 _ROUNDING = 1e-9
 # Rows per chosen unit from which least squares can be trusted.
 _ROWS_PER_UNIT = 20
+
+
+def all_refined(
+    folds: Folds,
+    units: Units,
+    budgets: Sequence[float],
+    founds: Sequence[Found],
+    free: Collection[float],
+) -> list[Found]:
+    """What was found for each budget, after free swaps for some of them and careful ones else."""
+    return [
+        refined(folds, units, budget, found, FREE if budget in free else CAREFUL)
+        for budget, found in zip(budgets, founds, strict=True)
+    ]
 
 
 def refined(folds: Folds, units: Units, budget: float, found: Found, caution: float) -> Found:

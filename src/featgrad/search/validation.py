@@ -8,7 +8,7 @@ of it happens on the folds' moments: the correlation of prediction and target is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from featgrad.engines.folds import Folds
 from featgrad.search.progress import Found, go_on
 from featgrad.search.strategies import Strategy
-from featgrad.search.swaps import refined
+from featgrad.search.swaps import all_refined
 from featgrad.search.units import Indices, Units
 
 Floats = NDArray[np.float64]
@@ -58,14 +58,14 @@ def tried(strategy: Strategy, divisions: Sequence[HeldOut], budgets: Sequence[fl
 
 
 def tried_with_swaps(
-    trials: Trials, divisions: Sequence[HeldOut], budgets: Sequence[float], caution: float
+    trials: Trials,
+    divisions: Sequence[HeldOut],
+    budgets: Sequence[float],
+    free: Collection[float],
 ) -> Trials:
-    """What is found once swaps follow."""
+    """What is found once swaps follow: free ones for some of the budgets."""
     return [
-        [
-            refined(division.training, division.units, budget, found, caution)
-            for budget, found in zip(budgets, founds, strict=True)
-        ]
+        all_refined(division.training, division.units, budgets, founds, free)
         for division, founds in zip(divisions, trials, strict=True)
     ]
 
