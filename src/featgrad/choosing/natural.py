@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from featgrad.choosing.choice import Sets
 from featgrad.choosing.request import Request
-from featgrad.data.dealt import DealtRows
+from featgrad.data.dealt import RowColumns
 from featgrad.engines.problem import Problem
 from featgrad.search import penalised
 from featgrad.search.progress import Found
@@ -40,7 +40,7 @@ def of_natural_size(request: Request, problem: Problem, task: str) -> Sets:
 
 
 def of_natural_size_passing(
-    request: Request, columns: DealtRows, coefficients: Floats, task: str
+    request: Request, columns: RowColumns, coefficients: Floats, task: str
 ) -> Sets:
     """The same while rows pass, one batch after the other."""
     # Imported here: the compiler behind it takes longer to load than everything else.
@@ -56,7 +56,7 @@ def of_natural_size_passing(
         request.on_step,
     )
     search = NaturalSearch(
-        columns.rows,
+        columns,
         coefficients=coefficients,
         descent=descent,
         batch_rows=(settings.batch_size or _BATCH_ROWS) * settings.accumulate,

@@ -13,7 +13,6 @@ from featgrad.choosing.request import Request
 from featgrad.choosing.rows import choose_from_state
 from featgrad.data.accumulated.reading import read_once
 from featgrad.data.checkpoint import NO_CHECKPOINT, Checkpoint
-from featgrad.data.dealt import DealtRows
 from featgrad.data.prepare import usable_order
 from featgrad.data.sources import Source
 from featgrad.data.streamed import StreamedColumns
@@ -42,7 +41,7 @@ def _choose_streamed(request: Request, columns: StreamedColumns) -> Choice:
     order = usable_order(settings.order, settings.filter, columns.n_rows)
     family = up_to(settings.filter, order)
     if request.asked is None:
-        sets = of_natural_size_passing(request, DealtRows(columns), family[-1], columns.task)
+        sets = of_natural_size_passing(request, columns, family[-1], columns.task)
     else:
         sets = BudgetSearch(request, columns.dealt(), family[-1]).best(request.asked)
     together = np.unique(np.concatenate([subset.features for subset in sets.subsets]))

@@ -47,7 +47,8 @@ class FirstReading:
         self.positions = Positions(rng)
         self.targets = TargetSums(task)
         self.weight = np.zeros(1)
-        self._checksums: list[int] = []
+        # Of the targets of each block.
+        self.checksums: list[int] = []
 
     def add(self, block: Block) -> None:
         check_missing(block.X, self._missing)
@@ -56,13 +57,8 @@ class FirstReading:
             self._means.add(block.X, weights)
         self.targets.add(block.y, weights)
         self.weight += weights.sum()
-        self._checksums.append(checksum(block.y))
+        self.checksums.append(checksum(block.y))
         self._sample.add(block.X, self.positions.draw(len(block)))
-
-    @property
-    def checksums(self) -> list[int]:
-        """Those of the targets of each block."""
-        return self._checksums
 
     @property
     def sample(self) -> Any:
@@ -77,7 +73,7 @@ class FirstReading:
         sums = {
             "weight": self.weight,
             "drawn": np.array([self.positions.n_rows]),
-            "checksums": np.array(self._checksums, np.uint32),
+            "checksums": np.array(self.checksums, np.uint32),
         }
         parts = {"means": self._means.state(), "targets": self.targets.state()}
         # The positions are drawn again.
@@ -88,7 +84,7 @@ class FirstReading:
         }
 
     def restore(self, state: Arrays) -> None:
-        self.weight, self._checksums = state["weight"], state["checksums"].tolist()
+        self.weight, self.checksums = state["weight"], state["checksums"].tolist()
         self.positions.skip(int(state["drawn"][0]))
         self._sample.restore(state)
         self._means.restore(_part(state, "means."))
