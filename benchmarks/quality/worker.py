@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.memory import memory
 from benchmarks.peers import PAPER_ORDERS, SELECTORS, NotApplicableError
 from benchmarks.sources import CACHE, data_folder, read_npz
 
@@ -55,16 +56,6 @@ def reset_peak():
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return memory("VmRSS")
-
-
-def memory(field):
-    """A field of the process status in bytes; the overall peak where there is no such file."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    (line,) = [line for line in lines if line.startswith(field + ":")]
-    return int(line.split()[1]) * 1024
 
 
 def check(chosen, ks, n_columns):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality.worker import memory
+from benchmarks.memory import memory
 from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector
