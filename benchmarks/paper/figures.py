@@ -1,7 +1,5 @@
 """Drawing of the paper's figures from finished cells."""
 
-from collections import defaultdict
-
 import numpy as np
 from scipy import stats
 
@@ -48,33 +46,29 @@ def scatter(cells, name, ours, peers, path):
     return p_values
 
 
-def orders(cells, names, path):
-    """Mean AUC by order per set; returns the p-value of order 6 against order 1 per set."""
+def orders(cells, names, selectors, path):
+    """Mean AUC per set by order, `selectors` from 1 on; the p-value of the last against the first.
+
+    Over the row samples that all orders have.
+    """
     figure, axes = plt.subplots(figsize=(6, 4))
     p_values = {}
     for name in names:
-        means = mean_by_order(cells, name)
-        pairs = paired_auc(cells, name, "featgrad_order6", "featgrad_order1")
+        pairs = paired_auc(cells, name, selectors[-1], selectors[0])
         if pairs is None:
             continue
         p_values[name] = float(stats.ttest_rel(pairs[1], pairs[2]).pvalue)
-        label = f"{name} (6 against 1: p = {p_values[name]:.2g})"
+        label = f"{name} ({len(selectors)} against 1: p = {p_values[name]:.2g})"
+        by_order = [paired_auc(cells, name, each, selectors[0]) for each in selectors]
+        means = {
+            n: found[1].mean() for n, found in enumerate(by_order, start=1) if found is not None
+        }
         axes.plot(list(means), list(means.values()), marker="o", label=label)
     axes.set(xlabel="order", ylabel="mean AUC over sizes")
     if p_values:
         axes.legend(fontsize=8)
     save(figure, path)
     return p_values
-
-
-def mean_by_order(cells, name):
-    """{order: mean AUC over sizes and row samples} of one set."""
-    found = defaultdict(list)
-    for cell in cells:
-        if cell["set"] == name and cell["selector"].startswith("featgrad_order") and "auc" in cell:
-            order = int(cell["selector"].removeprefix("featgrad_order"))
-            found[order] += cell["auc"].values()
-    return {order: np.mean(found[order]) for order in sorted(found)}
 
 
 def pixel_maps(chosen, path):
