@@ -35,11 +35,14 @@ class BudgetSearch:
         What to choose from.
     coefficients : ndarray
         The filter.
+    curved : Columns or None
+        The same columns, then a curve of each, where a shortlist is to look at both.
     """
 
     request: Request
     columns: Columns
     coefficients: Floats
+    curved: Columns | None = None
 
     def best(self, asked: Asked) -> Sets:
         """The best set for each budget."""
@@ -59,9 +62,12 @@ class BudgetSearch:
 
     def _listed(self, asked: Asked) -> Sets:
         """Sets for which a shortlist is made."""
+        columns, units = self.columns, asked.units
+        if self.curved is not None:
+            columns, units = self.curved, units.twice()
         search = SubsetSearch(
-            self.columns,
-            asked.units,
+            columns,
+            units,
             budgets=asked.budgets,
             coefficients=self.coefficients,
             max_iter=self.request.settings.max_iter,
@@ -77,12 +83,14 @@ class BudgetSearch:
         chosen = asked.chosen
         if chosen is None:
             chosen = search.choose_budget(strategy, asked.budgets)
-        subsets = search.best(strategy, asked.budgets, self.request.on_step)
+        n_features = self.columns.n_features
+        found = search.best(strategy, asked.budgets, self.request.on_step)
+        subsets = [subset.among_first(n_features) for subset in found]
         n_resamples = self.request.settings.n_resamples
         if not n_resamples:
             return Sets(subsets, chosen)
         halves = search.from_halves(strategy, asked.budgets[chosen], n_resamples, self.request.rng)
-        return Sets(subsets, chosen, agreement(halves))
+        return Sets(subsets, chosen, agreement(halves[:, :n_features]))
 
     def _passed(self, columns: DealtRows, units: Units, budget: int) -> Subset:
         """A large set: for it all columns are looked at while rows pass."""

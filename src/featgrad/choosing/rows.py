@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from featgrad.choosing.budgets import BudgetSearch
 from featgrad.choosing.choice import Choice
 from featgrad.choosing.natural import of_natural_size
 from featgrad.choosing.request import Request
 from featgrad.data.accumulated.state import Accumulated
 from featgrad.data.compressed import CompressedColumns
+from featgrad.data.curves import with_curves
 from featgrad.data.dealt import DealtRows
 from featgrad.data.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.learnability import Learnability
 from featgrad.search.subsets import Columns
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 def choose_from_rows(request: Request, X: Any, y: Any, sample_weight: Any) -> Choice:
@@ -54,9 +61,22 @@ def _choose(request: Request, X: Any, prepared: Prepared, columns: Columns | Non
     if request.asked is None:
         sets = of_natural_size(request, scaled(problem), target.task)
     else:
+        curved = None
         if columns is None:
             told = problem.weights, target.outputs, request.settings.preprocess
             columns = DealtRows(CompressedColumns(X, rows, *told))
-        sets = BudgetSearch(request, columns, problem.coefficients).best(request.asked)
+            curved = _curved(X, rows, *told)
+        search = BudgetSearch(request, columns, problem.coefficients, curved)
+        sets = search.best(request.asked)
     explained = Learnability.from_prepared(problem, target)
     return Choice.of(target.task, sets, (explained.estimate(s.features) for s in sets.subsets))
+
+
+def _curved(
+    X: Any, rows: Indices, weights: Floats, outputs: Floats, preprocess: str
+) -> Columns | None:
+    """Columns beside their curves, where these may tell something."""
+    both = with_curves(X, rows, weights) if preprocess == "zscore" else None
+    if both is None:
+        return None
+    return DealtRows(CompressedColumns(both, np.arange(len(both)), weights, outputs, "center"))

@@ -47,11 +47,14 @@ def eliminate(folds: Folds, units: Units, ridge: float) -> list[int]:
 
 def _losses(H: Floats, B: Floats, units: Units) -> Floats:
     """What each unit explains beyond the others."""
-    # Right for units of one column; the others are put in their places below.
+    # Right for units of one column; the others are put in their places below, by their width.
     losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
     widths = np.bincount(units.of_column, minlength=units.count)
-    for unit in np.flatnonzero(widths > 1):
-        columns = np.flatnonzero(units.of_column == unit)
-        block = H[np.ix_(columns, columns)]
-        losses[unit] = float(np.sum(B[columns] * np.linalg.solve(block, B[columns])))
+    by_unit = np.argsort(units.of_column, kind="stable")
+    starts = np.cumsum(widths) - widths
+    for width in np.unique(widths[widths > 1]):
+        alike = np.flatnonzero(widths == width)
+        columns = by_unit[starts[alike][:, None] + np.arange(width)]
+        blocks = H[columns[:, :, None], columns[:, None, :]]
+        losses[alike] = np.sum(B[columns] * np.linalg.solve(blocks, B[columns]), axis=(1, 2))
     return losses

@@ -60,6 +60,11 @@ class Subset:
     scores: Floats
     steps: list[Step] = field(repr=False)
 
+    def among_first(self, count: int) -> Subset:
+        """What it says of the first features."""
+        features = self.features[self.features < count]
+        return Subset(self.budget, features, self.scores[:count], self.steps)
+
 
 @dataclass
 class SubsetSearch:

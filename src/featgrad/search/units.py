@@ -68,6 +68,10 @@ class Units:
         of_column = place[self.of_column[columns]]
         return Units(of_column, self.costs[units], self.kept[units]), columns
 
+    def twice(self) -> Units:
+        """The same units over two columns in place of each: all first ones, then all second."""
+        return Units(np.tile(self.of_column, 2), self.costs, self.kept)
+
     def best_within(self, scores: Floats, budget: float) -> NDArray[np.bool_]:
         """Kept units, then those with the best scores that the budget still has room for."""
         chosen = self.kept.copy()
