@@ -76,7 +76,7 @@ def _curved(
     X: Any, rows: Indices, weights: Floats, outputs: Floats, preprocess: str
 ) -> Columns | None:
     """Columns beside their curves, where these may tell something."""
-    both = with_curves(X, rows, weights) if preprocess == "zscore" else None
+    both = with_curves(X, rows, weights, outputs) if preprocess == "zscore" else None
     if both is None:
         return None
     return DealtRows(CompressedColumns(both, np.arange(len(both)), weights, outputs, "center"))

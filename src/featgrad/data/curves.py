@@ -4,7 +4,7 @@ Where rows are few beside columns, which columns tell something is hard to see, 
 often marked by values in the middle or at both ends of a column. A feature is then judged by two
 columns, z and ``z^2 - 1 - skew z`` brought to variance 1. Where columns look normal every relation
 to a latent target is linear, and where most entries are zero a square says what the entry says:
-there curves would be noise.
+there curves would be noise, as they are where all of them together tell no more than chance would.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.data.dealt import of_one_variance
 from featgrad.data.present_means import present_means
 from featgrad.engines.columns import inverse_variance
 
@@ -32,8 +33,11 @@ _ROUNDING = 1e-6
 _BLOCK_ENTRIES = 1 << 20
 
 
-def with_curves(X: Any, rows: NDArray[np.intp], weights: Floats) -> Singles | None:
-    """Standardised columns over some rows, then their curves; None where curves would be noise."""
+def with_curves(X: Any, rows: NDArray[np.intp], weights: Floats, outputs: Floats) -> Singles | None:
+    """Standardised columns over some rows, then their curves; None where curves would be noise.
+
+    Weights sum to one, outputs are centred.
+    """
     n_rows, n_columns = len(rows), X.shape[1]
     if n_rows >= n_columns or n_rows * n_columns > _MOST_ENTRIES or _is_sparse(X):
         return None
@@ -52,8 +56,18 @@ def with_curves(X: Any, rows: NDArray[np.intp], weights: Floats) -> Singles | No
         statistics[some] = n_rows / 6 * (skew**2 + (kurtosis - 3) ** 2 / 4)
         both[:, some] = z
         both[:, n_columns + some.start : n_columns + some.stop] = _curve(z, skew, kurtosis)
-    varies = both[:, :n_columns].any(axis=0)
-    return both if varies.any() and statistics[varies].mean() > _NOT_NORMAL else None
+    columns, curves = np.hsplit(both, 2)
+    varies = columns.any(axis=0)
+    if not varies.any() or statistics[varies].mean() <= _NOT_NORMAL:
+        return None
+    return both if _tell_something(curves, of_one_variance(outputs, weights), weights) else None
+
+
+def _tell_something(curves: Singles, outputs: Floats, weights: Floats) -> bool:
+    """Whether squared correlations are larger than those of noise, ``1 / (rows - 1)``, in mean."""
+    bent = curves.any(axis=0)
+    correlations = curves.T[bent] @ (weights[:, None] * outputs)
+    return bool(bent.any() and np.mean(correlations**2) * (len(curves) - 1) > 1)
 
 
 def _is_sparse(X: Any) -> bool:

@@ -27,6 +27,10 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 
+# Entries up to which the rows of a fold are kept beside their products.
+_FEW_ENTRIES = 1 << 17
+
+
 class Fold(NamedTuple):
     """What is known of the rows of one fold."""
 
@@ -35,9 +39,13 @@ class Fold(NamedTuple):
     # b_f, shape (columns, outputs), and sum w y^2 per output.
     cross: Floats
     squares: Floats
-    # Rows times the root of their weight, or C_f itself: whichever is smaller.
+    # Rows times the root of their weight where they are few, C_f where they are many beside the
+    # columns.
     rows: Singles | None
     gram: Singles | None
+    # Outputs and weights of the rows that are kept.
+    outputs: Floats | None = None
+    weights: Floats | None = None
 
     def product(self, vectors: Singles) -> Singles:
         """``C_f V``."""
@@ -70,19 +78,39 @@ class Fold(NamedTuple):
         )
 
 
+class Rows(NamedTuple):
+    """Standardised rows, with their centred outputs and weights."""
+
+    values: Floats
+    outputs: Floats
+    weights: Floats
+
+
+class Moments(NamedTuple):
+    """Covariances of columns, with outputs too, and variance of the outputs, over some rows."""
+
+    covariance: Floats
+    cross: Floats
+    variance: float
+    n_rows: int
+
+
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     """Fold of standardised rows, their outputs and weights."""
-    root = np.sqrt(weights)
-    rows = values * root[:, None].astype(np.float32)
-    cross = (rows.T @ (outputs * root[:, None]).astype(np.float32)).astype(np.float64)
-    keep_rows = 2 * len(rows) <= rows.shape[1]
+    root = np.sqrt(weights)[:, None]
+    rows = values * root.astype(np.float32)
+    cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
+    are_fewer = 2 * len(rows) <= rows.shape[1]
+    are_few = are_fewer or rows.size <= _FEW_ENTRIES
     return Fold(
         weight=float(weights.sum()),
         n_rows=len(rows),
         cross=cross,
         squares=weights @ outputs**2,
-        rows=rows if keep_rows else None,
-        gram=None if keep_rows else rows.T @ rows,
+        rows=rows if are_few else None,
+        gram=None if are_fewer else rows.T @ rows,
+        outputs=outputs if are_few else None,
+        weights=weights if are_few else None,
     )
 
 
@@ -176,6 +204,22 @@ class Folds:
         for fold in self.folds:
             total += fold.covariance()
         return total / self._total
+
+    def rows(self) -> Rows | None:
+        """The rows themselves, where all were kept."""
+        values, outputs, weights = [], [], []
+        for fold in self.folds:
+            if fold.rows is None or fold.outputs is None or fold.weights is None:
+                return None
+            values.append(fold.rows / np.sqrt(fold.weights)[:, None])
+            outputs.append(fold.outputs)
+            weights.append(fold.weights)
+        return Rows(np.concatenate(values), np.concatenate(outputs), np.concatenate(weights))
+
+    def moments(self) -> Moments:
+        """Means of products over all rows."""
+        variance = float(np.sum(self.variance))
+        return Moments(self.covariance(), self.cross(), variance, self.n_rows)
 
     def columns(self, indices: NDArray[np.intp]) -> Folds:
         return Folds([fold.columns(indices) for fold in self.folds])

@@ -7,7 +7,8 @@ of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m e
 best swap is made, and so on until none brings more than is asked of it. A careful swap must bring
 more than chance would among so many columns, ``2 log(p)`` times the noise of one coefficient: it
 predicts better where many columns say nearly the same. A free one may bring anything: it finds the
-true columns more often where there are such. Held-out rows tell where swaps may be free.
+true columns more often where there are such. Held-out rows tell where swaps may be free. Where few
+rows tell two classes apart, free swaps go on by likelihood in place of squares.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.engines.folds import Folds
+from featgrad.engines.folds import Folds, Moments
+from featgrad.search import likelihood
 from featgrad.search.progress import Found
 from featgrad.search.units import Units
 
@@ -29,6 +31,8 @@ CAREFUL, FREE = 1.0, 0.0
 _RIDGE = 0.01
 # A gain below this share of the variance is rounding.
 _ROUNDING = 1e-9
+# How often the likelihood is looked at from the set that it led to.
+_REWEIGHTED = 6
 # Rows per chosen unit from which least squares can be trusted.
 _ROWS_PER_UNIT = 20
 
@@ -53,7 +57,9 @@ def refined(folds: Folds, units: Units, budget: float, found: Found, caution: fl
     count = int(np.count_nonzero(chosen))
     if not units.simple or count * _ROWS_PER_UNIT > folds.n_rows or count == units.count:
         return found
-    after = swapped(folds, units, chosen, caution)
+    after = swapped(folds.moments(), units, chosen, caution)
+    if caution == FREE:
+        after = by_likelihood(folds, units, after)
     # Those that come in take the scores of those that go.
     came, went = np.flatnonzero(after & ~chosen), np.flatnonzero(chosen & ~after)
     scores = found.scores.copy()
@@ -62,13 +68,13 @@ def refined(folds: Folds, units: Units, budget: float, found: Found, caution: fl
 
 
 def swapped(
-    folds: Folds, units: Units, chosen: NDArray[np.bool_], caution: float
+    moments: Moments, units: Units, chosen: NDArray[np.bool_], caution: float
 ) -> NDArray[np.bool_]:
     """The set after all swaps that pay; kept units stay, units are single columns of cost 1."""
-    covariance = folds.covariance() + _RIDGE * np.eye(folds.n_columns)
-    cross = folds.cross()
-    variance = float(np.sum(folds.variance))
-    chance = 2 * math.log(folds.n_columns) / folds.n_rows
+    covariance, cross, variance, n_rows = moments
+    ridge = _RIDGE * float(np.mean(np.diagonal(covariance)))
+    covariance = covariance + ridge * np.eye(len(cross))
+    chance = 2 * math.log(len(cross)) / n_rows
     asked = _ROUNDING * variance
     chosen = chosen.copy()
     for _ in range(int(np.count_nonzero(chosen))):
@@ -83,6 +89,21 @@ def swapped(
         if ahead[into, out] <= asked + caution * chance * max(left, 0.0):
             break
         chosen[members[out]], chosen[into] = False, True
+    return chosen
+
+
+def by_likelihood(folds: Folds, units: Units, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The set after free swaps that raise the likelihood, where few rows tell two classes."""
+    rows = folds.rows()
+    of_class = None if rows is None else likelihood.two_classes(rows)
+    if rows is None or of_class is None:
+        return chosen
+    for _ in range(_REWEIGHTED):
+        near = likelihood.moments(rows, of_class, np.flatnonzero(chosen))
+        after = swapped(near, units, chosen, FREE)
+        if np.array_equal(after, chosen):
+            break
+        chosen = after
     return chosen
 
 
