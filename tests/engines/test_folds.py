@@ -81,13 +81,11 @@ def test_value_and_gradient(
     assert relative_error(found[1], gradient) <= TOLERANCE
 
 
-def test_folds_are_kept_in_the_smaller_form():
+def test_products_are_taken_in_the_smaller_form():
     folds = folds_of(example(50, 40), cut(50, 8)).folds
-    as_rows = [fold.rows is not None for fold in folds]
-    assert as_rows == [fold.gram is None for fold in folds]
-    assert as_rows == [2 * fold.n_rows <= 40 for fold in folds]
+    assert [fold.gram is None for fold in folds] == [2 * fold.n_rows <= 40 for fold in folds]
     wide = make_fold(np.ones((21, 40), np.float32), np.ones((21, 1)), np.ones(21))
-    assert wide.rows is None
+    assert wide.gram is not None
 
 
 def test_gradient_is_the_slope_of_the_value():
@@ -180,3 +178,17 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(n_features: int):
     some = folds.columns(chosen).value_and_gradient(np.ones(3), coefficients, SCALE, range(8))
     assert relative_error(some[0], all_columns[0]) <= TOLERANCE
     assert relative_error(some[1], all_columns[1][chosen]) <= TOLERANCE
+
+
+def test_few_rows_come_back_as_they_were():
+    data = example(60, 8)
+    rows = folds_of(data, cut(60, 5)).rows()
+    assert rows is not None
+    np.testing.assert_allclose(rows.values, data.X, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(rows.outputs, data.outputs)
+    np.testing.assert_array_equal(rows.weights, data.weights)
+
+
+def test_many_rows_are_not_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("featgrad.engines.folds._FEW_ENTRIES", 100)
+    assert folds_of(example(60, 8), cut(60, 5)).rows() is None

@@ -41,22 +41,16 @@ def with_curves(X: Any, rows: NDArray[np.intp], weights: Floats, outputs: Floats
     n_rows, n_columns = len(rows), X.shape[1]
     if n_rows >= n_columns or n_rows * n_columns > _MOST_ENTRIES or _is_sparse(X):
         return None
-    values = X[rows].toarray() if sparse.issparse(X) else X[rows]
-    fill = present_means(values, weights)
+    values = _filled(X[rows].toarray() if sparse.issparse(X) else X[rows], weights)
     both = np.empty((n_rows, 2 * n_columns), np.float32)
+    columns, curves = both[:, :n_columns], both[:, n_columns:]
     statistics = np.empty(n_columns)
     step = max(1, _BLOCK_ENTRIES // n_rows)
     for start in range(0, n_columns, step):
-        some = slice(start, min(start + step, n_columns))
-        block = values[:, some].astype(np.float64)
-        if fill is not None:
-            block = np.where(np.isnan(block), fill[some], block)
-        z = _standardised(block, weights)
-        skew, kurtosis = weights @ z**3, weights @ z**4
-        statistics[some] = n_rows / 6 * (skew**2 + (kurtosis - 3) ** 2 / 4)
-        both[:, some] = z
-        both[:, n_columns + some.start : n_columns + some.stop] = _curve(z, skew, kurtosis)
-    columns, curves = np.hsplit(both, 2)
+        some = slice(start, start + step)
+        z = _standardised(values[:, some].astype(np.float64), weights)
+        columns[:, some] = z
+        curves[:, some], statistics[some] = _curve(z, weights)
     varies = columns.any(axis=0)
     if not varies.any() or statistics[varies].mean() <= _NOT_NORMAL:
         return None
@@ -71,8 +65,13 @@ def _tell_something(curves: Singles, outputs: Floats, weights: Floats) -> bool:
 
 
 def _is_sparse(X: Any) -> bool:
-    stored = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+    stored = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
     return bool(stored < _DENSE * X.shape[0] * X.shape[1])
+
+
+def _filled(values: NDArray[Any], weights: Floats) -> NDArray[Any]:
+    means = present_means(values, weights)
+    return values if means is None else np.where(np.isnan(values), means, values)
 
 
 def _standardised(block: Floats, weights: Floats) -> Floats:
@@ -82,8 +81,11 @@ def _standardised(block: Floats, weights: Floats) -> Floats:
     return np.asarray(centred * scale)
 
 
-def _curve(z: Floats, skew: Floats, kurtosis: Floats) -> Floats:
+def _curve(z: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Curves of some columns, and the columns' Jarque-Bera statistics."""
+    skew, kurtosis = weights @ z**3, weights @ z**4
     # var(z^2) = kurtosis - 1, of which skew^2 lies along z; nothing is left of two values.
     variance = kurtosis - 1 - skew**2
     scale = np.where(variance > 2 * _ROUNDING, 1 / np.sqrt(np.maximum(variance, 2 * _ROUNDING)), 0)
-    return np.asarray((z**2 - 1 - skew * z) * scale)
+    statistics = len(z) / 6 * (skew**2 + (kurtosis - 3) ** 2 / 4)
+    return (z**2 - 1 - skew * z) * scale, statistics
