@@ -90,10 +90,14 @@ plt.show()
 #    another. It is exact, and wins where rows are many. The winner chooses with all folds.
 # 4. Swaps: as long as some feature outside could take the place of one inside and explain more, it
 #    does, where there are rows enough to trust that. Held-out folds tell whether any gain counts or
-#    only one beyond what chance would bring among so many features.
+#    only one beyond what chance would bring among so many features. Where any gain counts and few
+#    rows tell two classes apart, swaps go on by the likelihood of a logistic model.
 #
 # Before the first step columns with heavy tails are drawn in by a signed root, so that a few far
-# rows do not decide. Here, of 60 features three matter.
+# rows do not decide. Where features outnumber rows, each one is judged together with its *curve*,
+# what its square tells beyond it: so few rows may hide a line, and a class is often marked by both
+# ends of a feature. Curves are left out where columns look normal, where most entries are zero, and
+# where all curves together tell no more than chance. Here, of 60 features three matter.
 X = rng.standard_normal((400, 60))
 y = X[:, 0] + X[:, 1] - X[:, 2] + rng.standard_normal(400)
 selector = FeatureGradientSelector(3, path_sizes=[1, 2, 3, 5, 10], random_state=0).fit(X, y)

@@ -48,7 +48,8 @@ class FeatureGradientSelector(
     A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
     an unbiased estimate of how much of the target a linear model on the masked features could
     explain (Feature Gradients, Sheth & Fusi 2020; Kong & Valiant 2018). Time is linear in rows and
-    in features, memory beyond X is small, sparse X stays sparse.
+    in features, memory beyond X is small, sparse X stays sparse. Where features outnumber rows and
+    a number of them is asked for, their squares may have a say in which ones are chosen.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ class FeatureGradientSelector(
         residual ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate.
         "auto" takes the residual for regression and the authors' otherwise.
     preprocess : {"zscore", "center"}, default="zscore"
-        Whether features are brought to one variance or only centred.
+        Whether features are brought to one variance or only centred, which leaves squares out.
     learning_rate : float, default=0.1
         Step of Adam where `n_features_to_select` is None.
     max_iter : int, default=1000
