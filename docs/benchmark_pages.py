@@ -15,6 +15,7 @@ def write_benchmark_pages(*_):
     recovery = "python -m benchmarks.synthetic"
     write_page("quality", "Quality of chosen features", "make bench-quality", quality)
     write_page("synthetic", "Recovery of known columns", recovery, synthetic)
+    write_page("paper", "The paper's figures", "make paper", paper)
     write_page("speed", "Speed", "make bench-speed", figures)
     write_page("scale", "Larger than memory", "make bench-scale", figures)
 
@@ -54,6 +55,14 @@ def synthetic(folder):
     if not (folder / "summary.md").exists():
         return None
     return f"{without_title(folder / 'summary.md')}\n\n{picture(folder / 'exact_support.svg')}"
+
+
+def paper(folder):
+    """Tables, then all pictures."""
+    if not (folder / "summary.md").exists():
+        return None
+    pictures = "\n\n".join(picture(path) for path in sorted(folder.glob("*.svg")))
+    return f"{without_title(folder / 'summary.md')}\n\n{pictures}"
 
 
 def figures(folder):

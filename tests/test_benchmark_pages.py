@@ -28,7 +28,7 @@ def written(pages) -> dict[str, str]:
 
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
-    assert sorted(texts) == ["quality", "scale", "speed", "synthetic"]
+    assert sorted(texts) == ["paper", "quality", "scale", "speed", "synthetic"]
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
 
@@ -56,3 +56,14 @@ def test_each_set_says_who_leads_and_shows_its_picture(pages):
     assert "Best of 2: featgrad, mean AUC 0.7500." in text
     assert "![auc one](auc_one.svg)" in text
     assert (pages.PAGES / "auc_one.svg").exists()
+
+
+def test_the_paper_has_its_tables_and_all_its_pictures(pages):
+    folder = pages.RESULTS / "paper"
+    folder.mkdir(parents=True)
+    (folder / "summary.md").write_text("# Title\n\nThe table.\n")
+    for name in ("orders", "large"):
+        (folder / f"{name}.svg").write_text("<svg/>")
+    text = written(pages)["paper"]
+    assert "The table." in text
+    assert text.index("![large](large.svg)") < text.index("![orders](orders.svg)")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.paper import figures
 from benchmarks.paper.sets import LARGE, Subsampled, preferred
+from benchmarks.paper.summary import markdown
 from benchmarks.quality.isolated import select_isolated
 from benchmarks.quality.run import Grid, run_grid
 
@@ -70,34 +71,48 @@ def draw_maps(out):
     figures.pixel_maps(chosen, out / "pixels_mnist35.svg")
 
 
+def draw_images(out, quick, tests):
+    """Scatter, maps and orders; the cells, and the names of the sets."""
+    sets = image_sets(1, 1) if quick else image_sets(3, 3)
+    if not sets:
+        print("mnist is missing: no scatter, orders or maps (see --download of the quality run)")
+        return [], []
+    cells = run_grid(grid(out, sets, PEERS + OURS))
+    names = [dataset.name for dataset in sets]
+    for name in names:
+        for ours in OURS:
+            path = out / f"scatter_{name}_{ours}.svg"
+            tests[f"{name} {ours}"] = figures.scatter(cells, name, ours, PEERS, path)
+    draw_maps(out)
+    # All six orders on one sample of gisette take the better part of an hour already.
+    sets = image_sets(1, 1) if quick else image_sets(3, 1)
+    cells = run_grid(grid(out, sets, ORDERS))
+    tests["order 6 against 1"] = figures.orders(cells, names, ORDERS, out / "orders.svg")
+    return cells, names
+
+
+def draw_large(out):
+    """Large sparse sets against MISSION; the cells, and the names of the sets."""
+    sets = large_sets()
+    cells = run_grid(grid(out, sets, ("mission", *OURS)))
+    names = [dataset.name for dataset in sets]
+    figures.large(cells, names, out / "large.svg")
+    return cells, names
+
+
 def main():
     options = parse()
     out = options.out
     out.mkdir(parents=True, exist_ok=True)
     tests = {}
-    sets = image_sets(1, 1) if options.quick else image_sets(3, 3)
-    if sets:
-        cells = run_grid(grid(out, sets, PEERS + OURS))
-        for name in [dataset.name for dataset in sets]:
-            for ours in OURS:
-                path = out / f"scatter_{name}_{ours}.svg"
-                tests[f"{name} {ours}"] = figures.scatter(cells, name, ours, PEERS, path)
-        draw_maps(out)
-        # All six orders on one sample of gisette take the better part of an hour already.
-        sets = image_sets(1, 1) if options.quick else image_sets(3, 1)
-        cells = run_grid(grid(out, sets, ORDERS))
-        names = [dataset.name for dataset in sets]
-        tests["order 6 against 1"] = figures.orders(cells, names, ORDERS, out / "orders.svg")
-    else:
-        print(
-            "mnist is missing: no scatter, no orders, no maps (see --download of the quality run)"
-        )
+    cells, images = draw_images(out, options.quick, tests)
+    large = []
     if not options.quick:
-        sets = large_sets()
-        cells = run_grid(grid(out, sets, ("mission", *OURS)))
-        figures.large(cells, [dataset.name for dataset in sets], out / "large.svg")
+        cells, large = draw_large(out)
     (out / "tests.json").write_text(json.dumps(tests, indent=1) + "\n")
-    print(json.dumps(tests, indent=1))
+    page = markdown(cells, images, large, PEERS + OURS, ORDERS, tests)
+    (out / "summary.md").write_text(page)
+    print(page)
 
 
 if __name__ == "__main__":
