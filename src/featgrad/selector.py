@@ -244,8 +244,8 @@ class FeatureGradientSelector(
         times for more than 500 of them or for the natural size, when every batch of `batch_size`
         rows is one step over all features. In memory are one block and the next, a few numbers per
         feature and the moments of a few hundred features, however many rows there are. The sets
-        found are about those of `fit`; copies of a row count as rows of their own, and learnability
-        is told from some 10,000 rows at most.
+        found are about those of `fit`; copies of a row count as rows of their own, squares of
+        features have no say, and learnability is told from some 10,000 rows at most.
 
         Parameters
         ----------
