@@ -130,6 +130,7 @@ def test_a_feature_is_found_whose_both_ends_mark_the_class():
     selector = FeatureGradientSelector(1, random_state=0).fit(X, y)
     assert selector.get_support(indices=True).tolist() == [3]
     assert len(selector.scores_) == 200
+    assert selector.history_["size"][-1] == pytest.approx(1)
 
 
 def test_resamples_speak_of_features():

@@ -27,6 +27,15 @@ def test_elimination_tells_what_ridge_regression_explains():
     assert found.steps == [pytest.approx((1 - explained, explained, 3), rel=1e-4)]
 
 
+@pytest.mark.parametrize(
+    "strategy", [strategies.elimination(0.1), strategies.gradient(COEFFICIENTS, 1.2, 10)]
+)
+def test_size_is_told_in_features(strategy):
+    X, y = regression(150, 8)
+    (found,) = strategy(folds_of(np.hstack([X, X**2]), y), singles(8).twice(), [3.0], go_on)
+    assert found.steps[-1].size == pytest.approx(3, abs=1e-6)
+
+
 def test_gradient_searches_for_each_budget():
     folds, units = folds_of(*regression(150, 8)), singles(8)
     found = strategies.gradient(COEFFICIENTS, 1.2, 10)(folds, units, [2.0, 5.0], go_on)

@@ -50,3 +50,11 @@ def test_what_does_not_fit_is_passed_over():
 
 def test_rounding_in_sums_of_costs_does_not_cost_a_unit():
     assert chosen(singles(4, costs=[0.1, 0.1, 0.1, 5]), [1, 1, 1, 0], 0.3) == [0, 1, 2]
+
+
+def test_twice_stands_for_a_feature_by_two_columns():
+    units = units_of([0, 1, 1, -1], costs=[2.0, 3.0], kept=[1]).twice()
+    np.testing.assert_array_equal(units.of_column, [0, 1, 1, -1, 0, 1, 1, -1])
+    inner, columns = units.only(np.array([1]))
+    np.testing.assert_array_equal(columns, [1, 2, 5, 6])
+    assert (inner.costs.tolist(), inner.kept.tolist(), inner.per_feature) == ([3.0], [True], 2)

@@ -211,9 +211,10 @@ class Folds:
         for fold in self.folds:
             if fold.rows is None or fold.outputs is None or fold.weights is None:
                 return None
-            values.append(fold.rows / np.sqrt(fold.weights)[:, None])
-            outputs.append(fold.outputs)
-            weights.append(fold.weights)
+            used = fold.weights > 0
+            values.append(fold.rows[used] / np.sqrt(fold.weights[used])[:, None])
+            outputs.append(fold.outputs[used])
+            weights.append(fold.weights[used])
         return Rows(np.concatenate(values), np.concatenate(outputs), np.concatenate(weights))
 
     def moments(self) -> Moments:

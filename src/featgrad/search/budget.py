@@ -68,7 +68,8 @@ def search(
         momentum = _MOMENTUM * momentum + (1 - _MOMENTUM) * tangent / max(length, 1e-300)
         v = v + _STEP * momentum
         found.scores = v - theta
-        found.steps.append(Step(1 - explained, explained, float(mask.sum())))
+        size = float(mask.sum()) / units.per_feature
+        found.steps.append(Step(1 - explained, explained, size))
         if on_step(found.steps[-1], found.scores):
             break
     ajar = np.flatnonzero(budgeted(v, budget, _SHARPNESS[1], units)[0] > _AJAR)

@@ -61,7 +61,8 @@ def elimination(ridge: float) -> Strategy:
         found = []
         for budget in budgets:
             columns = units.members(units.best_within(scores, budget))
-            step = Step(*_left_and_explained(folds.columns(columns), ridge), float(len(columns)))
+            size = len(columns) / units.per_feature
+            step = Step(*_left_and_explained(folds.columns(columns), ridge), size)
             on_step(step, scores)
             found.append(Found(scores.copy(), [step]))
         return found

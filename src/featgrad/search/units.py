@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,14 @@ class Units:
         What choosing a unit takes from the budget.
     kept : ndarray of bool, shape (units,)
         Units that are chosen whatever they bring.
+    per_feature : int
+        Columns that stand for one feature.
     """
 
     of_column: Indices
     costs: Floats
     kept: NDArray[np.bool_]
+    per_feature: int = 1
 
     @property
     def count(self) -> int:
@@ -66,11 +69,12 @@ class Units:
         place[units] = np.arange(len(units))
         columns = np.flatnonzero(place[self.of_column] >= 0)
         of_column = place[self.of_column[columns]]
-        return Units(of_column, self.costs[units], self.kept[units]), columns
+        inner = replace(self, of_column=of_column, costs=self.costs[units], kept=self.kept[units])
+        return inner, columns
 
     def twice(self) -> Units:
         """The same units over two columns in place of each: all first ones, then all second."""
-        return Units(np.tile(self.of_column, 2), self.costs, self.kept)
+        return replace(self, of_column=np.tile(self.of_column, 2), per_feature=2)
 
     def best_within(self, scores: Floats, budget: float) -> NDArray[np.bool_]:
         """Kept units, then those with the best scores that the budget still has room for."""
