@@ -72,7 +72,8 @@ def swapped(
 ) -> NDArray[np.bool_]:
     """The set after all swaps that pay; kept units stay, units are single columns of cost 1."""
     covariance, cross, variance, n_rows = moments
-    ridge = _RIDGE * float(np.mean(np.diagonal(covariance)))
+    # Beside the variance of a column, which is 1 until rows are weighted anew.
+    ridge = _RIDGE * (float(np.mean(np.diagonal(covariance))) or 1.0)
     covariance = covariance + ridge * np.eye(len(cross))
     chance = 2 * math.log(len(cross)) / n_rows
     asked = _ROUNDING * variance
