@@ -50,6 +50,8 @@ def _losses(H: Floats, B: Floats, units: Units) -> Floats:
     # Right for units of one column; the others are put in their places below, by their width.
     losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
     widths = np.bincount(units.of_column, minlength=units.count)
+    if np.all(widths == 1):
+        return losses
     by_unit = np.argsort(units.of_column, kind="stable")
     starts = np.cumsum(widths) - widths
     for width in np.unique(widths[widths > 1]):
