@@ -1,0 +1,39 @@
+"""Which sets a choice may be made on, and which ones only confirm it; written down on 2026-11-16.
+
+Constants, switches and stages of the search are chosen on development sets, on splits of their
+training rows (`python -m benchmarks.development`). Confirmation sets are run once, at the end of a
+round of work; `CONFIRMED_ON` keeps the dates. Text, genes, images and tables are on both sides.
+"""
+
+DEVELOPMENT = (
+    "pcmac",
+    "dexter",
+    "news_graphics_windows",
+    "reuters",
+    "colon",
+    "tox171",
+    "mnist35_noisy",
+    "coil20",
+    "pixraw10p",
+    "madelon",
+    "mice_protein",
+)
+CONFIRMATION = (
+    "basehock",
+    "rcv1_sample",
+    "imdb_unigrams",
+    "news_atheism_religion",
+    "news_crypt_electronics",
+    "news20",
+    "arcene",
+    "allaml",
+    "lymphoma",
+    "mnist",
+    "gisette_like",
+    "warppie10p",
+    "covtype",
+)
+DEVELOPMENT_REGRESSION = ("diabetes_products", "friedman1", "skewed", "mnist_pixel")
+CONFIRMATION_REGRESSION = ("autoregressive", "heavy_tails", "outliers", "covtype_elevation")
+# Dates on which confirmation sets were run.
+CONFIRMED_ON: tuple[str, ...] = ()
