@@ -3,7 +3,7 @@
 import pytest
 
 from engine_kinds import KINDS, Kind
-from featgrad.engines import dense
+from featgrad.moments import dense
 
 
 @pytest.fixture(params=KINDS)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.data.prepare import build_engine
-from featgrad.engines.problem import Problem
-from featgrad.engines.sweeps import Engine
-from featgrad.objective import filters, reference
+from featgrad.dataset.prepare import build_engine
+from featgrad.math import filters, reference
+from featgrad.moments.problem import Problem
+from featgrad.moments.sweeps import Engine
 
 
 @dataclass(frozen=True)

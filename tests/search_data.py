@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.engines.folds import Folds, make_fold
+from featgrad.moments.folds import Folds, make_fold
 from featgrad.search.units import Units
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from featgrad.data.sources import Source
+from featgrad.readers import Source
 
 
 @dataclass

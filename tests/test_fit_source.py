@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector
-from featgrad.data import first_reading, streamed
-from featgrad.data.accumulated import fold_moments, kept_rows
-from featgrad.data.sources import open_source
+from featgrad.dataset import first_reading, streamed
+from featgrad.dataset.accumulated import fold_moments, kept_rows
+from featgrad.readers import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from engine_kinds import KINDS
 from featgrad import Learnability, learnability
-from featgrad.objective import reference
+from featgrad.math import reference
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from featgrad import FeatureGradientSelector
-from featgrad.data.accumulated import fold_moments, kept_rows
+from featgrad.dataset.accumulated import fold_moments, kept_rows
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 

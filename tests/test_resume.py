@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector
-from featgrad.data.accumulated import fold_moments
-from featgrad.data.checkpoint import Checkpoint
-from featgrad.data.sources import open_source
+from featgrad.dataset.accumulated import fold_moments
+from featgrad.dataset.checkpoint import Checkpoint
+from featgrad.readers import open_source
 
 N_BLOCKS = 3
 # Passes, where the products of all columns can be kept and where they are too many.
@@ -185,9 +185,9 @@ KILLED = """
 import os, signal, sys, time
 import numpy as np
 from featgrad import FeatureGradientSelector
-from featgrad.data.accumulated import fold_moments
-from featgrad.data.checkpoint import Checkpoint
-from featgrad.data.sources import open_source
+from featgrad.dataset.accumulated import fold_moments
+from featgrad.dataset.checkpoint import Checkpoint
+from featgrad.readers import open_source
 
 class Slow:
     def __init__(self, source):

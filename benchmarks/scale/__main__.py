@@ -26,7 +26,7 @@ from sklearn.datasets import load_svmlight_file
 from benchmarks.record import Figure, record
 from benchmarks.scale import criteo, generate, tall, webspam
 from benchmarks.speed.measure import ratio, side_by_side
-from featgrad.data.sources import Source, convert, open_source
+from featgrad.readers import Source, convert, open_source
 
 _COMMAND = "python -m benchmarks.scale"
 

@@ -24,8 +24,8 @@ from benchmarks.memory import memory
 from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector
-from featgrad.data.sources import Source, ahead, open_source
-from featgrad.data.streamed import StreamedColumns
+from featgrad.dataset.streamed import StreamedColumns
+from featgrad.readers import Source, ahead, open_source
 
 _PASSAGES = ("__init__", "cross", "top_eigenvalue", "let_pass", "sampled")
 

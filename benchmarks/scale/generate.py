@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 from benchmarks.scale import criteo, webspam
-from featgrad.data.sources import convert
+from featgrad.readers import convert
 
 
 def write_webspam(path: Path, **shape: int) -> list[int]:

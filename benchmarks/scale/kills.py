@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.record import Figure, record
 from benchmarks.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector
-from featgrad.data.checkpoint import Checkpoint
-from featgrad.data.sources import convert, open_source
+from featgrad.dataset.checkpoint import Checkpoint
+from featgrad.readers import convert, open_source
 
 _N_ROWS, _N_FEATURES, _PER_ROW = 20_000, 50_000, 100
 _READY = "ready"

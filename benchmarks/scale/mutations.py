@@ -27,7 +27,7 @@ from scipy import sparse
 
 from benchmarks.record import Figure, record
 from benchmarks.scale import references
-from featgrad.data.sources import convert, open_source
+from featgrad.readers import convert, open_source
 
 _N_ROWS, _N_FEATURES = 40, 30
 _SECONDS_AT_MOST = 20

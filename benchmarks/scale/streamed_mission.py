@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import mission
 from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
-from featgrad.data.sources import Source, ahead, open_source
+from featgrad.readers import Source, ahead, open_source
 
 RATES = (0.3, 3.0, 30.0)
 _SALT = 12345

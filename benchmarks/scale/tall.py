@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.record import Figure, record
 from benchmarks.scale import generate
 from featgrad import FeatureGradientSelector
-from featgrad.data.sources import Source, ahead, open_source
+from featgrad.readers import Source, ahead, open_source
 
 _ROWS_AT_ONCE = 100_000
 

@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.scale import draws
-from featgrad.data.sources import Block
-from featgrad.data.sources.block import csr
+from featgrad.readers import Block
+from featgrad.readers.block import csr
 
 N_ROWS, N_FEATURES, PER_ROW = 280_000, 16_609_143, 3_730
 # Share of the label's score that the planted columns explain.

@@ -14,7 +14,7 @@ import torch
 from benchmarks.record import RESULTS, Figure, record
 from benchmarks.speed import data, lemma
 from benchmarks.speed.measure import milliseconds, ratio, side_by_side
-from featgrad.engines.problem import Problem
+from featgrad.moments.problem import Problem
 
 # Data in words, rows of them, and what was measured.
 Told = tuple[str, int, Figure]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.data.prepare import prepare, scaled
-from featgrad.engines.problem import Problem
+from featgrad.dataset.prepare import prepare, scaled
+from featgrad.moments.problem import Problem
 
 
 def dense(n_rows: int, n_features: int) -> Any:

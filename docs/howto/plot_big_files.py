@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from featgrad import FeatureGradientSelector
-from featgrad.data.sources import convert, open_source
+from featgrad.readers import convert, open_source
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name, "rows.csv")

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from featgrad import FeatureGradientSelector, groups_by_origin
-from featgrad.data.sources import open_source
+from featgrad.readers import open_source
 
 rng = np.random.default_rng(0)
 flats = pd.DataFrame(

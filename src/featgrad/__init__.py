@@ -1,6 +1,6 @@
 """Feature selection by gradient descent on an unbiased estimate of learnability."""
 
-from featgrad.data.constraints import groups_by_origin
+from featgrad.dataset.constraints import groups_by_origin
 from featgrad.learnability import Estimate, Learnability, learnability
 from featgrad.path import PathPoint
 from featgrad.selector import FeatureGradientSelector

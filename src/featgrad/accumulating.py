@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featgrad.data.accumulated.state import Accumulated
-from featgrad.data.checks import PREPROCESS, check_missing, check_option, check_raw_weights
-from featgrad.objective.targets import Encoding
+from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.checks import PREPROCESS, check_missing, check_option, check_raw_weights
+from featgrad.math.targets import Encoding
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(

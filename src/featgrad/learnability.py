@@ -11,14 +11,14 @@ from scipy.special import ndtri
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad.data.checks import MISSING, check_missing, check_option
-from featgrad.data.prepare import prepare, scaled
-from featgrad.engines.problem import Problem
-from featgrad.engines.spectrum import spectrum
-from featgrad.engines.uncertainty import measure
-from featgrad.objective.filters import up_to, value_at
-from featgrad.objective.links import probit_error_rate
-from featgrad.objective.targets import Target
+from featgrad.dataset.checks import MISSING, check_missing, check_option
+from featgrad.dataset.prepare import prepare, scaled
+from featgrad.math.filters import up_to, value_at
+from featgrad.math.links import probit_error_rate
+from featgrad.math.targets import Target
+from featgrad.moments.problem import Problem
+from featgrad.moments.spectrum import spectrum
+from featgrad.moments.uncertainty import measure
 
 Floats = NDArray[np.float64]
 

@@ -26,11 +26,11 @@ from featgrad.choosing import (
     choose_from_source,
     choose_from_state,
 )
-from featgrad.data.accumulated.state import Accumulated
-from featgrad.data.checks import check_missing, check_number
-from featgrad.data.constraints import read_constraints
-from featgrad.data.identity import open_checkpoint
-from featgrad.data.sources import Source
+from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.checks import check_missing, check_number
+from featgrad.dataset.constraints import read_constraints
+from featgrad.dataset.identity import open_checkpoint
+from featgrad.readers import Source
 from featgrad.search.asked import Asked, asked_for
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.stability import Stability
@@ -250,7 +250,7 @@ class FeatureGradientSelector(
         Parameters
         ----------
         source : Source
-            What `featgrad.data.sources.open_source` makes of a file, frame or array, with its
+            What `featgrad.readers.open_source` makes of a file, frame or array, with its
             targets and, if it has them, weights of the rows.
         checkpoint : str or path, default=None
             A file to which the state of the fit is written every half minute. A fit that was
@@ -265,7 +265,7 @@ class FeatureGradientSelector(
         --------
         >>> from sklearn.datasets import load_breast_cancer
         >>> from featgrad import FeatureGradientSelector
-        >>> from featgrad.data.sources import open_source
+        >>> from featgrad.readers import open_source
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> source = open_source(X, target=y, block_rows=100)
         >>> selector = FeatureGradientSelector(3, random_state=0).fit_source(source)
@@ -341,7 +341,7 @@ class FeatureGradientSelector(
         if not hasattr(source, "block_rows"):
             raise ValueError(
                 f"source is of type {type(source).__name__}, which cannot be read block by block: "
-                "pass what featgrad.data.sources.open_source makes of it."
+                "pass what featgrad.readers.open_source makes of it."
             )
         self.n_features_in_ = source.n_features
         self.__dict__.pop("feature_names_in_", None)

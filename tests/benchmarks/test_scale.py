@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import murmurhash3_32
 
 from benchmarks import record
-from featgrad.data.sources import open_source
+from featgrad.readers import open_source
 
 
 @pytest.mark.parametrize("seed", [0, 1])

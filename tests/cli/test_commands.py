@@ -233,7 +233,7 @@ def test_a_seed_repeats_itself(table, capsys):
 
 def test_pyarrow_is_asked_for_where_it_is_absent(table, capsys, monkeypatch):
     pa.parquet.write_table(table, "sales.parquet")
-    monkeypatch.setattr("featgrad.data.sources.arrow_files.find_spec", lambda name: None)
+    monkeypatch.setattr("featgrad.readers.arrow_files.find_spec", lambda name: None)
     code, line = error(capsys, "info", "sales.parquet")
     assert code == 1
     assert "featgrad[files]" in line

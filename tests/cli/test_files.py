@@ -10,7 +10,7 @@ import pytest
 
 from featgrad.cli import main
 from featgrad.cli.reading import Watched
-from featgrad.data.sources import open_source
+from featgrad.readers import open_source
 
 
 def frame(n_rows: int = 300) -> pd.DataFrame:
@@ -235,7 +235,7 @@ def interrupt_after(monkeypatch, n_blocks: int) -> None:
 def test_an_interrupted_search_goes_on_from_its_checkpoint(
     sales, capsys, monkeypatch, little_memory
 ):
-    monkeypatch.setattr("featgrad.data.checkpoint.Checkpoint.every_s", 0)
+    monkeypatch.setattr("featgrad.dataset.checkpoint.Checkpoint.every_s", 0)
     given = ("select", "sales.csv", "--target", "price", "-k", "4", "--checkpoint", "fit.npz")
     expected = answer(capsys, *given)
     with monkeypatch.context() as patch:

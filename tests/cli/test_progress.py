@@ -7,7 +7,7 @@ import pytest
 from featgrad import FeatureGradientSelector
 from featgrad.cli.progress import Progress
 from featgrad.cli.reading import Watched
-from featgrad.data.sources import open_source
+from featgrad.readers import open_source
 
 
 class Terminal(io.StringIO):

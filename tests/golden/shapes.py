@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector
-from featgrad.data.sources import open_source
+from featgrad.readers import open_source
 
 
 def planted(n_rows: int, n_columns: int, n_active: int, seed: int = 0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from featgrad.objective import filters
+from featgrad.math import filters
 from featgrad.search import budget as search_within
 from featgrad.search.progress import go_on
 from featgrad.search.units import Units

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from featgrad.engines.folds import Folds
+from featgrad.moments.folds import Folds
 from featgrad.search.elimination import eliminate
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from featgrad.engines.folds import Rows
+from featgrad.moments.folds import Rows
 from featgrad.search import likelihood
 
 

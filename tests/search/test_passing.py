@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector
-from featgrad.data.sources import open_source
+from featgrad.readers import open_source
 
 N_ROWS, N_COLUMNS, N_PLANTED = 1500, 1600, 505
 # What the largest correlations with the target recall; a third would be found by chance.
@@ -84,7 +84,7 @@ def test_what_large_sets_cannot_have(planted, asked):
 
 
 def test_interrupted_search_goes_on_alike(planted, tmp_path, monkeypatch):
-    from featgrad.data.checkpoint import Checkpoint
+    from featgrad.dataset.checkpoint import Checkpoint
 
     monkeypatch.setattr(Checkpoint, "every_s", 0.0)
     X, y, _ = planted

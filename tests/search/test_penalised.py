@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from engine_kinds import KINDS, Kind, example, relative_error
-from featgrad.objective import links, reference
+from featgrad.math import links, reference
 from featgrad.search import penalised
 from featgrad.search.progress import Step
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from featgrad.data.compressed import CompressedColumns
-from featgrad.data.dealt import DealtRows
-from featgrad.objective import filters
+from featgrad.dataset.compressed import CompressedColumns
+from featgrad.dataset.dealt import DealtRows
+from featgrad.math import filters
 from featgrad.search.progress import go_on
 from featgrad.search.strategies import elimination, with_swaps
 from featgrad.search.subsets import SubsetSearch

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from featgrad.engines.folds import Folds, make_fold
+from featgrad.moments.folds import Folds, make_fold
 from featgrad.search.progress import Found
 from featgrad.search.swaps import CAREFUL, FREE, by_likelihood, refined, swapped
 from featgrad.search.units import Units

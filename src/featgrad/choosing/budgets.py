@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from featgrad.choosing.choice import Sets
 from featgrad.choosing.request import Request
-from featgrad.data.dealt import DealtRows
-from featgrad.engines.threads import one_blas_thread
+from featgrad.dataset.dealt import DealtRows
+from featgrad.moments.threads import one_blas_thread
 from featgrad.search.asked import MOST_LISTED, Asked, large_budgets
 from featgrad.search.stability import agreement
 from featgrad.search.subsets import Columns, Subset, SubsetSearch

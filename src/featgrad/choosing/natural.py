@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from featgrad.choosing.choice import Sets
 from featgrad.choosing.request import Request
-from featgrad.data.dealt import RowColumns
-from featgrad.engines.problem import Problem
+from featgrad.dataset.dealt import RowColumns
+from featgrad.moments.problem import Problem
 from featgrad.search import penalised
 from featgrad.search.progress import Found
 from featgrad.search.subsets import Subset

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featgrad.data.checks import MISSING, PREPROCESS, check_number, check_option
-from featgrad.objective.filters import check_order, up_to
-from featgrad.objective.links import LINKS, Link
-from featgrad.objective.targets import TASKS
+from featgrad.dataset.checks import MISSING, PREPROCESS, check_number, check_option
+from featgrad.math.filters import check_order, up_to
+from featgrad.math.links import LINKS, Link
+from featgrad.math.targets import TASKS
 from featgrad.search.asked import Asked
 from featgrad.search.progress import OnStep
 

@@ -11,12 +11,12 @@ from featgrad.choosing.budgets import BudgetSearch
 from featgrad.choosing.choice import Choice
 from featgrad.choosing.natural import of_natural_size
 from featgrad.choosing.request import Request
-from featgrad.data.accumulated.state import Accumulated
-from featgrad.data.compressed import CompressedColumns
-from featgrad.data.curves import with_curves
-from featgrad.data.dealt import DealtRows
-from featgrad.data.prepare import Prepared, prepare, prepare_encoded, scaled
+from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.compressed import CompressedColumns
+from featgrad.dataset.dealt import DealtRows
+from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.learnability import Learnability
+from featgrad.preprocess.curves import with_curves
 from featgrad.search.subsets import Columns
 
 Floats = NDArray[np.float64]

@@ -11,13 +11,13 @@ from featgrad.choosing.choice import Choice
 from featgrad.choosing.natural import of_natural_size_passing
 from featgrad.choosing.request import Request
 from featgrad.choosing.rows import choose_from_state
-from featgrad.data.accumulated.reading import read_once
-from featgrad.data.checkpoint import NO_CHECKPOINT, Checkpoint
-from featgrad.data.prepare import usable_order
-from featgrad.data.sources import Source
-from featgrad.data.streamed import StreamedColumns
+from featgrad.dataset.accumulated.reading import read_once
+from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint
+from featgrad.dataset.prepare import usable_order
+from featgrad.dataset.streamed import StreamedColumns
 from featgrad.learnability import Learnability
-from featgrad.objective.filters import up_to
+from featgrad.math.filters import up_to
+from featgrad.readers import Source
 
 
 def choose_from_source(request: Request, source: Source, kept: Checkpoint) -> Choice:

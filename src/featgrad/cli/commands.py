@@ -13,8 +13,8 @@ from featgrad.cli.outputs import SELECTION_FORMATS, aligned, as_json, show, writ
 from featgrad.cli.progress import Progress
 from featgrad.cli.reading import Rows, open_file, read_rows
 from featgrad.cli.reduced import FORMATS, write_reduced
-from featgrad.data.sources import convert as write_arrow
 from featgrad.learnability import Learnability
+from featgrad.readers import convert as write_arrow
 from featgrad.report import gather_facts, write_report
 from featgrad.report.summary import summarise_data
 from featgrad.report.table import as_text, gain_rows

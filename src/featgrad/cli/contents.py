@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from featgrad.data.sources.bad_rows import BadRows
-from featgrad.data.sources.opening import open_table
+from featgrad.readers.bad_rows import BadRows
+from featgrad.readers.opening import open_table
 
 
 def describe_columns(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-from featgrad.data.sources.tables import UnknownColumnError
+from featgrad.readers.tables import UnknownColumnError
 
 _LISTED = 20
 # Arguments of the library that are options of the command, as messages name them.

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.cli.errors import unknown_column
-from featgrad.data.sources import Source
-from featgrad.data.sources.layout import Layout
+from featgrad.readers import Source
+from featgrad.readers.layout import Layout
 
 
 def name_of(source: Source, feature: int) -> str:

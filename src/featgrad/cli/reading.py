@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from featgrad.cli.progress import Progress
-from featgrad.data.sources import Block, Source, ahead, open_source
-from featgrad.data.sources.around import Around
-from featgrad.data.sources.lines import first_lines
-from featgrad.data.sources.opening import open_table
-from featgrad.data.sources.sample import Sample
+from featgrad.readers import Block, Source, ahead, open_source
+from featgrad.readers.around import Around
+from featgrad.readers.lines import first_lines
+from featgrad.readers.opening import open_table
+from featgrad.readers.sample import Sample
 
 # Values that are held in memory: data that take no more are fitted as a whole.
 _HELD_BYTES = 1 << 27

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy import sparse
 
-from featgrad.data.sources import Block
+from featgrad.readers import Block
 from featgrad.report.writing import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")

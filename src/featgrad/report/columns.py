@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from featgrad.engines.columns import DenseColumnMoments, inverse_variance
+from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

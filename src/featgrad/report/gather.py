@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from featgrad.data.constraints import group_labels
+from featgrad.dataset.constraints import group_labels
 from featgrad.learnability import Estimate, Learnability
-from featgrad.objective.targets import encode
+from featgrad.math.targets import encode
 from featgrad.report import concerns
 from featgrad.report.columns import nearest_chosen
 from featgrad.report.facts import Facts, Group, Indices, SizeFacts

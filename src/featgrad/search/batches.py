@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.checkpoint import Arrays
-from featgrad.data.dealt import RowColumns
-from featgrad.engines.running import RunningSums
+from featgrad.dataset.checkpoint import Arrays
+from featgrad.dataset.dealt import RowColumns
+from featgrad.moments.running import RunningSums
 
 Floats = NDArray[np.float64]
 

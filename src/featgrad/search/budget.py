@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featgrad.engines.folds import Folds
-from featgrad.objective.filters import first_peak
+from featgrad.math.filters import first_peak
+from featgrad.moments.folds import Folds
 from featgrad.search.elimination import eliminate
 from featgrad.search.progress import Found, OnStep, Step
 from featgrad.search.units import Units

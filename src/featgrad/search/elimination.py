@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.engines.folds import Folds
+from featgrad.moments.folds import Folds
 from featgrad.search.units import Units
 
 Floats = NDArray[np.float64]

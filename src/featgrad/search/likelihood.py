@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featgrad.engines.folds import Moments, Rows
+from featgrad.moments.folds import Moments, Rows
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from featgrad.engines.sharing import PIECES
+from featgrad.moments.sharing import PIECES
 
 Singles = NDArray[np.float32]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.data.checkpoint import Arrays
-from featgrad.data.dealt import RowColumns
-from featgrad.engines.running import RunningSums
+from featgrad.dataset.checkpoint import Arrays
+from featgrad.dataset.dealt import RowColumns
+from featgrad.moments.running import RunningSums
 from featgrad.search.batches import BatchSearch
 from featgrad.search.penalised import Descent
 from featgrad.search.progress import Found

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featgrad.data.checkpoint import Arrays
-from featgrad.data.dealt import RowColumns
-from featgrad.engines.running import RunningSums
-from featgrad.engines.sharing import PIECES, shared
-from featgrad.objective.filters import first_peak
+from featgrad.dataset.checkpoint import Arrays
+from featgrad.dataset.dealt import RowColumns
+from featgrad.math.filters import first_peak
+from featgrad.moments.running import RunningSums
+from featgrad.moments.sharing import PIECES, shared
 from featgrad.search import mask_kernels as kernels
 from featgrad.search.batches import BatchSearch
 from featgrad.search.progress import OnStep, Step

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featgrad.engines.problem import Problem
-from featgrad.objective.links import Link
+from featgrad.math.links import Link
+from featgrad.moments.problem import Problem
 from featgrad.search.progress import Found, OnStep, Step
 
 Floats = NDArray[np.float64]

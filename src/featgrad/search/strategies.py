@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.engines.folds import Folds
+from featgrad.moments.folds import Folds
 from featgrad.search import budget as budgeted
 from featgrad.search.elimination import eliminate
 from featgrad.search.progress import Found, OnStep, Step

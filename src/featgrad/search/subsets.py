@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.engines.folds import Fold, Folds
+from featgrad.moments.folds import Fold, Folds
 from featgrad.search import validation
 from featgrad.search.progress import OnStep, Step, go_on
 from featgrad.search.strategies import Strategy, competitors, with_swaps

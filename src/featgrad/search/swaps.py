@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.engines.folds import Folds, Moments
+from featgrad.moments.folds import Folds, Moments
 from featgrad.search import likelihood
 from featgrad.search.progress import Found
 from featgrad.search.units import Units

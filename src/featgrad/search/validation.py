@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.engines.folds import Folds
+from featgrad.moments.folds import Folds
 from featgrad.search.progress import Found, go_on
 from featgrad.search.strategies import Strategy
 from featgrad.search.swaps import all_refined

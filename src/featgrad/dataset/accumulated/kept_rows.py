@@ -1,0 +1,104 @@
+"""A random sample of bounded size of all rows seen, which can be merged.
+
+Each row has a random key, and those with the smallest keys stay. What stays of two parts together
+is what stays of the union of what stays of each: samples of shards merge into that of all rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.dataset.first_reading import stacked
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Entries that may stay, but some rows always do.
+MOST_ENTRIES = 1 << 22
+FEWEST_ROWS = 64
+# Rows wait until they are this much more, since each cut copies all.
+_SLACK = 1.5
+
+
+class Rows(NamedTuple):
+    """Some rows, dealt to folds, with the keys that decide whether they stay."""
+
+    keys: Floats
+    folds: NDArray[np.int8]
+    X: Any
+    outputs: Floats
+    weights: Floats
+
+    def take(self, rows: Any) -> Rows:
+        return Rows(*(part[rows] for part in self))
+
+    @property
+    def sizes(self) -> Indices:
+        """Entries of each row."""
+        if sparse.issparse(self.X):
+            return np.asarray(np.diff(self.X.indptr), np.intp) + 1
+        return np.full(len(self.keys), self.X.shape[1], np.intp)
+
+
+class KeptRows:
+    """Rows with the smallest keys among those added.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether all rows are still there, as of the last call of `rows`.
+    """
+
+    def __init__(self) -> None:
+        self.complete = True
+        self._parts: list[Rows] = []
+        self._n_rows = self._entries = 0
+        # No row with a larger key can stay.
+        self._edge = np.inf
+
+    def fit(self, more: Rows) -> bool:
+        """Whether more rows can be kept without any having to go."""
+        together = self._n_rows + len(more.keys)
+        return together <= FEWEST_ROWS or self._entries + int(more.sizes.sum()) <= MOST_ENTRIES
+
+    def add(self, more: Rows) -> None:
+        stay = self._smallest(more)
+        stay = stay[more.keys[stay] <= self._edge]
+        self.complete &= len(stay) == len(more.keys)
+        if len(stay):
+            self._keep(more.take(stay))
+        if self._entries > _SLACK * MOST_ENTRIES:
+            self.rows()
+
+    def merge(self, other: KeptRows) -> None:
+        self.complete &= other.complete
+        for part in list(other._parts):
+            self.add(part)
+
+    def rows(self) -> Rows | None:
+        """What stays, in the random order of the keys; None where there is nothing."""
+        if not self._parts:
+            return None
+        joined = Rows(*(stacked(list(parts)) for parts in zip(*self._parts, strict=True)))
+        self._parts, self._n_rows, self._entries = [], 0, 0
+        stay = self._smallest(joined)
+        if len(stay) < len(joined.keys):
+            self.complete, self._edge = False, joined.keys[stay[-1]]
+        self._keep(joined.take(stay))
+        return self._parts[0]
+
+    def _keep(self, rows: Rows) -> None:
+        self._parts.append(rows)
+        self._n_rows += len(rows.keys)
+        self._entries += int(rows.sizes.sum())
+
+    @staticmethod
+    def _smallest(rows: Rows) -> Indices:
+        """Places of the rows that stay among these, by rising key."""
+        order = np.argsort(rows.keys, kind="stable")
+        room = int(np.searchsorted(np.cumsum(rows.sizes[order]), MOST_ENTRIES, side="right"))
+        return order[: max(room, FEWEST_ROWS)]

@@ -1,0 +1,253 @@
+"""A file that holds how far a long fit has come, so that a killed one can go on.
+
+A fit reads its source in passes, each of which adds up some arrays. Now and then these are written
+beside the number of rows that they came from; the same fit, started again, takes them up and drops
+the rows that it had. The file appears under its name only when it is whole, and goes when the fit
+has ended.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Arrays = Mapping[str, NDArray[Any]]
+
+# Writing that takes longer than this is done less often, so that it stays a tenth of the time.
+_PROMPT_S = 3.0
+_IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
+_SUFFIX = ".npy"
+_COPIED_AT_ONCE = 1 << 22
+
+
+class Kept(NamedTuple):
+    """How far a pass has come."""
+
+    rows: int
+    finished: bool
+    arrays: Arrays
+
+
+class Sums(Protocol):
+    """What a pass adds up."""
+
+    def state(self) -> Arrays:
+        """All of it."""
+
+    def restore(self, state: Arrays) -> None:
+        """Take it up again; the arrays may be changed in place."""
+
+
+class Checkpoint:
+    """State of the passes of one fit.
+
+    Parameters
+    ----------
+    path : path or None
+        The file; None keeps nothing.
+    identity : str
+        Tells this fit from others: a file of another one is refused.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from featgrad.dataset.checkpoint import Checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "fit.npz")
+    ...     Checkpoint(path, "a fit").finish("first", 10, lambda: {"total": np.ones(2)})
+    ...     Checkpoint(path, "a fit").resume("first").rows
+    10
+    """
+
+    every_s: float = 30.0
+
+    def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
+        self._path = None if path is None else Path(path)
+        self._identity = identity
+        self._due, self._is_there = 0.0, False
+        if self._path is None:
+            return
+        if not self._path.parent.is_dir() or self._path.is_dir():
+            raise ValueError(
+                f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
+            )
+        if self._path.exists():
+            self._check(self._path)
+            self._is_there = True
+        self._wait(0.0)
+
+    def resume(self, name: str) -> Kept | None:
+        """What was kept of a pass; None where it has to start."""
+        if self._path is None or not self._is_there:
+            return None
+        with np.load(self._path, allow_pickle=False) as stored:
+            arrays = {
+                member.removeprefix(f"{name}/"): stored[member]
+                for member in stored
+                if member.startswith(f"{name}/")
+            }
+        if not arrays:
+            return None
+        return Kept(int(arrays.pop(_ROWS)), bool(arrays.pop(_FINISHED)), arrays)
+
+    def keep(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
+        """Write how far a pass has come, if it is time to."""
+        if self._path is not None and monotonic() >= self._due:
+            self._write(name, Kept(rows, False, arrays()))
+
+    def finish(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
+        """Write what came of a pass that has ended."""
+        if self._path is not None:
+            self._write(name, Kept(rows, True, arrays()))
+
+    def through(
+        self, name: str, parts: Iterable[tuple[Any, ...]], add: Callable[..., None], sums: Sums
+    ) -> None:
+        """Make a pass: call `add`, which changes `sums`, with all parts that these do not have yet.
+
+        The first thing in a part has the length of its rows.
+        """
+        kept, done, seen = self.resume(name), 0, 0
+        if kept is not None:
+            sums.restore(kept.arrays)
+            if kept.finished:
+                return
+            done = kept.rows
+        for part in parts:
+            seen += len(part[0])
+            if seen > done:
+                add(*part)
+                self.keep(name, seen, sums.state)
+        if seen:
+            self.finish(name, seen, sums.state)
+
+    def random(self, rng: np.random.RandomState) -> np.random.RandomState:
+        """The generator as it was when the fit first started; to be asked for once."""
+        kept = self.resume("random")
+        if kept is None:
+            state = json.dumps(rng.get_state(legacy=False), default=np.ndarray.tolist)
+            self.finish("random", 0, lambda: {"state": np.array(state)})
+            return rng
+        rng = copy.deepcopy(rng)
+        rng.set_state(json.loads(str(kept.arrays["state"])))
+        return rng
+
+    def remove(self) -> None:
+        """The fit has ended: nothing is left to go on with."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            _beside(self._path).unlink(missing_ok=True)
+
+    def _write(self, name: str, kept: Kept) -> None:
+        """Put a pass in the place of what the file holds of it."""
+        assert self._path is not None
+        start = monotonic()
+        temporary = _beside(self._path)
+        own = {_ROWS: np.array(kept.rows), _FINISHED: np.array(kept.finished), **kept.arrays}
+        arrays = {f"{name}/{key}": array for key, array in own.items()}
+        try:
+            with temporary.open("wb") as file:
+                with zipfile.ZipFile(file, "w") as archive:
+                    self._store(archive, arrays, name)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._is_there = True
+        self._wait(monotonic() - start)
+
+    def _store(self, archive: zipfile.ZipFile, arrays: Arrays, replaced: str) -> None:
+        """What `numpy.savez` writes, without ever pickling: a pass, and what is known of others.
+
+        These come from the file and not from memory, where what they have left may have changed.
+        """
+        arrays = {_IDENTITY: np.array(self._identity), **arrays}
+        for name, array in arrays.items():
+            _add(archive, name, array)
+        names = list(arrays)
+        if self._is_there:
+            assert self._path is not None
+            with zipfile.ZipFile(self._path) as old:
+                others = [
+                    m for m in old.namelist() if "/" in m and not m.startswith(f"{replaced}/")
+                ]
+                for member in others:
+                    with old.open(member) as source, _member(archive, member) as target:
+                        shutil.copyfileobj(source, target, _COPIED_AT_ONCE)
+            names += [member.removesuffix(_SUFFIX) for member in others]
+        _add(archive, _NAMES, np.array(names))
+
+    def _wait(self, took_s: float) -> None:
+        self._due = monotonic() + self.every_s * max(1.0, took_s / _PROMPT_S)
+
+    def _check(self, path: Path) -> None:
+        try:
+            identity = _checked_identity(path)
+        # The readers of archives and of arrays raise whatever a damaged byte leads them to.
+        except Exception as error:
+            raise ValueError(
+                f"checkpoint {str(path)!r} cannot be read, it is damaged or no checkpoint "
+                f"({error}): remove it or name another file."
+            ) from error
+        if identity != self._identity:
+            raise ValueError(
+                f"checkpoint {str(path)!r} belongs to another fit, with other parameters or "
+                "another source: remove it or name another file."
+            )
+
+
+NO_CHECKPOINT = Checkpoint(None, "")
+
+
+def matrix_state(X: Any) -> dict[str, NDArray[Any]]:
+    """A dense or CSR matrix as arrays."""
+    if not sparse.issparse(X):
+        return {"values": X}
+    return {
+        "values": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape),
+    }  # fmt: skip
+
+
+def matrix_of(state: Arrays) -> Any:
+    """The matrix of such a state."""
+    if "indptr" not in state:
+        return state["values"]
+    parts = state["values"], state["indices"], state["indptr"]
+    return sparse.csr_array(parts, shape=tuple(state["shape"].tolist()))
+
+
+def _beside(path: Path) -> Path:
+    """The file while it is written; always the same, so that a kill leaves one at most."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def _add(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with _member(archive, name + _SUFFIX) as target:
+        np.lib.format.write_array(target, array, allow_pickle=False)
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    return archive.open(name, "w", force_zip64=True)
+
+
+def _checked_identity(path: Path) -> str:
+    # The archive knows whether a member is sound, but not whether one is missing.
+    with zipfile.ZipFile(path) as archive:
+        if archive.testzip() is not None:
+            raise ValueError("a sum of it is wrong")
+    with np.load(path, allow_pickle=False) as stored:
+        if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
+            raise ValueError("something of it is missing")
+        return str(stored[_IDENTITY])

@@ -1,0 +1,77 @@
+"""Checks of arguments: each error names the argument, its value and the way out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.moments.array_api import namespace
+
+Floats = NDArray[np.float64]
+
+PREPROCESS = ("zscore", "center")
+MISSING = ("error", "mean")
+
+
+def check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name}={value!r} is unknown: use one of {list(allowed)}.")
+
+
+def check_number(
+    name: str, value: Any, kind: Any, *, at_least: float = -math.inf, above: float = -math.inf
+) -> None:
+    """A number of a kind (numbers.Integral or numbers.Real) within its bounds."""
+    is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if is_number and at_least <= value < math.inf and value > above:
+        return
+    bound = f"of at least {at_least}" if above == -math.inf else f"above {above}"
+    noun = "whole number" if kind.__name__ == "Integral" else "number"
+    raise ValueError(f"{name}={value!r} cannot be used: give a {noun} {bound}.")
+
+
+def check_missing(X: Any, missing: str) -> None:
+    """Refuse NaN unless it is to count as its column's mean."""
+    if missing == "mean":
+        return
+    values = X.data if sparse.issparse(X) else X
+    xp = namespace(values)
+    # A sum is finite only if no term is NaN; looking at each entry takes a second array.
+    suspect = xp.isdtype(values.dtype, "real floating") and not bool(xp.isfinite(xp.sum(values)))
+    if suspect and bool(xp.any(xp.isnan(values))):
+        raise ValueError(
+            "Input X contains NaN: pass missing='mean' to count missing values as their column's "
+            "mean, or impute them first."
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Floats:
+    """Weights that sum to one."""
+    weights = check_raw_weights(sample_weight, n_rows)
+    total = weights.sum()
+    if total == 0:
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight.")
+    return np.asarray(weights / total)
+
+
+def check_raw_weights(sample_weight: Any, n_rows: int) -> Floats:
+    """One weight per row."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape} but X has {n_rows} rows: give one weight per "
+            "row."
+        )
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight contains NaN or infinity: give finite weights.")
+    if np.any(weights < 0):
+        raise ValueError(f"sample_weight contains {weights.min()}: give weights of zero or more.")
+    return weights

@@ -1,0 +1,163 @@
+"""Filters: polynomials ``p(x) = sum_i a_i x^(i+1)`` that stand for 1 on (0, 1].
+
+Applied to the spectrum of the masked covariance they turn the moments into the explained
+variance: the closer to 1 on the spectrum, the closer to least squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import ArrayLike, NDArray
+
+Coefficients = NDArray[np.float64]
+
+MAX_ORDER = 12
+
+# Kong & Valiant's optimised coefficients, as tabulated by the authors of Feature Gradients.
+_KONG_VALIANT: dict[int, list[float]] = {
+    1: [0.60355337],
+    2: [1.52705001, -0.34841729],
+    3: [2.90254224, -1.87216745, 0.0],
+    4: [4.63445685, -5.19936195, 0.0, 1.50391676],
+    5: [6.92948049, -14.12216211, 9.4475009, 0.0, -1.21093546],
+    6: [9.54431082, -28.09414643, 31.84703652, -11.18763791, -1.14175281, 0.0],
+    7: [12.54505041, -49.64891525, 79.78828031, -46.72250909, 0.0, 0.0, 5.02973646],
+    8: [16.03550163, -84.286182, 196.86078756, -215.36747071, 92.63961263, 0.0, 0.0, -4.86280869],
+    9: [
+        *[19.86409184, -130.76801006, 390.95349861, -570.09210416, 354.77764899],
+        *[0.0, -73.84234865, 0.0, 10.09148767],
+    ],
+    10: [
+        *[24.1117752, -194.946061, 734.214614, -1428.51995, 1415.6741],
+        *[-581.738134, 0.0, 0.0, 31.1664751, 1.05018365],
+    ],
+    11: [
+        *[28.75280839, -279.22576729, 1280.46325445, -3104.47148101, 3990.6092248],
+        *[-2300.29413333, 0.0, 427.35289033, 0.0, 0.0, -42.17587475],
+    ],
+    12: [
+        *[33.85141912, -391.4229382, 2184.97827882, -6716.28280208, 11879.75233977],
+        *[-11739.97267239, 5384.94542245, 0.0, -674.23291712, 0.0, 0.0, 39.37456439],
+    ],
+}
+
+# Largest residual 1 - p(x) that the Chebyshev filter leaves on its interval [a, 1].
+_CHEBYSHEV_RESIDUAL = 0.03
+
+
+def _kong_valiant(order: int) -> Coefficients:
+    return np.array(_KONG_VALIANT[order])
+
+
+def _monotone(order: int) -> Coefficients:
+    """``1 - (1 - x)^k``: never above 1, gradient descent's own filter."""
+    return _without_constant(1 - Polynomial([1, -1]) ** order, order)
+
+
+def _chebyshev(order: int) -> Coefficients:
+    """``1 - r(x)^2`` with r the Chebyshev residual polynomial on the widest fitting [a, 1].
+
+    It is the squared loss of a polynomial predictor and cannot exceed 1. Odd orders carry one
+    more factor ``1 - x``, which keeps that bound on (0, 1].
+    """
+    degree, odd = divmod(order, 2)
+    residual = _chebyshev_residual(degree)
+    return _without_constant(1 - residual**2 * Polynomial([1, -1]) ** odd, order)
+
+
+def _chebyshev_residual(degree: int) -> Polynomial:
+    if degree == 0:
+        return Polynomial([1.0])
+    # r(x) = T_p(t(x)) / T_p(t(0)) with t mapping [a, 1] to [1, -1]; T_p(t(0))^-2 is the residual,
+    # which fixes t(0) = (1 + a) / (1 - a) and with it a.
+    peak = _CHEBYSHEV_RESIDUAL**-0.5
+    t_zero = math.cosh(math.acosh(peak) / degree)
+    a = (t_zero - 1) / (t_zero + 1)
+    inner = Polynomial([1 + a, -2]) / (1 - a)
+    outer = np.polynomial.Chebyshev.basis(degree).convert(kind=Polynomial)
+    residual: Polynomial = outer(inner) / peak
+    return residual
+
+
+def _without_constant(polynomial: Polynomial, order: int) -> Coefficients:
+    coefficients = np.zeros(order)
+    coefficients[: len(polynomial.coef) - 1] = polynomial.coef[1:]
+    return coefficients
+
+
+_FILTERS: dict[str, Callable[[int], Coefficients]] = {
+    "kong-valiant": _kong_valiant,
+    "monotone": _monotone,
+    "chebyshev": _chebyshev,
+}
+
+
+def coefficients(filter: str | ArrayLike, order: int) -> Coefficients:
+    """Coefficients ``a_0 .. a_(order-1)`` of a filter given by name or as an array.
+
+    Parameters
+    ----------
+    filter : {"kong-valiant", "monotone", "chebyshev"} or array-like of shape (order,)
+        The filter; an array holds its coefficients, that of ``x`` first.
+    order : int
+        Degree of the polynomial, 1 to 12.
+
+    Examples
+    --------
+    >>> from featgrad.math.filters import coefficients
+    >>> coefficients("monotone", 2)
+    array([ 2., -1.])
+    """
+    if not isinstance(filter, str):
+        return _from_array(filter, order)
+    if filter not in _FILTERS:
+        raise ValueError(
+            f"filter={filter!r} is unknown: use one of {sorted(_FILTERS)} or an array of "
+            "coefficients."
+        )
+    return _FILTERS[filter](check_order(order))
+
+
+def up_to(filter: str | ArrayLike, order: int) -> tuple[Coefficients, ...]:
+    """A filter preceded by its lower orders; an array has none."""
+    lowest = 1 if isinstance(filter, str) else order
+    return tuple(coefficients(filter, lower) for lower in range(lowest, order + 1))
+
+
+def value_at(coefficients: Coefficients, x: float) -> float:
+    """``p(x)``."""
+    return float(coefficients @ x ** np.arange(1, len(coefficients) + 1))
+
+
+def first_peak(coefficients: Coefficients) -> float:
+    """Where the filter first stops rising on (0, 1], or 1."""
+    x = np.linspace(0, 1, 1001)[1:]
+    values = Polynomial([0, *coefficients])(x)
+    falls = np.flatnonzero(np.diff(values) < 0)
+    return float(x[falls[0]]) if len(falls) else 1.0
+
+
+def check_order(order: int) -> int:
+    if isinstance(order, bool) or not isinstance(order, int | np.integer):
+        raise ValueError(f"order={order!r} is not a whole number: use 1 to {MAX_ORDER}.")
+    if not 1 <= order <= MAX_ORDER:
+        raise ValueError(f"order={order} is out of range: use 1 to {MAX_ORDER}.")
+    return int(order)
+
+
+def _from_array(filter: ArrayLike, order: int) -> Coefficients:
+    values = np.asarray(filter)
+    if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"filter={filter!r} is not a list of finite coefficients: give one number per power of "
+            "x, that of x first, or a filter's name."
+        )
+    if len(values) != check_order(order):
+        raise ValueError(
+            f"filter has {len(values)} coefficients but order={order}: give as many as the order."
+        )
+    return values.astype(np.float64)

@@ -1,0 +1,165 @@
+"""What a target is that comes in parts, none of which is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.math.targets import (
+    WITH_CLASSES,
+    Encoding,
+    as_array,
+    check_varies,
+    distinct,
+    is_indicator,
+    one_column,
+    task_of_values,
+)
+
+Floats = NDArray[np.float64]
+
+# Different values of a target beyond which they are no classes.
+MOST_CLASSES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """How parts of a target become output columns of mean 0 and variance 1.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Before they are standardised.
+    means, deviations : ndarray of shape (n_outputs,)
+        Over all rows; a deviation of 0 counts as 1.
+    variance : float
+        Of all output columns together, before they are brought to variance 1.
+    """
+
+    encoding: Encoding
+    means: Floats
+    deviations: Floats
+    variance: float
+
+    def __call__(self, y: Any) -> Floats:
+        """Output columns of targets that were among those added up."""
+        return np.asarray((self.encoding.columns(y) - self.means) / self.deviations)
+
+    @property
+    def positive_share(self) -> float | None:
+        """Weighted share of the second class of a binary target."""
+        return float(self.means[0]) if self.encoding.task == "binary" else None
+
+
+class TargetSums:
+    """Values and moments of a target.
+
+    Parameters
+    ----------
+    task : str
+        What the target is, or "auto".
+    """
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+        self._n_rows, self._n_outputs = np.zeros((2, 1), np.int64)
+        self._total = np.zeros(1)
+        self._values: NDArray[Any] | None = None
+        self._shares: Floats = np.zeros(0)
+        self._too_many = np.zeros(1, bool)
+        self._indicator = np.ones(1, bool)
+        self._means, self._squares = np.zeros((2, 0))
+
+    def add(self, y: Any, weights: Floats) -> None:
+        """More rows, of positive weights."""
+        y = as_array(y)
+        several = y.ndim == 2 and self._task not in WITH_CLASSES
+        numbers = self._task in ("regression", "multilabel") or several
+        if not numbers:
+            self._count(y, weights)
+        if numbers or (self._task == "auto" and y.dtype.kind in "biuf"):
+            self._add_moments(y, weights)
+        self._indicator &= is_indicator(y)
+        self._n_outputs[:] = 1 if y.ndim == 1 else y.shape[1]
+        self._n_rows += len(y)
+        self._total += weights.sum()
+
+    def outputs(self) -> Outputs:
+        """Once all rows have come; refuses a target that does not vary."""
+        encoding = self.encoding()
+        if encoding.classes is None:
+            means, squares = self._means, self._squares / self._total
+        else:
+            columns, shares = encoding(encoding.classes), self._shares / self._total
+            means = shares @ columns
+            squares = shares @ (columns - means) ** 2
+        variance = float(squares.sum())
+        check_varies(variance, means)
+        deviations = np.where(squares > 0, np.sqrt(squares), 1.0)
+        return Outputs(encoding, means, deviations, variance)
+
+    def encoding(self) -> Encoding:
+        task = self._told_task()
+        if task not in WITH_CLASSES:
+            return Encoding(task, None, int(self._n_outputs[0]))
+        if self._too_many:
+            raise ValueError(
+                f"y has more than {MOST_CLASSES} classes, too many for task={task!r}: use "
+                "task='regression' if they are numbers, or join rare classes."
+            )
+        return Encoding(task, self._values, 1)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name != "_task" and value is not None
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        vars(self).update(state)
+
+    def _told_task(self) -> str:
+        if self._task != "auto":
+            return self._task
+        if self._n_outputs > 1:
+            return "multilabel" if self._indicator else "regression"
+        if self._too_many and len(self._means):
+            return "regression"
+        assert self._values is not None
+        return task_of_values(self._values, int(self._n_rows[0]))
+
+    def _count(self, y: NDArray[Any], weights: Floats) -> None:
+        """Tell apart the values, up to a number of them."""
+        if self._too_many:
+            return
+        values = distinct(one_column(y, self._task))
+        shares = _totals(np.searchsorted(values, y), weights)
+        if self._values is not None:
+            values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)
+            shares = _totals(at, np.append(self._shares, shares))
+        self._too_many[:] = len(values) > MOST_CLASSES
+        keep = slice(0 if self._too_many else None)
+        self._values, self._shares = values[keep], shares[keep]
+
+    def _add_moments(self, y: NDArray[Any], weights: Floats) -> None:
+        """Means, and sums of squares about them, of both parts together (Chan et al.)."""
+        task = "regression" if self._task == "auto" else self._task
+        columns = Encoding(task, None, 1 if y.ndim == 1 else y.shape[1])(y)
+        if len(self._means) == 0:
+            self._means, self._squares = np.zeros((2, columns.shape[1]))
+        here = weights.sum()
+        means = weights @ columns / here
+        squares = weights @ (columns - means) ** 2
+        apart, together = means - self._means, self._total + here
+        self._squares = self._squares + squares + apart**2 * (self._total * here / together)
+        self._means = self._means + apart * (here / together)
+
+
+def _totals(at: NDArray[np.intp], weights: Floats) -> Floats:
+    """Weights added up by value."""
+    return np.asarray(np.bincount(at, weights), dtype=np.float64)

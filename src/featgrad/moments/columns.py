@@ -1,0 +1,60 @@
+"""Weighted mean and variance of columns, merged over blocks of rows without cancellation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.moments.array_api import to_numpy
+
+Floats = NDArray[np.float64]
+
+# A column whose deviation is this small beside its mean varies by rounding only.
+_ROUNDING = 1e-12
+
+
+def inverse_variance(mean: Floats, variance: Floats, preprocess: str) -> Floats:
+    """What squared entries of a centred column are multiplied by; 0 switches constants off."""
+    varies = variance > (_ROUNDING * np.abs(mean)) ** 2
+    if preprocess == "center":
+        return varies.astype(np.float64)
+    return np.divide(1.0, variance, out=np.zeros_like(variance), where=varies)
+
+
+class DenseColumnMoments:
+    """Means and variances over blocks of rows; a missing entry counts as its column's mean."""
+
+    def __init__(self, n_features: int) -> None:
+        self.mean = np.zeros(n_features)
+        self.has_missing = False
+        self._scatter = np.zeros(n_features)
+        self._present = np.zeros(n_features)
+        self._total = 0.0
+
+    @property
+    def variance(self) -> Floats:
+        return self._scatter / self._total
+
+    def add(self, xp: Any, block: Any, weights: Any) -> None:
+        """Merge a float64 block (Chan's update), measured from its own first row."""
+        missing = xp.isnan(block)
+        zero = xp.zeros_like(block)
+        origin = xp.where(missing[:1, :], zero[:1, :], block[:1, :])
+        shifted = xp.where(missing, zero, block - origin)
+        present = weights @ xp.astype(~missing, xp.float64)
+        mean = weights @ shifted / xp.where(present > 0, present, xp.ones_like(present))
+        deviation = xp.where(missing, zero, shifted - mean)
+        scatter = weights @ (deviation * deviation)
+        self.has_missing |= bool(xp.any(missing))
+        self._merge(to_numpy(present), to_numpy(origin)[0] + to_numpy(mean), to_numpy(scatter))
+        self._total += float(xp.sum(weights))
+
+    def _merge(self, present: Floats, mean: Floats, scatter: Floats) -> None:
+        together = self._present + present
+        share = np.divide(present, together, out=np.zeros_like(together), where=together > 0)
+        gap = np.where(present > 0, mean - self.mean, 0.0)
+        self.mean = self.mean + share * gap
+        self._scatter += scatter + gap**2 * self._present * share
+        self._present = together

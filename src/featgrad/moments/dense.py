@@ -1,0 +1,299 @@
+"""Dense engine: any array-API matrix, standardised block by block and never copied whole.
+
+For a block A of c rows, ``G = triud(A S A^T)`` and ``U = A S Z^T`` give the block's vectors by a
+c x c recursion, and everything else is a matrix product too: BLAS on the CPU, the device's own
+kernels elsewhere. For large NumPy matrices the loop over blocks is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.moments.array_api import on_cpu, to_numpy
+from featgrad.moments.columns import DenseColumnMoments, inverse_variance
+
+Floats = NDArray[np.float64]
+
+# Rows per block: products within a block cost 4c operations per entry, so c is small where
+# starting an operation is cheap (CPU) and large where it is not (accelerators, few columns). What
+# does not depend on the order of rows is done for several blocks at once.
+_BLOCK_ROWS = 64
+_BLOCK_ROWS_WIDE = 32
+# Columns from which products are also long enough for two threads to get past the interpreter
+# lock.
+_WIDE = 2048
+_BLOCK_ROWS_NARROW = 128
+_NARROW = 128
+_BLOCK_ROWS_DEVICE = 1024
+_BLOCKS_AT_ONCE = 2
+# Size from which sweeps are compiled, which takes seconds once, and columns from which the Gram
+# matrices kept by compiled sweeps are small beside X.
+_COMPILED_ENTRIES = 1 << 22
+_COMPILED_COLUMNS = 256
+# Entries of a block that is only read through (statistics, products).
+_PASS_ENTRIES = 1 << 20
+
+
+@dataclass
+class _Sums:
+    """Running sums of one sweep; both sweeps of a pair share the blocks' Gram matrices."""
+
+    ascending: bool
+    order: int
+    Z: Any  # (order * outputs, features)
+    strength: Any
+    gradient: Any
+    grams: dict[int, Any] = field(repr=False)
+
+
+class DenseEngine:
+    """Rows of a dense matrix in a given order (see `featgrad.moments.sweeps.Engine`)."""
+
+    def __init__(
+        self,
+        X: Any,
+        xp: Any,
+        rows: NDArray[np.intp],
+        mean: Floats,
+        inverse_variance: Floats,
+        has_missing: bool,
+    ) -> None:
+        self._X, self._xp, self._rows, self._mean = X, xp, rows, mean
+        self._row_index = self._index(rows)
+        self._has_missing = has_missing
+        self.inverse_variance = inverse_variance
+        self.n_rows, self.n_features = len(rows), X.shape[1]
+        self._dtype = _compute_dtype(X, xp)
+        self._kind = {"dtype": self._dtype, "device": X.device}
+        self._mean_high, self._mean_low = self._split_mean()
+        self._block = _block_rows(X)
+        self._compiled = _pays_to_compile(X)
+        self.concurrent = self._compiled or (on_cpu(X) and self.n_features >= _WIDE)
+        self._keep_grams = 8 * self._block <= self.n_features
+        self._orders: dict[tuple[int, bool], Any] = {}
+
+    @classmethod
+    def from_array(
+        cls, X: Any, xp: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str
+    ) -> DenseEngine:
+        """Take column statistics over `rows`; missing entries count as the column's mean."""
+        moments = DenseColumnMoments(X.shape[1])
+        step = max(1, _PASS_ENTRIES // X.shape[1])
+        for start in range(0, len(rows), step):
+            index = xp.asarray(rows[start : start + step], device=X.device)
+            block = xp.astype(xp.take(X, index, axis=0), xp.float64)
+            moments.add(xp, block, xp.asarray(weights[start : start + step], device=X.device))
+        inverse = inverse_variance(moments.mean, moments.variance, preprocess)
+        return cls(X, xp, rows, moments.mean, inverse, moments.has_missing)
+
+    def take(self, rows: NDArray[np.intp]) -> DenseEngine:
+        return self._with(self._X, self._rows[rows], slice(None))
+
+    def columns(self, indices: NDArray[np.intp]) -> DenseEngine:
+        X = self._xp.take(self._X, self._index(indices), axis=1)
+        return self._with(X, self._rows, indices)
+
+    def _with(self, X: Any, rows: NDArray[np.intp], columns: Any) -> DenseEngine:
+        mean, inverse = self._mean[columns], self.inverse_variance[columns]
+        return DenseEngine(X, self._xp, rows, mean, inverse, self._has_missing)
+
+    def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
+        xp = self._xp
+        grams: dict[int, Any] = {}
+        typed = self._array(strength)
+
+        def empty(ascending: bool) -> _Sums:
+            Z = xp.zeros((order * n_outputs, self.n_features), **self._kind)
+            gradient = xp.zeros(self.n_features, **self._kind)
+            return _Sums(ascending, order, Z, typed, gradient, grams)
+
+        return empty(True), empty(False)
+
+    def sweep(
+        self,
+        sums: _Sums,
+        span: tuple[int, int],
+        seeds: Floats,
+        weights: Floats,
+        partner: Floats | None = None,
+    ) -> Floats:
+        xp, order, n_outputs = self._xp, sums.order, len(seeds)
+        width = order * n_outputs
+        V = xp.empty((order + 1, n_outputs, len(weights)), **self._kind)
+        V[0, :, :] = self._array(seeds)
+        w = self._array(weights)
+        W = None if partner is None else self._array(partner.reshape(width, -1))
+        if self._compiled:
+            self._sweep_compiled(sums, span, V, w, W)
+        else:
+            self._sweep_blocks(sums, span, V, w, W)
+        return self._numpy(V)
+
+    def _sweep_blocks(self, sums: _Sums, span: tuple[int, int], V: Any, w: Any, W: Any) -> None:
+        xp, order, width = self._xp, sums.order, sums.Z.shape[0]
+        step = self._block * _BLOCKS_AT_ONCE
+        starts = range(span[0], span[1], step)
+        for start in starts if sums.ascending else reversed(starts):
+            stop = min(start + step, span[1])
+            local = slice(start - span[0], stop - span[0])
+            A = self._blocks(start, stop)
+            before = self._before(A.shape[1], sums.ascending)
+            G = self._grams(A, start, sums) * (before * xp.reshape(w[local], (*A.shape[:2], 1)))
+            if W is None:
+                self._advance(sums, A, G, V[:, :, local], w[local])
+            else:
+                W_here = xp.reshape(W[:, local], (width, *A.shape[:2]))
+                W_here = xp.permute_dims(W_here, (1, 0, 2))
+                self._advance(sums, A, G, V[:, :, local], w[local], W_here @ A)
+                self._add_pairs_within(sums, A, V[:order, :, local], W_here, before)
+
+    def _sweep_compiled(self, sums: _Sums, span: tuple[int, int], V: Any, w: Any, W: Any) -> None:
+        from featgrad.moments import dense_kernels as kernels
+
+        size, n_rows = kernels.BLOCK_ROWS, len(w)
+        grams = sums.grams.pop(span[0], None)
+        known = grams is not None
+        if grams is None:
+            grams = np.empty((-(-n_rows // size), size, size), self._dtype)
+            sums.grams[span[0]] = grams
+        low = np.zeros_like(self._mean_high) if self._mean_low is None else self._mean_low
+        kernels.sweep(
+            np.asarray(self._X), self._rows[slice(*span)], self._mean_high, low, sums.strength,
+            sums.ascending, w, sums.Z, grams, known, V.reshape(-1, n_rows),
+            np.empty((0, n_rows), self._dtype) if W is None else W, sums.gradient,
+        )  # fmt: skip
+
+    def _advance(
+        self, sums: _Sums, A: Any, G: Any, V: Any, w: Any, partner_sums: Any = None
+    ) -> None:
+        """Block after block: its vectors, pairs with rows passed earlier, then its own sums.
+
+        ``r_(j+1) = w U_j + G r_j`` with ``U = Z S A^T``, G holding w; everything lies transposed.
+        """
+        xp, (n_blocks, size, _) = self._xp, A.shape
+        n_outputs, width = V.shape[1], sums.Z.shape[0]
+        for i in range(n_blocks) if sums.ascending else reversed(range(n_blocks)):
+            rows = slice(i * size, (i + 1) * size)
+            block = A[i, :, :]
+            U = (sums.Z * sums.strength) @ block.T * w[rows]
+            towards = G[i, :, :].T
+            vectors = [V[0, :, rows]]
+            for j in range(0, width, n_outputs):
+                vectors.append(vectors[-1] @ towards + U[j : j + n_outputs, :])
+            V[:, :, rows] = xp.stack(vectors)
+            if partner_sums is not None:
+                sums.gradient += xp.sum(partner_sums[i, :, :] * sums.Z, axis=0)
+            sums.Z += xp.concat(vectors[:-1], axis=0) @ block
+
+    def _add_pairs_within(self, sums: _Sums, A: Any, V: Any, W: Any, before: Any) -> None:
+        xp, (n_blocks, size, _) = self._xp, A.shape
+        R = xp.permute_dims(xp.reshape(V, (-1, n_blocks, size)), (1, 0, 2))
+        within = ((xp.matrix_transpose(W) @ R) * before) @ A
+        within *= A
+        sums.gradient += xp.sum(within, axis=(0, 1))
+
+    def overlap(self, left: _Sums, right: _Sums) -> Floats:
+        xp, order = self._xp, left.order
+        shape = (order, -1, self.n_features)
+        a = xp.permute_dims(xp.reshape(left.Z * left.strength, shape), (1, 0, 2))
+        b = xp.permute_dims(xp.reshape(right.Z, shape), (1, 2, 0))
+        return self._numpy(xp.matmul(a, b))
+
+    def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
+        xp, order = self._xp, left.order
+        mixed = self._array(hankel) @ xp.reshape(left.Z, (order, -1))
+        met = xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
+        left.gradient -= met
+        return float(xp.sum(met * left.strength))
+
+    def collected(self, left: _Sums, right: _Sums) -> Floats:
+        return self._numpy(left.gradient + right.gradient)
+
+    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
+        total = np.zeros((self.n_features, vectors[0].size))
+        V, w = self._array(vectors.reshape(total.shape)), self._array(weights[:, None])
+        step = max(self._block, _PASS_ENTRIES // self.n_features)
+        for start in range(0, len(weights), step):
+            stop = min(start + step, len(weights))
+            A = self._centred(start, stop)
+            total += self._numpy(A.T @ (w[start:stop, :] * (A @ V)))
+        return total.reshape(vectors.shape)
+
+    def _blocks(self, start: int, stop: int) -> Any:
+        """Centred rows as (blocks, rows, features); what does not fill the blocks is one block."""
+        n_blocks = _BLOCKS_AT_ONCE if stop - start == self._block * _BLOCKS_AT_ONCE else 1
+        return self._xp.reshape(self._centred(start, stop), (n_blocks, -1, self.n_features))
+
+    def _grams(self, A: Any, start: int, sums: _Sums) -> Any:
+        """``A S A^T`` of each block; the sweep that comes second finds it kept, if it is small."""
+        kept = sums.grams.pop(start, None)
+        if kept is not None:
+            return kept
+        G = (A * sums.strength) @ self._xp.matrix_transpose(A)
+        if self._keep_grams:
+            sums.grams[start] = G
+        return G
+
+    def _before(self, size: int, ascending: bool) -> Any:
+        """Which row (column) of a block a sweep passes before which (row)."""
+        if (size, ascending) not in self._orders:
+            ones = self._xp.ones((size, size), **self._kind)
+            before = self._xp.tril(ones, k=-1) if ascending else self._xp.triu(ones, k=1)
+            self._orders[size, ascending] = before
+        return self._orders[size, ascending]
+
+    def _centred(self, start: int, stop: int) -> Any:
+        xp = self._xp
+        A = xp.take(self._X, self._row_index[start:stop], axis=0)
+        if A.dtype != self._dtype:
+            A = xp.astype(A, self._dtype)
+        A -= self._mean_high
+        if self._mean_low is not None:
+            A -= self._mean_low
+        if self._has_missing:
+            A = xp.where(xp.isnan(A), xp.zeros_like(A), A)
+        return A
+
+    def _split_mean(self) -> tuple[Any, Any | None]:
+        """The mean as the compute type holds it, and the rest where that is felt.
+
+        A difference x - mean is exact to the last bit of x only if no bit of the mean is lost.
+        """
+        high = self._array(self._mean)
+        low = self._mean - self._numpy(high)
+        felt = low**2 * self.inverse_variance > float(self._xp.finfo(self._dtype).eps) ** 2
+        return high, self._array(low) if np.any(felt) else None
+
+    def _array(self, values: Floats) -> Any:
+        return self._xp.asarray(np.ascontiguousarray(values), **self._kind)
+
+    def _index(self, values: NDArray[np.intp]) -> Any:
+        return self._xp.asarray(values, device=self._X.device)
+
+    def _numpy(self, values: Any) -> Floats:
+        return to_numpy(values).astype(np.float64)
+
+
+def _compute_dtype(X: Any, xp: Any) -> Any:
+    """Single precision for data that it holds exactly, double for everything else."""
+    if X.dtype == xp.float64:
+        return xp.float64
+    small = ("float16", "float32", "bool", "int8", "uint8", "int16", "uint16")
+    return xp.float32 if str(X.dtype).rpartition(".")[2] in small else xp.float64
+
+
+def _pays_to_compile(X: Any) -> bool:
+    fits = isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64)
+    return fits and X.size >= _COMPILED_ENTRIES and X.shape[1] >= _COMPILED_COLUMNS
+
+
+def _block_rows(X: Any) -> int:
+    if not on_cpu(X):
+        return _BLOCK_ROWS_DEVICE
+    if X.shape[1] >= _WIDE:
+        return _BLOCK_ROWS_WIDE
+    return _BLOCK_ROWS if X.shape[1] > _NARROW else _BLOCK_ROWS_NARROW

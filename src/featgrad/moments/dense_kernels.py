@@ -1,0 +1,142 @@
+"""The dense sweep compiled, for large NumPy matrices: the interpreter is out of its blocks' way.
+
+The same sums as in `featgrad.moments.dense`. Nothing here is compiled until a matrix is large
+enough to repay it; plain loops rather than assignments to slices halve the time that takes.
+"""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numba import njit
+
+# Nothing is paid for starting an operation here, so blocks are small: products within one cost
+# operations in proportion to its rows. Rows that a block lacks are zeros.
+BLOCK_ROWS = 16
+_compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+
+
+@_compiled()
+def _centre(X, rows, start, stop, high, low, A):
+    """Rows start..stop less the mean; missing entries are 0."""
+    for i in range(BLOCK_ROWS):
+        if start + i < stop:
+            row = rows[start + i]
+            for d in range(X.shape[1]):
+                a = X[row, d] - high[d] - low[d]
+                A[i, d] = a if a == a else 0
+        else:
+            for d in range(X.shape[1]):
+                A[i, d] = 0
+
+
+@_compiled()
+def _scale(values, by, out):
+    for i in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            out[i, d] = values[i, d] * by[d]
+
+
+@_compiled()
+def _cut(values, start, stop, out):
+    """Columns start..stop of what is held by row of the matrix."""
+    for k in range(out.shape[0]):
+        for i in range(BLOCK_ROWS):
+            out[k, i] = values[k, start + i] if start + i < stop else 0
+
+
+@_compiled()
+def _recursion(G, U, weights, start, stop, ascending, R, vectors):
+    """``r_(j+1) = w (U_j + G r_j)``, G over rows passed before; R holds r_0 on entry."""
+    n_outputs = len(R) - len(U)
+    for k in range(len(U)):
+        following = R[k + n_outputs]
+        for i in range(BLOCK_ROWS):
+            following[i] = U[k, i]
+        for m in range(BLOCK_ROWS):
+            first, end = (m + 1, BLOCK_ROWS) if ascending else (0, m)
+            for i in range(first, end):
+                following[i] += G[m, i] * R[k, m]
+        for i in range(BLOCK_ROWS):
+            following[i] *= weights[start + i] if start + i < stop else 0
+        for i in range(stop - start):
+            vectors[k + n_outputs, start + i] = following[i]
+
+
+@_compiled()
+def _mix(R, W, ascending, mixing):
+    """``[W^T R | W^T]``, the first over rows passed before: what `stacked` is mixed with."""
+    for i in range(BLOCK_ROWS):
+        for m in range(BLOCK_ROWS):
+            met = R.dtype.type(0)
+            if m < i if ascending else m > i:
+                for k in range(len(W)):
+                    met += W[k, i] * R[k, m]
+            mixing[i, m] = met
+        for k in range(len(W)):
+            mixing[i, BLOCK_ROWS + k] = W[k, i]
+
+
+@_compiled()
+def _add_columns(A, product, gradient):
+    """``gradient += colsum(A * product)``; a block is summed up before it meets the total."""
+    for d in range(len(gradient)):
+        product[0, d] *= A[0, d]
+    for i in range(1, BLOCK_ROWS):
+        for d in range(len(gradient)):
+            product[0, d] += product[i, d] * A[i, d]
+    for d in range(len(gradient)):
+        gradient[d] += product[0, d]
+
+
+@_compiled()
+def _add(values, out):
+    for k in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            out[k, d] += values[k, d]
+
+
+@_compiled()
+def sweep(
+    X, rows, high, low, strength, ascending, weights, Z, grams, grams_known, vectors, W, gradient
+):
+    """Carry the sums Z over `rows`; W is empty or the partner's (powers, rows).
+
+    `vectors` hold r_0 on entry, all on return. With W, ``sum_n x_n * sum_b W_b[n] Z_b`` joins the
+    gradient.
+    """
+    n_rows, n_features, width = len(rows), X.shape[1], len(Z)
+    n_outputs, n_blocks = len(vectors) - width, len(grams)
+    # The block lies on top of the sums: the pairs within it and with earlier rows are one product.
+    stacked = np.zeros((BLOCK_ROWS + width, n_features), X.dtype)
+    A, sums = stacked[:BLOCK_ROWS], stacked[BLOCK_ROWS:]
+    _add(Z, sums)
+    by_row = np.empty((BLOCK_ROWS, n_features), X.dtype)
+    by_power = np.empty((width, n_features), X.dtype)
+    mixing = np.empty((BLOCK_ROWS, BLOCK_ROWS + width), X.dtype)
+    U = np.empty((width, BLOCK_ROWS), X.dtype)
+    R = np.empty((n_outputs + width, BLOCK_ROWS), X.dtype)
+    partner = np.empty((width, BLOCK_ROWS), X.dtype)
+    for position in range(n_blocks):
+        block = position if ascending else n_blocks - 1 - position
+        start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_rows)
+        _centre(X, rows, start, stop, high, low, A)
+        if not grams_known:
+            _scale(A, strength, by_row)
+            np.dot(A, by_row.T, grams[block])
+        _scale(sums, strength, by_power)
+        np.dot(by_power, A.T, U)
+        _cut(vectors, start, stop, R[:n_outputs])
+        _recursion(grams[block], U, weights, start, stop, ascending, R, vectors)
+        if len(W):
+            _cut(W, start, stop, partner)
+            _mix(R, partner, ascending, mixing)
+            np.dot(mixing, stacked, by_row)
+            _add_columns(A, by_row, gradient)
+        np.dot(R[:width], A, by_power)
+        _add(by_power, sums)
+    for k in range(width):
+        for d in range(n_features):
+            Z[k, d] = sums[k, d]

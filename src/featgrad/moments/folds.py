@@ -1,0 +1,283 @@
+"""Folds engine: moments over folds of rows instead of rows, for a few columns.
+
+Split the rows into folds and let T be strictly triangular over folds: only tuples of rows from
+distinct folds enter, so the moments are as unbiased as those over rows,
+
+    m_i = sum over f_0 < .. < f_(i+1) of b_(f_0)^T S C_(f_1) S .. S b_(f_(i+1)),
+
+with ``b_f = sum w x y`` and ``C_f = sum w x x^T`` over the rows of fold f. Once these are known the
+rows are not needed any more: value and gradient cost the same for any number of rows, and so do
+elimination, cross-validation and resampling, which drop folds. Folds with few rows are kept as
+rows, whose products cost less than those of their C_f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.math.normalise import hankel, tuple_weights
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+# Entries up to which the rows of a fold are kept beside their products.
+_FEW_ENTRIES = 1 << 17
+
+
+class Fold(NamedTuple):
+    """What is known of the rows of one fold."""
+
+    weight: float
+    n_rows: int
+    # b_f, shape (columns, outputs), and sum w y^2 per output.
+    cross: Floats
+    squares: Floats
+    # Rows times the root of their weight where they are few, C_f where they are many beside the
+    # columns.
+    rows: Singles | None
+    gram: Singles | None
+    # Outputs and weights of the rows that are kept.
+    outputs: Floats | None = None
+    weights: Floats | None = None
+
+    def product(self, vectors: Singles) -> Singles:
+        """``C_f V``."""
+        if self.gram is not None:
+            return self.gram @ vectors
+        assert self.rows is not None
+        return self.rows.T @ (self.rows @ vectors)
+
+    def covariance(self) -> Singles:
+        """C_f."""
+        if self.gram is not None:
+            return self.gram
+        assert self.rows is not None
+        return self.rows.T @ self.rows
+
+    def columns(self, indices: NDArray[np.intp]) -> Fold:
+        rows = None if self.rows is None else self.rows[:, indices]
+        gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
+        return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
+
+    def joined(self, other: Fold) -> Fold:
+        """The fold of the rows of both."""
+        return Fold(
+            weight=self.weight + other.weight,
+            n_rows=self.n_rows + other.n_rows,
+            cross=self.cross + other.cross,
+            squares=self.squares + other.squares,
+            rows=None,
+            gram=self.covariance() + other.covariance(),
+        )
+
+
+class Rows(NamedTuple):
+    """Standardised rows, with their centred outputs and weights."""
+
+    values: Floats
+    outputs: Floats
+    weights: Floats
+
+
+class Moments(NamedTuple):
+    """Covariances of columns, with outputs too, and variance of the outputs, over some rows."""
+
+    covariance: Floats
+    cross: Floats
+    variance: float
+    n_rows: int
+
+
+def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
+    """Fold of standardised rows, their outputs and weights."""
+    root = np.sqrt(weights)[:, None]
+    rows = values * root.astype(np.float32)
+    cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
+    are_fewer = 2 * len(rows) <= rows.shape[1]
+    are_few = are_fewer or rows.size <= _FEW_ENTRIES
+    return Fold(
+        weight=float(weights.sum()),
+        n_rows=len(rows),
+        cross=cross,
+        squares=weights @ outputs**2,
+        rows=rows if are_few else None,
+        gram=None if are_fewer else rows.T @ rows,
+        outputs=outputs if are_few else None,
+        weights=weights if are_few else None,
+    )
+
+
+_WAITING = ("waiting", "waiting_outputs", "waiting_weights")
+_DONE = ("cross", "squares", "gram", "weight", "n_rows")
+
+
+class GrowingFold:
+    """A fold whose rows come in parts; as many as there are columns wait for their C_f."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Singles, Floats, Floats]] = []
+        self._n_waiting = 0
+        self._done: Fold | None = None
+
+    def add(self, values: Singles, outputs: Floats, weights: Floats) -> None:
+        """More standardised rows, their outputs and weights."""
+        self._waiting.append((values, outputs, weights))
+        self._n_waiting += len(values)
+        if self._n_waiting >= values.shape[1]:
+            self._done = self.fold()
+            self._waiting, self._n_waiting = [], 0
+
+    def fold(self) -> Fold:
+        """All rows so far; there is one at least."""
+        if not self._waiting:
+            assert self._done is not None
+            return self._done
+        fold = make_fold(*self._together())
+        return fold if self._done is None else self._done.joined(fold)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays."""
+        state: dict[str, NDArray[Any]] = {}
+        if self._waiting:
+            state |= zip(_WAITING, self._together(), strict=True)
+        if self._done is not None:
+            done = self._done._asdict()
+            state |= {name: np.asarray(done[name]) for name in _DONE}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such a state."""
+        if _WAITING[0] in state:
+            values, outputs, weights = (state[name] for name in _WAITING)
+            self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
+        if _DONE[0] in state:
+            cross, squares, gram = (state[name] for name in _DONE[:3])
+            weight, n_rows = float(state["weight"]), int(state["n_rows"])
+            self._done = Fold(weight, n_rows, cross, squares, None, gram)
+
+    def _together(self) -> tuple[Singles, Floats, Floats]:
+        values, outputs, weights = (
+            np.concatenate(parts) for parts in zip(*self._waiting, strict=True)
+        )
+        return values, outputs, weights
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Disjoint folds of rows over the same columns."""
+
+    folds: Sequence[Fold]
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.folds[0].cross)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights of the folds, which sum to one."""
+        weights = np.array([fold.weight for fold in self.folds])
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def n_rows(self) -> int:
+        return sum(fold.n_rows for fold in self.folds)
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of each output."""
+        return np.asarray(sum(fold.squares for fold in self.folds) / self._total)
+
+    def cross(self) -> Floats:
+        """Covariance of columns and outputs."""
+        return np.asarray(sum(fold.cross for fold in self.folds) / self._total)
+
+    def covariance(self) -> Floats:
+        """Covariance of the columns."""
+        total = np.zeros((self.n_columns, self.n_columns))
+        for fold in self.folds:
+            total += fold.covariance()
+        return total / self._total
+
+    def rows(self) -> Rows | None:
+        """The rows themselves, where all were kept."""
+        values, outputs, weights = [], [], []
+        for fold in self.folds:
+            if fold.rows is None or fold.outputs is None or fold.weights is None:
+                return None
+            used = fold.weights > 0
+            values.append(fold.rows[used] / np.sqrt(fold.weights[used])[:, None])
+            outputs.append(fold.outputs[used])
+            weights.append(fold.weights[used])
+        return Rows(np.concatenate(values), np.concatenate(outputs), np.concatenate(weights))
+
+    def moments(self) -> Moments:
+        """Means of products over all rows."""
+        variance = float(np.sum(self.variance))
+        return Moments(self.covariance(), self.cross(), variance, self.n_rows)
+
+    def columns(self, indices: NDArray[np.intp]) -> Folds:
+        return Folds([fold.columns(indices) for fold in self.folds])
+
+    def only(self, chosen: Sequence[int]) -> Folds:
+        return Folds([self.folds[i] for i in chosen])
+
+    def value_and_gradient(
+        self, mask: Floats, coefficients: Floats, scale: float, sequence: Sequence[int]
+    ) -> tuple[float, Floats]:
+        """Explained fraction of the target's variance, and its gradient in the mask.
+
+        Outputs count by their variance. `sequence` is the order in which folds are passed.
+        """
+        order = len(coefficients)
+        strength = (mask / scale).astype(np.float32)[:, None, None]
+        alpha = coefficients / tuple_weights(self.weights, order) / float(np.sum(self.variance))
+        left, before = self._sweep(strength, order, sequence)
+        _, after = self._sweep(strength, order, sequence[::-1])
+        moments = np.tensordot(
+            self._first[list(sequence)], strength * before, ([0, 1, 2], [0, 1, 3])
+        )
+        # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
+        mixed = np.matmul(hankel(alpha).astype(np.float32), after[::-1])
+        gradient = np.einsum("fdac,fdac->d", left, mixed)
+        return float(alpha @ moments), gradient.astype(np.float64) / scale
+
+    def _sweep(
+        self, strength: Singles, order: int, sequence: Sequence[int]
+    ) -> tuple[Singles, Singles]:
+        """Vectors of each fold and their sums over the folds before it.
+
+        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both (folds, columns, order, outputs).
+        """
+        shape = (len(sequence), self.n_columns, order, self._first.shape[2])
+        vectors, passed = np.zeros((2, *shape), np.float32)
+        for step, i in enumerate(sequence):
+            vectors[step, :, 0] = self._first[i]
+            if step:
+                passed[step] = passed[step - 1] + vectors[step - 1]
+            if step and order > 1:
+                through = (strength * passed[step, :, :-1]).reshape(self.n_columns, -1)
+                vectors[step, :, 1:] = (self.folds[i].product(through) * self._share).reshape(
+                    vectors[step, :, 1:].shape
+                )
+        return vectors, passed
+
+    @cached_property
+    def _first(self) -> Singles:
+        """b_f of folds whose weights sum to one."""
+        crosses = np.array([fold.cross for fold in self.folds])
+        return (crosses * self._share).astype(np.float32)
+
+    @cached_property
+    def _share(self) -> np.float32:
+        return np.float32(1 / self._total)
+
+    @property
+    def _total(self) -> float:
+        return sum(fold.weight for fold in self.folds)

@@ -1,0 +1,104 @@
+"""A prepared problem: rows, target, filter and scale; asks for a mask, tells what it explains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.math.normalise import tuple_weights, tuple_weights_without_each
+from featgrad.moments.sweeps import Engine, TwoSweeps
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The explained fraction of the target's variance as a function of the mask.
+
+    Parameters
+    ----------
+    engine : Engine
+        The rows.
+    outputs : ndarray of shape (n_rows, n_outputs)
+        Centred target, rows as in the engine.
+    weights : ndarray of shape (n_rows,)
+        Positive weights that sum to one.
+    variance : float
+        The target's total variance.
+    filters : tuple of ndarray
+        Coefficients of the filter in use, last, and of its lower orders, where it has them.
+    scale : float
+        The eigenvalue that the filter takes for 1.
+    """
+
+    engine: Engine
+    outputs: Floats
+    weights: Floats
+    variance: float
+    filters: tuple[Floats, ...]
+    scale: float
+
+    @property
+    def coefficients(self) -> Floats:
+        return self.filters[-1]
+
+    @property
+    def candidates(self) -> Floats:
+        """All filters in one matrix, shape (filters, order)."""
+        rows = [np.pad(row, (0, self.order - len(row))) for row in self.filters]
+        return np.array(rows)
+
+    @property
+    def n_features(self) -> int:
+        return self.engine.n_features
+
+    @property
+    def order(self) -> int:
+        return len(self.coefficients)
+
+    @cached_property
+    def alpha(self) -> Floats:
+        """What each raw moment counts: ``a_i / e_(i+2)(w) / var(y)``."""
+        return self.coefficients / tuple_weights(self.weights, self.order) / self.variance
+
+    @cached_property
+    def without_each(self) -> Floats:
+        """``e_(i+2)(w)`` without each of the rows, shape (rows, order)."""
+        return tuple_weights_without_each(self.weights, self.order)
+
+    @cached_property
+    def strength(self) -> Floats:
+        """What a feature whose mask is 1 counts in an inner product of rows."""
+        return self.engine.inverse_variance / self.scale
+
+    def value(self, mask: Floats) -> float:
+        return float(self.alpha @ self.sweeps(mask).moments().sum(axis=1))
+
+    def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
+        value, gradient = self.sweeps(mask).value_and_gradient(self.alpha)
+        return value, gradient * self.strength
+
+    def sweeps(self, mask: Floats) -> TwoSweeps:
+        strength = mask * self.strength
+        return TwoSweeps(self.engine, strength, self.outputs, self.weights, self.order)
+
+    def columns(self, indices: NDArray[np.intp]) -> Problem:
+        return replace(self, engine=self.engine.columns(indices))
+
+    def batches(self, size: int) -> list[Problem]:
+        """Disjoint runs of at least `size` rows, each a problem of its own."""
+        n_rows = len(self.weights)
+        parts = np.array_split(np.arange(n_rows), max(1, n_rows // size))
+        return [self._rows(part) for part in parts]
+
+    def _rows(self, part: NDArray[np.intp]) -> Problem:
+        weights = self.weights[part]
+        return replace(
+            self,
+            engine=self.engine.take(part),
+            outputs=self.outputs[part],
+            weights=weights / weights.sum(),
+        )

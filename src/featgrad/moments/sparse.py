@@ -1,0 +1,206 @@
+"""Sparse engine: CSR rows in compiled loops, centred and scaled without being densified."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.moments import sparse_kernels as kernels
+from featgrad.moments.columns import inverse_variance
+
+Floats = NDArray[np.float64]
+
+# Columns without zeros are shifted to mean 0 if their mean is this large beside their deviation:
+# the implicit centring of the others cannot lose more than their own share of zeros.
+_FAR_FROM_ZERO = 8.0
+_CACHE_LINE = 64
+
+
+@dataclass
+class _Sums:
+    """Running sums of one sweep over raw rows; H turns them into those over centred rows."""
+
+    ascending: bool
+    order: int
+    n_outputs: int
+    mean_norm: float  # mu^T S mu
+    records: NDArray[Any]  # (features, 1 + chunks, 4), see `sparse_kernels`
+    H: Floats
+    q: Floats
+    # The gradient is the sum over pairs + mu^2 mean_square_pairs.
+    mean_square_pairs: float = 0.0
+
+    @property
+    def flat(self) -> NDArray[Any]:
+        """Each feature's record on one axis."""
+        return self.records.reshape(len(self.records), -1)
+
+
+class SparseEngine:
+    """Rows of a CSR matrix, held in their order (see `featgrad.moments.sweeps.Engine`).
+
+    Columns are held by falling popularity, so that what the sweeps touch most lies together; every
+    vector over features is in the caller's order outside this class and in that one inside.
+    """
+
+    concurrent = True
+
+    def __init__(
+        self, X: Any, mean: Floats, inverse_variance: Floats, popular: NDArray[np.intp]
+    ) -> None:
+        self._X, self._mean, self._popular = X, mean, popular
+        self._kept: dict[bool, NDArray[Any]] = {}
+        self.inverse_variance = inverse_variance
+        self.n_rows, self.n_features = X.shape
+        kernels.compile_sweep(X.dtype, X.indices.dtype)
+
+    @classmethod
+    def from_csr(
+        cls, X: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str
+    ) -> SparseEngine:
+        """Copy the rows into their order; missing entries count as the column's mean."""
+        X = sparse.csr_array(X)[rows]
+        X.sum_duplicates()
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        mean, variance = _statistics(X, weights)
+        missing = np.isnan(X.data)
+        X.data[missing] = mean[X.indices[missing]]
+        shift = _shift(X, mean, variance)
+        if np.any(shift):
+            X.data -= shift[X.indices].astype(np.float64)
+        popular = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
+        X.indices = _inverse(popular).astype(X.indices.dtype)[X.indices]
+        inverse = inverse_variance(mean, variance, preprocess)
+        return cls(X, (mean - shift)[popular], inverse, popular)
+
+    def take(self, rows: NDArray[np.intp]) -> SparseEngine:
+        return SparseEngine(self._X[rows], self._mean, self.inverse_variance, self._popular)
+
+    def columns(self, indices: NDArray[np.intp]) -> SparseEngine:
+        inside = _inverse(self._popular)[indices]
+        return SparseEngine(
+            self._X[:, inside].tocsr(),
+            self._mean[inside],
+            self.inverse_variance[indices],
+            np.arange(len(indices)),
+        )
+
+    def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
+        chunks = -(-order * n_outputs // kernels.CHUNK)
+        strength = strength[self._popular]
+        mean_norm = float(self._mean**2 @ strength)
+
+        def empty(ascending: bool) -> _Sums:
+            records = self._workspace(ascending, chunks)
+            kernels.begin(records, strength, self._mean)
+            H, q = np.zeros((2, order * n_outputs))
+            return _Sums(ascending, order, n_outputs, mean_norm, records, H, q)
+
+        return empty(True), empty(False)
+
+    def sweep(
+        self,
+        sums: _Sums,
+        span: tuple[int, int],
+        seeds: Floats,
+        weights: Floats,
+        partner: Floats | None = None,
+    ) -> Floats:
+        n_rows, width = len(weights), sums.order * sums.n_outputs
+        padded = sums.flat.shape[1] - kernels.CHUNK
+        vectors = np.zeros((n_rows, sums.n_outputs + padded))
+        W = np.zeros((0 if partner is None else n_rows, padded))
+        if partner is not None:
+            W[:, :width] = partner.reshape(width, n_rows).T
+        sums.mean_square_pairs = kernels.sweep(
+            self._X.indptr, self._X.indices, self._X.data, *span, sums.ascending,
+            np.ascontiguousarray(seeds), weights, sums.mean_norm, sums.records, sums.H, sums.q,
+            vectors, W,
+        )  # fmt: skip
+        powers = vectors[:, : width + sums.n_outputs]
+        return powers.reshape(n_rows, -1, sums.n_outputs).transpose(1, 2, 0)
+
+    def overlap(self, left: _Sums, right: _Sums) -> Floats:
+        across = np.zeros((left.n_outputs, left.order, left.order))
+        kernels.overlap(left.flat, left.H, right.flat, right.H, across)
+        return across
+
+    def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
+        counts = np.pad(hankel, (0, -left.order % kernels.CHUNK))
+        sums = left.flat, left.H, right.flat, right.H
+        return float(kernels.cross(*sums, counts, left.order, left.n_outputs))
+
+    def collected(self, left: _Sums, right: _Sums) -> Floats:
+        gradient = np.empty(self.n_features)
+        mean_square_pairs = left.mean_square_pairs + right.mean_square_pairs
+        kernels.collect(
+            left.flat, right.flat, mean_square_pairs, self._mean, self._popular, gradient
+        )
+        return gradient
+
+    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
+        X = self._X if len(weights) == self.n_rows else self._X[: len(weights)]
+        vectors = vectors[self._popular]
+        along = ((X @ vectors - self._mean @ vectors).T * weights).T
+        return self._outside(X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0)))
+
+    def _outside(self, inside: NDArray[Any]) -> Floats:
+        """A vector over features in the caller's order."""
+        outside = np.empty(inside.shape)
+        outside[self._popular] = inside
+        return outside
+
+    def _workspace(self, ascending: bool, chunks: int) -> NDArray[Any]:
+        """Memory kept between calls: fresh pages cost as much as the sweep itself."""
+        kept = self._kept.get(ascending)
+        if kept is None or kept.shape[1] != 1 + chunks:
+            kept = _aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
+            self._kept[ascending] = kept
+        return kept
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Memory that begins with a cache line, so that no record lies across more than it must."""
+    size = math.prod(shape) * dtype.itemsize
+    raw = np.empty(size + _CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
+    """Weighted mean over present entries and variance with missing ones at the mean."""
+    n_features = X.shape[1]
+    parts = X.indptr, X.indices, X.data, weights
+    total, present, stored = kernels.column_sums(*parts, np.zeros(n_features), 1, n_features)
+    whole = weights.sum()
+    # Exactly 0 for a full column: a rounding error there would count against the mean's square.
+    absent = np.where(_is_full(X), 0.0, whole - stored)
+    known = present + absent
+    mean = np.divide(total, known, out=np.zeros(n_features), where=known > 0)
+    # A second pass from the mean: correct where the mean is large, and for rounding in it.
+    first, _, _ = kernels.column_sums(*parts, mean, 1, n_features)
+    second, _, _ = kernels.column_sums(*parts, mean, 2, n_features)
+    drift = np.divide(first - absent * mean, known, out=np.zeros(n_features), where=known > 0)
+    variance = (second + absent * mean**2) / whole - drift**2 * known / whole
+    return mean + drift, np.maximum(variance, 0.0)
+
+
+def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:
+    far = np.abs(mean) > _FAR_FROM_ZERO * np.sqrt(variance)
+    return np.where(_is_full(X) & far & (variance > 0), mean, 0.0)
+
+
+def _is_full(X: Any) -> NDArray[np.bool_]:
+    return np.asarray(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
+
+
+def _inverse(permutation: NDArray[np.intp]) -> NDArray[np.intp]:
+    inverse = np.empty_like(permutation)
+    inverse[permutation] = np.arange(len(permutation))
+    return inverse

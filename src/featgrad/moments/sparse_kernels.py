@@ -1,0 +1,277 @@
+"""Compiled loops over the rows of a CSR matrix; nothing is centred or densified.
+
+With column means mu, every product with ``x_n - mu`` is one with x_n and a few scalars per power:
+``(x_n - mu)^T S Z~_j = x_n^T S Z_j - H_j x_n^T S mu - q_j + H_j mu^T S mu``, where Z~ are sums over
+centred rows, Z those over raw ones, ``H_j = sum r_j`` and ``q_j = sum r_j x^T S mu``.
+
+What a sweep knows of a feature is one record F[d] of fours: ``[S, mu, pairs, -]``, then its running
+sums Z, a chunk of four after the other. All of it comes with one or two cache lines, and the sums
+of a chunk stay in one register. Indices are made unsigned, or each access would first be tested for
+a negative one. Parts of a loop are inlined late (`forceinline`): inlined early they would count
+references to their arrays for each row, which costs more than what they do with it.
+"""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, operator"
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+from numba import njit
+from numba.core import config
+
+from featgrad.moments.prefetch import prefetch
+
+CHUNK = 4
+STRENGTH, MEAN, PAIRS = range(3)
+_compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+
+
+@njit(forceinline=True)
+def _project(indices, data, origin, step, count, ahead, F, chunk):
+    """``x^T S Z`` for the four sums of a chunk and ``x^T S mu``.
+
+    Two chains of additions hide each other's wait. Records of the next row, `ahead` entries from
+    here, are asked for meanwhile: they would arrive late otherwise, one after the other.
+    """
+    u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = a = b = F.dtype.type(0)
+    pairs_end = count & ~np.uintp(1)
+    for j in range(np.uintp(0), pairs_end, np.uintp(2)):
+        e = origin + step * j
+        prefetch(F, np.uintp(indices[e + ahead]), chunk)
+        prefetch(F, np.uintp(indices[e + step + ahead]), chunk)
+        d = np.uintp(indices[e])
+        x = data[e] * F[d, 0, STRENGTH]
+        a += x * F[d, 0, MEAN]
+        u0 += x * F[d, chunk, 0]
+        u1 += x * F[d, chunk, 1]
+        u2 += x * F[d, chunk, 2]
+        u3 += x * F[d, chunk, 3]
+        d = np.uintp(indices[e + step])
+        x = data[e + step] * F[d, 0, STRENGTH]
+        b += x * F[d, 0, MEAN]
+        v0 += x * F[d, chunk, 0]
+        v1 += x * F[d, chunk, 1]
+        v2 += x * F[d, chunk, 2]
+        v3 += x * F[d, chunk, 3]
+    for j in range(pairs_end, count):
+        e = origin + step * j
+        d = np.uintp(indices[e])
+        x = data[e] * F[d, 0, STRENGTH]
+        a += x * F[d, 0, MEAN]
+        u0 += x * F[d, chunk, 0]
+        u1 += x * F[d, chunk, 1]
+        u2 += x * F[d, chunk, 2]
+        u3 += x * F[d, chunk, 3]
+    return u0 + v0, u1 + v1, u2 + v2, u3 + v3, a + b
+
+
+@njit(forceinline=True)
+def _accumulate(indices, data, origin, step, count, F, chunk, r):
+    """``Z += x r`` for the four sums of a chunk."""
+    r0, r1, r2, r3 = r
+    for j in range(count):
+        e = origin + step * j
+        d = np.uintp(indices[e])
+        x = data[e]
+        F[d, chunk, 0] += x * r0
+        F[d, chunk, 1] += x * r1
+        F[d, chunk, 2] += x * r2
+        F[d, chunk, 3] += x * r3
+
+
+@njit(forceinline=True)
+def _accumulate_with_pairs(indices, data, origin, step, count, F, chunk, r, w, through_mean):
+    """The same, after ``pairs_d += x_d (sum_b w_b Z_b[d] - mu_d through_mean)``."""
+    r0, r1, r2, r3 = r
+    w0, w1, w2, w3 = w
+    for j in range(count):
+        e = origin + step * j
+        d = np.uintp(indices[e])
+        x = data[e]
+        z0, z1, z2, z3 = F[d, chunk, 0], F[d, chunk, 1], F[d, chunk, 2], F[d, chunk, 3]
+        met = (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3)
+        F[d, 0, PAIRS] += x * (met - F[d, 0, MEAN] * through_mean)
+        F[d, chunk, 0] = z0 + x * r0
+        F[d, chunk, 1] = z1 + x * r1
+        F[d, chunk, 2] = z2 + x * r2
+        F[d, chunk, 3] = z3 + x * r3
+
+
+@njit(forceinline=True)
+def _four(rows, i, chunk, kind):
+    """What a chunk takes of row i."""
+    k = np.uintp(CHUNK) * (chunk - np.uintp(1))
+    a, b, c, d = k, k + np.uintp(1), k + np.uintp(2), k + np.uintp(3)
+    return kind(rows[i, a]), kind(rows[i, b]), kind(rows[i, c]), kind(rows[i, d])
+
+
+@njit(forceinline=True)
+def _begin_pairs(F, W):
+    """Rows passed before meet all those to come, whose vectors sum up to W, through -mu."""
+    for d in range(F.shape[0]):
+        met = F.dtype.type(0)
+        for chunk in range(1, F.shape[1]):
+            for lane in range(CHUNK):
+                met += W[chunk, lane] * F[d, chunk, lane]
+        F[d, 0, PAIRS] -= F[d, 0, MEAN] * met
+
+
+@_compiled()
+def begin(F, strength, mean):
+    """Records without any row."""
+    for d in range(F.shape[0]):
+        for chunk in range(F.shape[1]):
+            for lane in range(CHUNK):
+                F[d, chunk, lane] = 0
+        F[d, 0, STRENGTH] = strength[d]
+        F[d, 0, MEAN] = mean[d]
+
+
+@_compiled()
+def sweep(
+    indptr, indices, data, first, last, ascending, seeds, weights, mean_norm, F, H, q, vectors, W
+):
+    """Carry the sums over rows first..last; W is empty or the partner's (rows, powers).
+
+    With W, pairs become ``sum_n x_n W Z - mu (sum_n x_n h_n + sum_n W Z)`` and ``sum_n h_n`` is
+    returned, with ``h_n = sum_b W_b[n] H_b``. Rows of W and of vectors have room for whole chunks,
+    with zeros there.
+    """
+    n_rows, n_outputs, chunks = last - first, np.uintp(seeds.shape[0]), np.uintp(F.shape[1])
+    width, kind = np.uintp(len(H)), F.dtype.type
+    with_pairs = W.shape[0] > 0
+    U = np.zeros((F.shape[1], CHUNK), F.dtype)
+    U_flat = U.ravel()[CHUNK:]
+    # Sum of W over the rows still to come: what a row's raw entries meet through -mu later on.
+    W_ahead = np.zeros(width)
+    if with_pairs:
+        for k in range(width):
+            W_ahead[k] = W[:, k].sum()
+            U_flat[k] = W_ahead[k]
+        _begin_pairs(F, U)
+    h_total = 0.0
+    along_mean = kind(0)
+    # Entries in the direction of the rows: memory is then read in one direction too.
+    step = np.uintp(1) if ascending else ~np.uintp(0)
+    for position in range(n_rows):
+        i = np.uintp(position if ascending else n_rows - 1 - position)
+        start, stop = np.uintp(indptr[first + i]), np.uintp(indptr[first + i + 1])
+        origin, count = start if ascending else stop - np.uintp(1), stop - start
+        inside = count <= start and stop + count <= np.uintp(len(indices))
+        ahead = step * count if inside else np.uintp(0)
+        for chunk in range(np.uintp(1), chunks):
+            U[chunk, 0], U[chunk, 1], U[chunk, 2], U[chunk, 3], along_mean = _project(
+                indices, data, origin, step, count, ahead, F, chunk
+            )
+        for k in range(n_outputs):
+            vectors[i, k] = seeds[k, i]
+        for k in range(width):
+            centred = U_flat[k] - q[k] + H[k] * (mean_norm - along_mean)
+            vectors[i, n_outputs + k] = weights[i] * centred
+        h = later = 0.0
+        for k in range(width):
+            vector = vectors[i, k]
+            if with_pairs:
+                h += W[i, k] * H[k]
+                W_ahead[k] -= W[i, k]
+                later += vector * W_ahead[k]
+            H[k] += vector
+            q[k] += vector * along_mean
+        h_total += h
+        through_mean = kind((h + later) / (chunks - np.uintp(1)))
+        for chunk in range(np.uintp(1), chunks):
+            r = _four(vectors, i, chunk, kind)
+            if with_pairs:
+                w = _four(W, i, chunk, kind)
+                _accumulate_with_pairs(
+                    indices, data, origin, step, count, F, chunk, r, w, through_mean
+                )
+            else:
+                _accumulate(indices, data, origin, step, count, F, chunk, r)
+    return h_total
+
+
+@_compiled()
+def overlap(left, left_H, right, right_H, across):
+    """``across[c, a, b] += Z~_a(left)^T S Z~_b(right)`` for output c; records are flat."""
+    n_outputs, order, _ = across.shape
+    z = np.zeros(order)
+    for d in range(left.shape[0]):
+        strength, mean = left[d, STRENGTH], left[d, MEAN]
+        for c in range(n_outputs):
+            for b in range(order):
+                k = b * n_outputs + c
+                z[b] = strength * (right[d, CHUNK + k] - mean * right_H[k])
+            for a in range(order):
+                k = a * n_outputs + c
+                other = left[d, CHUNK + k] - mean * left_H[k]
+                for b in range(order - a):
+                    across[c, a, b] += other * z[b]
+
+
+@_compiled()
+def cross(left, left_H, right, right_H, hankel, order, n_outputs):
+    """Take ``sum_ab hankel_ab Z~_a(left) Z~_b(right)``, over outputs, off the left sweep's pairs.
+
+    Returns their sum over features, each times its strength. Loops over `hankel`, which is padded
+    by zeros to whole chunks, are of a length known beforehand.
+    """
+    value = 0.0
+    last, outputs = np.uintp(order - 1), np.uintp(n_outputs)
+    size, chunk = np.uintp(hankel.shape[0]), np.uintp(CHUNK)
+    for d in range(left.shape[0]):
+        mean, met = left[d, MEAN], 0.0
+        for c in range(outputs):
+            for first in range(np.uintp(0), size, chunk):
+                for second in range(np.uintp(0), size - first, chunk):
+                    for a in range(first, first + chunk):
+                        mixed = 0.0
+                        for b in range(second, second + chunk):
+                            k = min(b, last) * outputs + c
+                            mixed += hankel[a, b] * (right[d, chunk + k] - mean * right_H[k])
+                        k = min(a, last) * outputs + c
+                        met += mixed * (left[d, chunk + k] - mean * left_H[k])
+        left[d, PAIRS] -= met
+        value += left[d, STRENGTH] * met
+    return value
+
+
+@_compiled()
+def collect(left, right, mean_square_pairs, mean, place, gradient):
+    """Pairs of both sweeps, each feature at its place."""
+    for d in range(left.shape[0]):
+        pairs = left[d, PAIRS] + right[d, PAIRS]
+        gradient[place[d]] = pairs + mean[d] ** 2 * mean_square_pairs
+
+
+@_compiled()
+def column_sums(indptr, indices, data, weights, origin, power, n_features):
+    """Weighted sums per column: ``(x - origin)^power`` and 1 where present, 1 where stored."""
+    total = np.zeros(n_features)
+    present = np.zeros(n_features)
+    stored = np.zeros(n_features)
+    for i in range(weights.shape[0]):
+        for e in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
+            d = np.uintp(indices[e])
+            stored[d] += weights[i]
+            if not np.isnan(data[e]):
+                total[d] += weights[i] * (data[e] - origin[d]) ** power
+                present[d] += weights[i]
+    return total, present, stored
+
+
+@cache
+def compile_sweep(value_dtype, index_dtype):
+    """Compile the sweep (or load it) with the pass that makes a chunk's four sums one vector."""
+    before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+    try:
+        index = np.zeros(1, index_dtype)
+        vector, records = np.zeros(1, value_dtype), np.zeros((1, 2, CHUNK), value_dtype)
+        sums, rows = np.zeros(CHUNK), np.zeros((1, 1))
+        sweep(
+            index, index, vector, 0, 0, True, rows, rows[0], 0.0, records, sums, sums, rows,
+            rows[:0],
+        )  # fmt: skip
+    finally:
+        config.SLP_VECTORIZE = before

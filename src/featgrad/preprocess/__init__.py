@@ -1,0 +1,1 @@
+"""What is done to columns before the search sees them."""

@@ -1,0 +1,204 @@
+"""Records of CSV and TSV text, split into fields."""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
+from __future__ import annotations
+
+import numpy as np
+
+from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels.scan import (
+    AT_0,
+    AT_1,
+    AT_2,
+    NEWLINE,
+    RETURN,
+    compiled,
+    number,
+)
+
+_QUOTE, _MINUS, _POINT, _ZERO = (ord(c) for c in '"-.0')
+# Digits that fit 64 bits, the largest integer whose double is exact, and exact powers of ten.
+_MOST_DIGITS, _EXACT = np.uintp(18), 2**53
+_POWERS_OF_TEN = 10.0 ** np.arange(19)
+
+
+@compiled
+def count_lines(text):
+    lines = 0
+    for byte in text:
+        lines += byte == NEWLINE
+    return lines
+
+
+@compiled
+def _digits(text, i, mantissa):
+    """The mantissa with the digits from i on behind it, and where they end."""
+    while True:
+        digit = np.int64(text[i]) - _ZERO
+        if digit < 0 or digit > 9:
+            return mantissa, i
+        mantissa = 10 * mantissa + digit
+        i += AT_1
+
+
+@compiled
+def _short_number(text, i, delimiter):
+    """A number of up to 18 digits without an exponent, which ends its field; as `number` else."""
+    start, fraction = i, AT_0
+    negative = text[i] == _MINUS
+    if negative:
+        i += AT_1
+    first = i
+    mantissa, i = _digits(text, i, np.int64(0))
+    digits = i - first
+    if text[i] == _POINT:
+        first = i + AT_1
+        mantissa, i = _digits(text, first, mantissa)
+        fraction = i - first
+        digits += fraction
+    ends = text[i] == delimiter or text[i] == NEWLINE
+    if not ends or digits == AT_0 or digits > _MOST_DIGITS or mantissa > _EXACT:
+        return number(text, start, np.uintp(len(text)))
+    value = float(mantissa) / _POWERS_OF_TEN[fraction]
+    return -value if negative else value, i, True
+
+
+@compiled
+def plain_numbers(text, delimiter, values):
+    """Read records of nothing but numbers and empty fields, NaN for empty ones.
+
+    `values` has a row for each line. Returns whether the whole text is like that; where it is not,
+    `split` can tell what it is.
+    """
+    n_rows, n_columns = values.shape
+    i = AT_0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if text[i] == delimiter or text[i] == NEWLINE:
+                values[row, column] = np.nan
+            else:
+                value, i, right = _short_number(text, i, delimiter)
+                if not right:
+                    return False
+                values[row, column] = value
+            last = column == n_columns - 1
+            if last and text[i] == RETURN:
+                i += AT_1
+            if text[i] != (NEWLINE if last else delimiter):
+                return False
+            i += AT_1
+    return True
+
+
+@compiled
+def _quoted_end(text, i, size):
+    """Where the quote that opened before i closes, or the size; line ends and doubles before."""
+    doubled, line_ends = False, 0
+    while i < size:
+        line_ends += text[i] == NEWLINE
+        if text[i] == _QUOTE:
+            if i + AT_1 < size and text[i + AT_1] == _QUOTE:
+                doubled = True
+                i += AT_1
+            else:
+                break
+        i += AT_1
+    return i, doubled, line_ends
+
+
+@compiled
+def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
+    """Find the fields of each record that has as many as `starts` has rows.
+
+    `doubled` says which fields hold doubled quotes, `lines` on which line each record starts.
+    Where a quote does not close, what is left is kept for the next piece of text if it is no
+    longer than `patience`; else the line on which the record starts is a bad one. Returns the
+    records, the bytes and lines passed, the reason if the record after those stopped it, the
+    number of its fields, and that of bad records.
+    """
+    n_columns = len(starts)
+    i, size, line, rows, bad = AT_0, np.uintp(len(text)), 0, 0, 0
+    while i < size:
+        begin, first_line, reason, fields = i, line, reasons.FINE, 0
+        line += 1
+        if text[i] == NEWLINE or (text[i] == RETURN and text[i + AT_1] == NEWLINE):
+            i += AT_1 if text[i] == NEWLINE else AT_2
+            continue
+        while True:
+            twice = False
+            if text[i] == _QUOTE:
+                start = i + AT_1
+                stop, twice, within = _quoted_end(text, start, size)
+                if stop == size:
+                    if size - begin <= patience:
+                        return rows, begin, first_line, reasons.FINE, 0, bad
+                    reason = reasons.UNCLOSED
+                    break
+                line += within
+                i = stop + AT_1
+                if text[i] == RETURN and text[i + AT_1] == NEWLINE:
+                    i += AT_1
+                if text[i] != delimiter and text[i] != NEWLINE:
+                    reason = reasons.UNCLOSED
+                    break
+            else:
+                start = i
+                while text[i] != delimiter and text[i] != NEWLINE:
+                    i += AT_1
+                stop = i
+                if text[i] == NEWLINE and stop > start and text[stop - AT_1] == RETURN:
+                    stop -= AT_1
+            if fields < n_columns:
+                starts[fields, rows], ends[fields, rows] = start, stop
+                doubled[fields, rows] = twice
+            fields += 1
+            i += AT_1
+            if text[i - AT_1] == NEWLINE:
+                break
+        if reason == reasons.UNCLOSED:
+            i, line = begin, first_line + 1
+            while text[i] != NEWLINE:
+                i += AT_1
+            i += AT_1
+        elif fields != n_columns:
+            reason = reasons.FIELDS
+        if reason != reasons.FINE:
+            if not skip:
+                return rows, begin, first_line, reason, fields, bad
+            bad += 1
+            continue
+        lines[rows] = first_line
+        rows += 1
+    return rows, i, line, reasons.FINE, 0, bad
+
+
+@compiled
+def by_column(text, starts, ends, doubled, rows):
+    """Copy the fields so that those of a column lie together, doubled quotes as single ones.
+
+    Returns the copy; `starts` and `ends` then tell where the fields are in it. Later loops go
+    along columns, and would find each field in another part of the text.
+    """
+    n_columns = len(starts)
+    to = np.zeros(n_columns + 1, np.uintp)
+    for column in range(n_columns):
+        length = 0
+        for row in range(rows):
+            length += ends[column, row] - starts[column, row]
+        to[column + 1] = to[column] + np.uintp(length)
+    data = np.empty(to[n_columns], np.uint8)
+    for row in range(rows):
+        for column in range(n_columns):
+            i, stop, k = np.uintp(starts[column, row]), np.uintp(ends[column, row]), to[column]
+            starts[column, row] = k
+            if doubled[column, row]:
+                while i < stop:
+                    data[k] = text[i]
+                    i += AT_2 if text[i] == _QUOTE else AT_1
+                    k += AT_1
+            else:
+                for j in range(stop - i):
+                    data[k + j] = text[i + j]
+                k += stop - i
+            ends[column, row] = to[column] = k
+    return data

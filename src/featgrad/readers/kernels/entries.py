@@ -1,0 +1,38 @@
+"""Entries of CSR rows."""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
+from __future__ import annotations
+
+import numpy as np
+
+from featgrad.readers.kernels.scan import compiled
+
+
+@compiled
+def faulty_rows(indices, indptr, n_features, faulty):
+    """Mark rows whose indices are not increasing within ``[0, n_features)``; whether any are."""
+    some = False
+    for row in range(len(indptr) - 1):
+        last = np.int64(-1)
+        wrong = False
+        for e in range(indptr[row], indptr[row + 1]):
+            index = np.int64(indices[e])
+            wrong |= index <= last
+            last = index
+        faulty[row] |= wrong or last >= n_features
+        some |= faulty[row]
+    return some
+
+
+@compiled
+def gather(features, values, indptr, indices, data):
+    """Collect the entries of each row, column after column, where there is a feature (not -1)."""
+    used = indptr[0] = 0
+    for row in range(features.shape[1]):
+        for column in range(features.shape[0]):
+            if features[column, row] >= 0:
+                indices[used] = features[column, row]
+                data[used] = values[column, row]
+                used += 1
+        indptr[row + 1] = used
+    return used

@@ -1,0 +1,111 @@
+"""Lines of svmlight text."""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
+from __future__ import annotations
+
+import numpy as np
+
+from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels.scan import (
+    AT_0,
+    AT_1,
+    AT_2,
+    AT_3,
+    COLON,
+    NEWLINE,
+    compiled,
+    is_blank,
+    is_end,
+    number,
+)
+
+
+@compiled
+def parse(
+    text, skip, first_index, largest_index, largest_value, missing, labels, indptr, indices, values
+):
+    """Parse whole lines ``label qid:n index:value ... # comment``.
+
+    Indices are stored counting from 0. Returns the rows, the lines passed, the reason if the line
+    after those stopped it, the number of bad lines, the smallest and the largest index.
+    """
+    i, size, line, rows, entries, bad = AT_0, np.uintp(len(text)), -1, 0, 0, 0
+    lowest, highest = largest_index, np.int64(-1)
+    indptr[0] = 0
+    while i < size:
+        line += 1
+        reason, start, low, high = reasons.FINE, entries, lowest, highest
+        while is_blank(text[i]):
+            i += AT_1
+        if not is_end(text[i]):
+            label, i, right = number(text, i, size)
+            if not (right and np.isfinite(label) and (is_blank(text[i]) or is_end(text[i]))):
+                reason = reasons.LABEL
+            last = np.int64(-1)
+            while reason == reasons.FINE:
+                while is_blank(text[i]):
+                    i += AT_1
+                if is_end(text[i]):
+                    break
+                if text[i] == 113 and text[i + AT_1] == 105 and text[i + AT_2] == 100:
+                    i += AT_3
+                    if text[i] != COLON or entries > start:
+                        reason = reasons.QID
+                        break
+                    i += AT_1
+                    digits = i
+                    while 48 <= text[i] <= 57:
+                        i += AT_1
+                    if i == digits or not (is_blank(text[i]) or is_end(text[i])):
+                        reason = reasons.QID
+                    continue
+                digits, index = i, np.int64(0)
+                while 48 <= text[i] <= 57:
+                    if index <= largest_index:
+                        index = 10 * index + np.int64(text[i]) - 48
+                    i += AT_1
+                if i == digits:
+                    reason = reasons.INDEX
+                    break
+                if text[i] != COLON:
+                    reason = (
+                        reasons.COLON if is_blank(text[i]) or is_end(text[i]) else reasons.INDEX
+                    )
+                    break
+                if index < first_index:
+                    reason = reasons.ZERO
+                    break
+                if index > largest_index:
+                    reason = reasons.LARGE
+                    break
+                if index <= last:
+                    reason = reasons.ORDER
+                    break
+                last = index
+                value, i, right = number(text, i + AT_1, size)
+                if not (right and (is_blank(text[i]) or is_end(text[i]))):
+                    reason = reasons.VALUE
+                elif abs(value) > largest_value:
+                    reason = reasons.INFINITE
+                elif np.isnan(value) and missing == 0:
+                    reason = reasons.NAN
+                else:
+                    low, high = min(low, index), max(high, index)
+                    if not (np.isnan(value) and missing == 2):
+                        indices[entries] = index - first_index
+                        values[entries] = value
+                        entries += 1
+            if reason == reasons.FINE:
+                labels[rows] = label
+                lowest, highest = low, high
+                rows += 1
+                indptr[rows] = entries
+            else:
+                bad += 1
+                entries = start
+                if not skip:
+                    return rows, line, reason, bad, lowest, highest
+        while text[i] != NEWLINE:
+            i += AT_1
+        i += AT_1
+    return rows, line + 1, reasons.FINE, bad, lowest, highest

@@ -1,0 +1,93 @@
+"""Columns of text as bytes and offsets, and what is counted and hashed in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.readers.kernels import hashing, scan
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One token per row: ``data[starts[i]:ends[i]]``, in order; an empty one is a missing value."""
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        # Compiled code is made for one kind of array: these come from files, which are read-only.
+        for array in (self.data, self.starts, self.ends):
+            array.flags.writeable = False
+
+    @classmethod
+    def of_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
+        ends = np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(tokens), np.uint8), ends[:-1], ends[1:])
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def token(self, row: int) -> bytes:
+        return self.data[self.starts[row] : self.ends[row]].tobytes()
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        return self.ends > self.starts
+
+    def are_utf8(self) -> NDArray[np.bool_]:
+        right = np.ones(len(self), bool)
+        # A look at all bytes at once is much cheaper, and text is mostly ASCII.
+        if len(self) and self.data[self.starts[0] : self.ends[-1]].max(initial=0) >= 0x80:
+            hashing.check_utf8(self.data, self.starts, self.ends, right)
+        return right
+
+    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The numbers that the tokens spell, NaN for missing ones, and where there is one."""
+        values, right = np.empty(len(self)), np.ones(len(self), bool)
+        scan.numbers(self.data, self.starts, self.ends, values, right)
+        return values, right
+
+    def hashes(self) -> NDArray[np.uint32]:
+        return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]
+
+    def fingerprints(self) -> NDArray[np.uint64]:
+        """Hashes of 64 bits: equal ones are taken for equal tokens."""
+        second = hashing.hashes(self.data, self.starts, self.ends, 0x9747B28C)
+        return np.asarray(self.hashes().astype(np.uint64) << np.uint64(32) | second)
+
+    def distinct(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+        """For each different token in these rows one row that holds it, and how many do."""
+        prints = self.fingerprints()[rows]
+        _, first, counts = np.unique(prints, return_index=True, return_counts=True)
+        return zip(rows[first].tolist(), counts.tolist(), strict=True)
+
+
+class Heaviest:
+    """Which tokens fall most often into some features."""
+
+    def __init__(self, features: Any, n_features: int) -> None:
+        self._features = [int(feature) for feature in np.asarray(features, dtype=np.int64)]
+        wrong = [feature for feature in self._features if not 0 <= feature < n_features]
+        if wrong:
+            raise ValueError(f"buckets holds {wrong[0]}: give features from 0 to {n_features - 1}.")
+        self.asked = np.zeros(n_features, bool)
+        self.asked[self._features] = True
+        self._counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in self._features}
+
+    def add(self, features: NDArray[Any], tokens: Tokens, rows: NDArray[np.intp]) -> None:
+        """Count tokens of these rows; `features` holds the feature of every row's token."""
+        for row, count in tokens.distinct(rows[self.asked[features[rows]]]):
+            self._counts[int(features[row])][tokens.token(row)] += count
+
+    def tokens(self, most: int) -> dict[int, list[str]]:
+        return {
+            feature: [token.decode() for token, _ in counts.most_common(most)]
+            for feature, counts in self._counts.items()
+        }

@@ -1,0 +1,194 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from engine_kinds import Example, example, relative_error
+from featgrad.math import filters, reference
+from featgrad.moments.folds import Folds, make_fold
+
+TOLERANCE = 1e-4  # folds hold single precision
+SCALE = 7.0
+
+
+def cut(n_rows: int, n_folds: int) -> list[np.ndarray]:
+    """Folds of different sizes."""
+    sizes = np.arange(1, n_folds + 1)
+    ends = np.round(np.cumsum(sizes) / sizes.sum() * n_rows).astype(int)
+    return np.split(np.arange(n_rows), ends[:-1])
+
+
+def folds_of(data: Example, parts: list[np.ndarray]) -> Folds:
+    return Folds(
+        [
+            make_fold(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
+            for rows in parts
+        ]
+    )
+
+
+def alpha(data: Example, parts, coefficients) -> np.ndarray:
+    """Coefficients over ``e_(i+2)`` of the folds' weights and over the variance."""
+    weights = data.weights / data.weights.sum()
+    of_folds = [weights[rows].sum() for rows in parts]
+    tuples = [
+        sum(np.prod(chosen) for chosen in combinations(of_folds, i + 2))
+        for i in range(len(coefficients))
+    ]
+    return coefficients / tuples / np.sum(weights @ data.outputs**2)
+
+
+def by_definition(data: Example, parts, mask, factors, sequence) -> complex:
+    """``y^T T^(i+1) y`` with T strictly triangular over folds, pair by pair of rows."""
+    weights = data.weights / data.weights.sum()
+    root = np.sqrt(weights)[:, None]
+    X, y = data.X * root, data.outputs * root
+    place = np.empty(len(X))
+    for step, fold in enumerate(sequence):
+        place[parts[fold]] = step
+    T = (X * mask) @ X.T / SCALE * (place[:, None] < place)
+    total, power = 0.0, y
+    for factor in factors:
+        power = T @ power
+        total += factor * np.sum(y * power)
+    return total
+
+
+def expected(data: Example, parts, coefficients, sequence) -> tuple[float, np.ndarray]:
+    """Value and gradient; the value is a polynomial in the mask, so complex steps are exact."""
+    factors = alpha(data, parts, coefficients)
+    steps = 1e-30j * np.eye(len(data.mask))
+    gradient = [
+        by_definition(data, parts, data.mask + step, factors, sequence).imag / 1e-30
+        for step in steps
+    ]
+    return by_definition(data, parts, data.mask, factors, sequence).real, np.array(gradient)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize(("n_rows", "n_features"), [(60, 9), (50, 40)])
+@pytest.mark.parametrize("order", range(1, 7))
+def test_value_and_gradient(
+    order: int, n_rows: int, n_features: int, n_outputs: int, weighted: bool
+):
+    data = example(n_rows, n_features, n_outputs=n_outputs, weighted=weighted)
+    parts, sequence = cut(n_rows, 8), [3, 0, 7, 5, 1, 2, 6, 4]
+    coefficients = filters.coefficients("monotone", order)
+    found = folds_of(data, parts).value_and_gradient(data.mask, coefficients, SCALE, sequence)
+    value, gradient = expected(data, parts, coefficients, sequence)
+    assert relative_error(found[0], value) <= TOLERANCE
+    assert relative_error(found[1], gradient) <= TOLERANCE
+
+
+def test_products_are_taken_in_the_smaller_form():
+    folds = folds_of(example(50, 40), cut(50, 8)).folds
+    assert [fold.gram is None for fold in folds] == [2 * fold.n_rows <= 40 for fold in folds]
+    wide = make_fold(np.ones((21, 40), np.float32), np.ones((21, 1)), np.ones(21))
+    assert wide.gram is not None
+
+
+def test_gradient_is_the_slope_of_the_value():
+    data = example(80, 6)
+    folds, coefficients = folds_of(data, cut(80, 6)), filters.coefficients("monotone", 4)
+    direction = np.linspace(-1, 1, 6)
+
+    def along(step: float) -> float:
+        mask = data.mask + step * direction
+        return folds.value_and_gradient(mask, coefficients, SCALE, range(6))[0]
+
+    _, gradient = folds.value_and_gradient(data.mask, coefficients, SCALE, range(6))
+    # A polynomial of degree 4: two central differences give its slope but for rounding.
+    slope = (8 * (along(0.1) - along(-0.1)) - (along(0.2) - along(-0.2))) / 1.2
+    assert gradient @ direction == pytest.approx(slope, rel=1e-3)
+
+
+def test_folds_of_one_row_are_the_estimate_over_rows():
+    data = example(30, 5, n_outputs=2)
+    coefficients = filters.coefficients("monotone", 4)
+    folds = folds_of(data, [np.array([n]) for n in range(30)])
+    found = folds.value_and_gradient(data.mask, coefficients, SCALE, range(30))
+    value, gradient = reference.value_and_gradient(
+        data.X, data.outputs, data.mask, data.weights, coefficients, SCALE
+    )
+    variance = np.sum(data.weights @ data.outputs**2)
+    assert relative_error(found[0], value / variance) <= TOLERANCE
+    assert relative_error(found[1], gradient / variance) <= TOLERANCE
+
+
+def test_moments_are_unbiased():
+    rng = np.random.default_rng(0)
+    mixing, slopes = rng.standard_normal((3, 3)), np.array([1.0, -0.5, 0.3])
+    mask, coefficients = np.array([1.0, 0.4, 0.7]), filters.coefficients("monotone", 3)
+    covariance = mixing.T @ mixing
+    power, population = covariance @ slopes, 0.0
+    first = power
+    for i, coefficient in enumerate(coefficients):
+        population += coefficient * first @ (mask * power) / SCALE ** (i + 1)
+        power = covariance @ (mask * power)
+    values = []
+    for _ in range(2000):
+        X = rng.standard_normal((20, 3)) @ mixing
+        y = (X @ slopes + rng.standard_normal(20))[:, None]
+        parts = np.split(np.arange(20), [4, 8, 12, 16])
+        folds = folds_of(Example(X, y, np.ones(20), mask), parts)
+        value, _ = folds.value_and_gradient(mask, coefficients, SCALE, range(5))
+        values.append(value * folds.variance[0])
+    error = np.std(values) / np.sqrt(len(values))
+    assert error < 0.05 * population
+    assert np.mean(values) == pytest.approx(population, abs=3 * error)
+
+
+@pytest.mark.parametrize("n_features", [9, 40])
+def test_moments_of_all_rows(n_features: int):
+    data = example(60, n_features, n_outputs=2)
+    folds = folds_of(data, cut(60, 8))
+    weighted = data.weights[:, None] * data.X
+    assert folds.n_columns == n_features
+    assert folds.n_rows == 60
+    np.testing.assert_allclose(folds.weights.sum(), 1)
+    assert relative_error(folds.cross(), weighted.T @ data.outputs) <= TOLERANCE
+    assert relative_error(folds.covariance(), weighted.T @ data.X) <= TOLERANCE
+    assert relative_error(folds.variance, data.weights @ data.outputs**2) <= 1e-12
+
+
+@pytest.mark.parametrize("n_features", [9, 40])
+def test_only_some_folds_are_the_folds_of_their_rows(n_features: int):
+    data = example(60, n_features)
+    parts, coefficients = cut(60, 8), filters.coefficients("monotone", 3)
+    some = folds_of(data, parts).only([1, 4, 6, 7])
+    same = folds_of(data, [parts[i] for i in (1, 4, 6, 7)])
+    found, value = (
+        folds.value_and_gradient(data.mask, coefficients, SCALE, range(4))[0]
+        for folds in (some, same)
+    )
+    assert found == value
+    np.testing.assert_array_equal(some.cross(), same.cross())
+    np.testing.assert_array_equal(some.variance, same.variance)
+
+
+@pytest.mark.parametrize("n_features", [9, 40])
+def test_only_some_columns_are_a_mask_of_zeros_and_ones(n_features: int):
+    data = example(60, n_features)
+    chosen = np.array([2, 5, 8])
+    mask = np.zeros(n_features)
+    mask[chosen] = 1
+    folds, coefficients = folds_of(data, cut(60, 8)), filters.coefficients("monotone", 3)
+    all_columns = folds.value_and_gradient(mask, coefficients, SCALE, range(8))
+    some = folds.columns(chosen).value_and_gradient(np.ones(3), coefficients, SCALE, range(8))
+    assert relative_error(some[0], all_columns[0]) <= TOLERANCE
+    assert relative_error(some[1], all_columns[1][chosen]) <= TOLERANCE
+
+
+def test_few_rows_come_back_as_they_were():
+    data = example(60, 8)
+    rows = folds_of(data, cut(60, 5)).rows()
+    assert rows is not None
+    np.testing.assert_allclose(rows.values, data.X, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(rows.outputs, data.outputs)
+    np.testing.assert_array_equal(rows.weights, data.weights)
+
+
+def test_many_rows_are_not_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("featgrad.moments.folds._FEW_ENTRIES", 100)
+    assert folds_of(example(60, 8), cut(60, 5)).rows() is None

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from engine_kinds import KINDS, Kind
+from featgrad.moments.spectrum import spectrum, top_eigenvalue
+
+
+def gaussian(n_rows: int, n_features: int, spike: float = 1.0) -> np.ndarray:
+    """Unit variance but for one direction, which has variance `spike`."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_features))
+    direction = np.ones(n_features) / np.sqrt(n_features)
+    return X + (np.sqrt(spike) - 1) * np.outer(X @ direction, direction)
+
+
+def test_sample_spectrum_where_rows_are_many(kind: Kind):
+    X = gaussian(4000, 6, spike=3.0)
+    weights = np.full(4000, 1 / 4000)
+    mask = np.linspace(0.5, 1, 6)
+    eigenvalues = np.linalg.eigvalsh(np.sqrt(mask[:, None] * mask) * np.cov(X.T, bias=True))
+    found = spectrum(kind.engine(X, weights, "center"), mask, weights)
+    centre = np.sum(eigenvalues**2) / np.sum(eigenvalues)
+    assert found.top == pytest.approx(eigenvalues[-1], rel=0.01)
+    assert found.centre == pytest.approx(centre, rel=0.01)
+
+
+@pytest.mark.parametrize("spike", [10.0, 40.0])
+def test_a_spike_is_found_where_features_outnumber_rows(spike: float):
+    X = gaussian(150, 300, spike)
+    weights = np.full(150, 1 / 150)
+    sample = np.linalg.norm((X - X.mean(axis=0)) / np.sqrt(150), 2) ** 2
+    found = top_eigenvalue(
+        KINDS["dense-float64"].engine(X, weights, "center"), np.ones(300), weights
+    )
+    assert abs(found - spike) < abs(sample - spike)
+    assert found == pytest.approx(spike, rel=0.35)
+
+
+def test_without_a_spike_the_top_stays_below_the_samples():
+    X = gaussian(100, 400)
+    weights = np.full(100, 1 / 100)
+    sample = np.linalg.norm((X - X.mean(axis=0)) / 10, 2) ** 2
+    found = spectrum(KINDS["dense-float64"].engine(X, weights, "center"), np.ones(400), weights)
+    assert 1 < found.top < 0.5 * sample
+    assert found.centre == pytest.approx(1.0, abs=0.3)
+
+
+def test_nothing_switched_on_gives_one(kind: Kind):
+    X = gaussian(20, 3)
+    weights = np.full(20, 1 / 20)
+    assert spectrum(kind.engine(X, weights), np.zeros(3), weights) == (1.0, 1.0)

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+
+from featgrad.readers import open_source
+from source_rows import read
+
+
+def test_columns_can_be_named_instead_of_a_first_line(write):
+    path = write("rows.tsv", b"1\t2\t\n0\t\tx\n")
+    source = open_source(
+        path, target="y", columns=["y", "n", "t"], categorical=["t"], missing="zero"
+    )
+    np.testing.assert_array_equal(read(source).X, [[2, 0], [0, 1]])
+    assert list(source.feature_names) == ["n", "t=x"]
+
+
+def test_quoted_fields_may_hold_separators_and_line_ends(write):
+    path = write("rows.csv", b'\xef\xbb\xbfy,"t,u"\r\n1,"a,\nb"\r\n0,"say ""c"""\r\n')
+    source = open_source(path, target="y")
+    assert list(source.feature_names) == ["t,u=a,\nb", 't,u=say "c"']
+    np.testing.assert_array_equal(read(source).X, np.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"1,2", "2 fields where 3 belong"),
+        (b"1,2,a,4", "4 fields where 3 belong"),
+        (b"1,two,a", "column 'n' holds 'two', which is no number"),
+        (b"1,inf,a", "a value is infinite"),
+        (b"1,1e999,a", "a value is infinite"),
+        (b"1,,a", "a value is missing"),
+        (b",1,a", "the target is missing"),
+        (b"1,1,\xff\xfe", "column 't' is not UTF-8"),
+    ],
+)
+def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
+    good = b"1,2,a\n0,3,b\n1,-1e2,a\n"
+    path = write("rows.csv", b"y,n,t\n" + good + b"\n" + line + b"\n" + good)
+    with pytest.raises(ValueError, match=rf"rows\.csv, line 6: .*{reason}"):
+        read(open_source(path, target="y"))
+    source = open_source(path, target="y", on_bad_rows="skip")
+    np.testing.assert_array_equal(read(source).X, [[2, 1, 0], [3, 0, 1], [-100, 1, 0]] * 2)
+    assert source.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no first line"),
+        (b"y,n,n\n1,2,3\n", "two columns 'n'"),
+        (b"y,\xff\n1,2\n", "not UTF-8"),
+    ],
+)
+def test_files_that_are_no_table_are_told(write, content: bytes, reason: str):
+    with pytest.raises(ValueError, match=reason):
+        open_source(write("rows.csv", content), target="y")
+
+
+def test_a_first_line_alone_is_a_table_without_rows(write):
+    assert list(open_source(write("rows.csv", b"y,n\n"), target="y")) == []
+
+
+@pytest.mark.parametrize("line", [b'1,"2', b'1,"2"3'])
+def test_a_wrong_quote_is_one_bad_line(write, line: bytes):
+    path = write("rows.csv", b"y,n\n1,2\n" + line + b"\n" + b"1,2\n" * 10)
+    with pytest.raises(ValueError, match=r"rows\.csv, line 3: a quote does not close"):
+        read(open_source(path, target="y"))
+    source = open_source(path, target="y", on_bad_rows="skip")
+    np.testing.assert_array_equal(read(source).X, np.full((11, 1), 2))
+    assert source.skipped == 1
+
+
+def test_quoted_fields_may_reach_over_pieces_of_text(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
+    lines = [b'%d,"a\n""b""\n",x\n' % k for k in range(50)]
+    path = write("rows.csv", b"y,t,u\n" + b"".join(lines) + b"oops,a,x\n")
+    with pytest.raises(ValueError, match="line 152: column 'y' holds 'oops'"):
+        read(open_source(path, target="y"))
+    source = open_source(path, target="y", on_bad_rows="skip")
+    np.testing.assert_array_equal(read(source).y, np.arange(50))
+    assert list(source.feature_names) == ["t=a", 't=a\n"b"\n', "u=x"]
+
+
+def test_a_first_line_of_many_columns(write):
+    names = ",".join(f"column{k}" for k in range(30_000)).encode()
+    path = write("rows.csv", names + b"\n" + b",".join([b"1"] * 30_000) + b"\n")
+    assert read(open_source(path, target="column7")).X.shape == (1, 29_999)
+
+
+def test_a_cut_compressed_file_is_told(write):
+    import gzip
+
+    content = gzip.compress(b"y,n\n" + b"".join(b"1,%d\n" % k for k in range(5000)))
+    path = write("rows.csv.gz", content[:-30])
+    with pytest.raises(ValueError, match=r"rows\.csv\.gz cannot be read"):
+        read(open_source(path, target="y"))
+
+
+@pytest.mark.parametrize("unusual", [b"", b'"1",2,3\n', b"\n", b" 1,2,3\n"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: bytes, end: bytes):
+    monkeypatch.setattr("featgrad.readers.lines._PIECE", 64)
+    monkeypatch.setattr("featgrad.readers.delimited._FEWEST_LINES", 0)
+    lines = [b"%d,,-%d.5e-1" % (k, k) + end for k in range(60)]
+    lines.insert(30, unusual)
+    path = write("rows.csv", b"y,n,m" + end + b"".join(lines))
+    found = read(open_source(path, target="y", missing="nan", dtype="float64"))
+    kept = found.y[found.X[:, 1] < 0]
+    np.testing.assert_array_equal(kept, np.arange(60))
+    assert len(found.y) == 60 + (b"1" in unusual)
+    np.testing.assert_allclose(found.X[0], [np.nan, -0.05])
+
+
+def test_a_bad_line_far_down_in_a_file_of_numbers_is_told(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._PIECE", 64)
+    path = write("rows.csv", b"y,n\n" + b"1,2\n" * 100 + b"1,inf\n" + b"1,2\n" * 100)
+    with pytest.raises(ValueError, match="line 102: a value is infinite"):
+        read(open_source(path, target="y"))

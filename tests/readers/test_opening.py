@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from featgrad.readers import open_source
+from source_rows import read
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"1 1:2 2:3\n", {}),
+        (b"# comment\n-1.5e0 qid:1 1:2 2:3 # c\n", {}),
+        (b"1 |a x:2\n", {"hash_dim": 2}),
+        (b"1\t2\t3\n", {"columns": ["y", "a", "b"], "target": "y"}),
+        (b"y,a,b\n1,2,3\n", {"target": "y"}),
+    ],
+)
+def test_files_of_any_name_are_known_by_their_content(write, content: bytes, options):
+    assert read(open_source(write("data.txt", content), **options)).X.shape == (1, 2)
+
+
+def test_a_format_can_be_given(write):
+    assert read(open_source(write("data.csv", b"1 1:2 2:3\n"), format="svmlight")).X.shape == (1, 2)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x00\x01\x02"])
+def test_content_that_tells_nothing_is_told(write, content: bytes):
+    with pytest.raises(ValueError, match="pass format"):
+        open_source(write("data.bin", content))
+
+
+def test_what_is_not_installed_is_told(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.arrow_files.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"data\.parquet needs pyarrow: pip install"):
+        open_source(write("data.parquet", b""), target="y")
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
+        open_source(tmp_path / "nowhere.csv", target="y")
+
+
+@pytest.mark.parametrize("thing", [None, 3, object()])
+def test_what_holds_no_rows_is_told(thing):
+    with pytest.raises(ValueError, match="Rows cannot be read from"):
+        open_source(thing)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"block_rows": 0},
+        {"dtype": "int32"},
+        {"missing": "mean"},
+        {"on_bad_rows": "ignore"},
+        {"hash_dim": 0},
+        {"n_features": 2**31},
+        {"format": "csv"},
+        {"hash_dim": 10},
+        {"zero_based": False},
+    ],
+)
+def test_unfit_options_are_told_by_name(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        open_source(np.eye(2), target=[0, 1], **options)

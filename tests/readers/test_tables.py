@@ -1,0 +1,195 @@
+"""What holds for every table with named columns, whatever it is read from."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from scipy import sparse
+from sklearn.utils import murmurhash3_32
+
+from featgrad.readers import open_source
+from source_rows import read
+
+
+def as_csv(frame: pd.DataFrame, folder: Path) -> Path:
+    frame.to_csv(folder / "table.csv", index=False)
+    return folder / "table.csv"
+
+
+def as_tsv(frame: pd.DataFrame, folder: Path) -> Path:
+    frame.to_csv(folder / "table.tsv.gz", index=False, sep="\t")
+    return folder / "table.tsv.gz"
+
+
+def as_parquet(frame: pd.DataFrame, folder: Path) -> Path:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pa.parquet.write_table(table, folder / "table.parquet", row_group_size=5)
+    return folder / "table.parquet"
+
+
+def as_arrow(frame: pd.DataFrame, folder: Path) -> Path:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pa.feather.write_feather(table, folder / "table.arrow", compression="uncompressed", chunksize=5)
+    return folder / "table.arrow"
+
+
+def as_dictionary(frame: pd.DataFrame, folder: Path) -> Path:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.table({n: c.dictionary_encode() if c.type == "string" else c
+                      for n, c in zip(table.column_names, table.columns, strict=True)})  # fmt: skip
+    pa.feather.write_feather(table, folder / "table.feather", compression="lz4")
+    return folder / "table.feather"
+
+
+KINDS: dict[str, Callable] = {
+    "pandas": lambda frame, folder: frame,
+    "pandas-arrow": lambda frame, folder: frame.convert_dtypes(dtype_backend="pyarrow"),
+    "polars": lambda frame, folder: pl.from_pandas(frame),
+    "pyarrow": lambda frame, folder: pa.Table.from_pandas(frame, preserve_index=False),
+    "csv": as_csv,
+    "tsv.gz": as_tsv,
+    "parquet": as_parquet,
+    "arrow": as_arrow,
+    "dictionary": as_dictionary,
+}
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable:
+    return lambda frame: KINDS[request.param](frame, tmp_path)
+
+
+@pytest.fixture(name="frame")
+def mixed() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "a": rng.standard_normal(17),
+            "town": pd.array(rng.choice(["Ulm", "Köln", "Bonn"], 17), dtype="str"),
+            "label": rng.integers(0, 2, 17),
+            "b": rng.integers(-5, 5, 17),
+        }
+    )
+
+
+@pytest.mark.parametrize("block_rows", [4, 100])
+def test_numbers_stay_dense(store, frame, block_rows: int):
+    frame = frame.drop(columns="town")
+    source = open_source(store(frame), target="label", block_rows=block_rows, dtype="float64")
+    assert list(source.feature_names) == ["a", "b"]
+    assert source.groups is None
+    assert {len(block) for block in source} <= {block_rows, 17 % block_rows}
+    rows = read(source)
+    np.testing.assert_allclose(rows.X, frame[["a", "b"]].to_numpy(), rtol=1e-14)
+    np.testing.assert_array_equal(rows.y, frame["label"])
+
+
+def test_few_texts_are_one_hot(store, frame):
+    source = open_source(store(frame), target="label", block_rows=4, dtype="float64")
+    assert list(source.feature_names) == ["a", "town=Bonn", "town=Köln", "town=Ulm", "b"]
+    np.testing.assert_array_equal(source.groups, [0, 1, 1, 1, 2])
+    rows = read(source)
+    np.testing.assert_array_equal(rows.X[:, 1:4], pd.get_dummies(frame["town"]).to_numpy())
+    np.testing.assert_allclose(rows.X[:, [0, 4]], frame[["a", "b"]].to_numpy(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_texts_are_hashed_into_their_columns_share(store, frame, signed: bool):
+    source = open_source(store(frame), target="label", hash_dim=50, signed=signed)
+    assert source.n_features == 52
+    assert source.feature_names[7] == "town#6"
+    expected = np.zeros((17, 50))
+    for row, town in enumerate(frame["town"]):
+        code = murmurhash3_32(town, positive=True)
+        expected[row, code % 50] = -1 if signed and code >> 31 else 1
+    block = next(iter(source))
+    assert sparse.issparse(block.X)
+    assert block.X.has_canonical_format
+    np.testing.assert_array_equal(block.X.toarray()[:, 1:51], expected)
+
+
+def test_hashed_texts_can_be_asked_for(store, frame):
+    source = open_source(store(frame), target="label", hash_dim=2**20)
+    heaviest = frame["town"].value_counts()
+    bucket = 1 + murmurhash3_32(heaviest.index[0], positive=True) % 2**20
+    assert source.tokens_of([bucket, 1]) == {bucket: [heaviest.index[0]], 1: []}
+
+
+def test_missing_text_is_no_feature(store, frame):
+    frame.loc[3, "town"] = None
+    source = open_source(store(frame), target="label")
+    assert read(source).X[3, 1:4].sum() == 0
+
+
+def test_a_missing_number_is_told_skipped_or_kept(store, frame):
+    frame.loc[3, "a"] = np.nan
+    table = store(frame)
+    with pytest.raises(ValueError, match=r"(row 4|line 5): a value is missing"):
+        read(open_source(table, target="label"))
+    source = open_source(table, target="label", on_bad_rows="skip")
+    assert len(read(source).y) == 16
+    assert source.skipped == 1
+    assert read(open_source(table, target="label", missing="zero")).X[3, 0] == 0
+    assert np.isnan(read(open_source(table, target="label", missing="nan")).X[3, 0])
+
+
+def test_the_target_may_be_text_and_rows_may_have_weights(store, frame):
+    frame["a"] = abs(frame["a"])
+    rows = read(open_source(store(frame), target="town", weight="a"))
+    assert rows.y.tolist() == frame["town"].tolist()
+    np.testing.assert_allclose(rows.weight, frame["a"], rtol=1e-14)
+    assert rows.X.shape == (17, 2)
+
+
+def test_numbers_can_be_named_categorical(store, frame):
+    source = open_source(store(frame[["b", "label"]]), target="label", categorical=["b"])
+    assert set(source.feature_names) == {f"b={value}" for value in frame["b"]}
+
+
+@pytest.mark.parametrize("argument", ["target", "weight"])
+def test_a_column_that_is_not_there_is_told_with_the_nearest(store, frame, argument: str):
+    options = {"target": "label", argument: "lable"}
+    with pytest.raises(ValueError, match=f"{argument}='lable'.*'town'.*the nearest is 'label'"):
+        open_source(store(frame), **options)
+
+
+@pytest.mark.parametrize("target", [None, np.zeros(17)])
+def test_a_target_that_is_no_name_is_told(store, frame, target):
+    with pytest.raises(ValueError, match=r"target is .*: name a column of .*'label'"):
+        open_source(store(frame), target=target)
+
+
+def test_too_many_texts_ask_for_hashing(store):
+    frame = pd.DataFrame({"t": [f"t{k}" for k in range(1100)], "y": np.zeros(1100)})
+    with pytest.raises(ValueError, match=r"'t' has more than 1000.*hash_dim"):
+        open_source(store(frame), target="y")
+
+
+def test_hash_dim_must_hold_every_column(store, frame):
+    with pytest.raises(ValueError, match="hash_dim=1 is too small"):
+        open_source(store(frame), target="label", hash_dim=1)
+
+
+def test_a_target_alone_is_told(store, frame):
+    with pytest.raises(ValueError, match="no column beside its target"):
+        open_source(store(frame[["label"]]), target="label")
+
+
+def test_a_column_of_dates_is_told(frame, tmp_path):
+    frame["day"] = pd.date_range("2020-01-01", periods=17)
+    for store in (as_parquet, KINDS["pandas"], KINDS["polars"]):
+        with pytest.raises(ValueError, match=r"'day'.* holds"):
+            open_source(store(frame, tmp_path), target="label")
+
+
+def test_columns_can_be_left_out(store, frame):
+    source = open_source(store(frame), target="label", exclude=["town", "b"])
+    assert list(source.feature_names) == ["a"]
+    with pytest.raises(ValueError, match=r"exclude='twon' is no column .* nearest is 'town'"):
+        open_source(store(frame), target="label", exclude=["twon"])
