@@ -1,0 +1,11 @@
+"""Names of the array types that the whole library uses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
