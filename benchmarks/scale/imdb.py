@@ -16,10 +16,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import f_classif
 
 from benchmarks import peers
-from benchmarks.datasets import Split
 from benchmarks.quality.evaluate import auc_on_test_rows
 from benchmarks.record import Figure, record
 from benchmarks.sources import read_texts
+from benchmarks.splitting import Split
 from featgrad import FeatureGradientSelector
 
 SIZES = (22, 100, 1_000, 10_000)
