@@ -6,7 +6,7 @@ from functools import partial
 
 import sklearn.datasets
 
-from benchmarks import builders
+from benchmarks import builders, regression_sets
 from benchmarks.sources import CACHE, locate, read_npz, write_npz
 from benchmarks.splitting import finished, random_rows
 
@@ -19,7 +19,8 @@ class DataSet:
 
     `build` returns (X_train, y_train, X_test, y_test) when `n_splits` is 0 (a given split),
     otherwise (X, y) or (X, y, groups), which is split at random, stratified by class, with the
-    rows of a group on one side. Missing values are filled by means of training rows.
+    rows of a group on one side. Missing values are filled by means of training rows. A simulated
+    set is drawn anew for every split: its `build` takes the index as the seed.
     """
 
     name: str
@@ -30,6 +31,7 @@ class DataSet:
     train_size: float | int = 2 / 3
     test_size: float | int = 1 / 3
     cached: bool = False
+    simulated: bool = False
 
     def missing(self):
         """Files that are needed and not there."""
@@ -44,6 +46,9 @@ class DataSet:
         """Yield training and test rows of each split as they are built, with training groups."""
         if self.n_splits == 0:
             yield cached_parts(self) if self.cached else self.build()
+            return
+        if self.simulated:
+            yield from map(self.build, range(self.n_splits))
             return
         X, y, *groups = self.build()
         sizes = {"train_size": self.train_size, "test_size": self.test_size}
@@ -83,6 +88,11 @@ def images(stem, n_splits=5):
 def news_pair(name, first, second):
     """Two classes of 20 Newsgroups."""
     return DataSet(name, "binary", partial(builders.news20, (first, second), 2), NEWS)
+
+
+def simulated(build):
+    """A regression set without files."""
+    return DataSet(build.__name__, "regression", build, n_splits=5, simulated=True)
 
 
 def bundled(name, kind):
@@ -128,6 +138,25 @@ STAGED = [
     images("pixraw10p"),
 ]
 
+REGRESSION = [
+    DataSet("diabetes_products", "regression", regression_sets.diabetes_products, n_splits=5),
+    simulated(regression_sets.friedman1),
+    simulated(regression_sets.autoregressive),
+    simulated(regression_sets.skewed),
+    simulated(regression_sets.heavy_tails),
+    simulated(regression_sets.outliers),
+    DataSet(
+        "covtype_elevation",
+        "regression",
+        regression_sets.covtype_elevation,
+        ("covtype.npz",),
+        n_splits=2,
+        train_size=5_000,
+        test_size=20_000,
+    ),
+    DataSet("mnist_pixel", "regression", regression_sets.mnist_pixel, MNIST),
+]
+
 # For users who have or download the originals; gisette_like and rcv1_sample stand in for them.
 ORIGINALS = [two_files("gisette"), two_files("rcv1", test="test")]
 
@@ -138,19 +167,19 @@ BUNDLED = [
     bundled("iris", "multiclass"),
 ]
 
-REGISTRY = {dataset.name: dataset for dataset in STAGED + ORIGINALS + BUNDLED}
+REGISTRY = {dataset.name: dataset for dataset in STAGED + ORIGINALS + BUNDLED + REGRESSION}
 
 
 def default_sets():
-    """Sets that can be loaded here: the staged ones, or scikit-learn's own when there are none."""
+    """Sets that can be loaded here; scikit-learn's own where no set of classes is staged."""
     there = [dataset for dataset in STAGED + ORIGINALS if not dataset.missing()]
-    return there or BUNDLED
+    return (there or BUNDLED) + [dataset for dataset in REGRESSION if not dataset.missing()]
 
 
 def report_missing():
     """One line per set that cannot be loaded, saying what it needs."""
     return [
         f"{dataset.name}: missing {', '.join(dataset.missing())}"
-        for dataset in STAGED + ORIGINALS
+        for dataset in STAGED + ORIGINALS + REGRESSION
         if dataset.missing()
     ]

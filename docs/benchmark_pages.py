@@ -35,8 +35,8 @@ def quality(folder):
     for kind, summed in json.loads((folder / "summary.json").read_text()).items():
         parts.append(f"## Each {kind} set by the number of columns")
         for name in summed["sets"]:
-            curves = picture(folder / "plots" / f"auc_{name}.svg")
-            parts += [f"### {name}", standing(summed["mean_auc"], name), curves]
+            curves = picture(folder / "plots" / f"score_{name}.svg")
+            parts += [f"### {name}", standing(summed["mean_score"], name), curves]
     return "\n\n".join(parts)
 
 
@@ -44,7 +44,7 @@ def standing(table, name):
     """Who leads on a set, and where featgrad stands."""
     scores = {selector: sets[name] for selector, sets in table.items() if name in sets}
     ranked = sorted(scores, key=scores.get, reverse=True)
-    text = f"Best of {len(ranked)}: {ranked[0]}, mean AUC {scores[ranked[0]]:.4f}"
+    text = f"Best of {len(ranked)}: {ranked[0]}, mean score {scores[ranked[0]]:.4f}"
     if "featgrad" in ranked[1:]:
         text += f"; featgrad is number {ranked.index('featgrad') + 1}, {scores['featgrad']:.4f}"
     return f"{text}."
