@@ -15,14 +15,16 @@ def write_benchmark_pages(*_):
     recovery = "python -m benchmarks.synthetic"
     write_page("quality", "Quality of chosen features", "make bench-quality", quality)
     write_page("synthetic", "Recovery of known columns", recovery, synthetic)
+    write_page("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary)
+    write_page("published", "Published tables", "make published", summary)
     write_page("paper", "The paper's figures", "make paper", paper)
     write_page("speed", "Speed", "make bench-speed", figures)
     write_page("scale", "Larger than memory", "make bench-scale", figures)
 
 
-def write_page(name, title, command, told):
-    """What is told of the results, or that there are none, and how to get some."""
-    text = told(RESULTS / name) or "Nothing is recorded yet."
+def write_page(name, title, command, describe):
+    """What the results say, or that there are none, and how to get some."""
+    text = describe(RESULTS / name) or "Nothing is recorded yet."
     page = f"# {title}\n\nMeasured by `{command}`.\n\n{text.strip()}\n"
     (PAGES / f"{name}.md").write_text(page)
 
@@ -48,6 +50,12 @@ def standing(table, name):
     if "featgrad" in ranked[1:]:
         text += f"; featgrad is number {ranked.index('featgrad') + 1}, {scores['featgrad']:.4f}"
     return f"{text}."
+
+
+def summary(folder):
+    """The summary as it is."""
+    page = folder / "summary.md"
+    return without_title(page) if page.exists() else None
 
 
 def synthetic(folder):

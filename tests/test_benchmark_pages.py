@@ -28,7 +28,8 @@ def written(pages) -> dict[str, str]:
 
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
-    assert sorted(texts) == ["paper", "quality", "scale", "speed", "synthetic"]
+    names = ["paper", "published", "quality", "scale", "speed", "suppressors", "synthetic"]
+    assert sorted(texts) == names
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
 
@@ -56,6 +57,16 @@ def test_each_set_says_who_leads_and_shows_its_picture(pages):
     assert "Best of 2: featgrad, mean score 0.7500." in text
     assert "![score one](score_one.svg)" in text
     assert (pages.PAGES / "score_one.svg").exists()
+
+
+@pytest.mark.parametrize("name", ["suppressors", "published"])
+def test_summaries_are_shown_without_their_title(pages, name):
+    folder = pages.RESULTS / name
+    folder.mkdir(parents=True)
+    (folder / "summary.md").write_text("# Title\n\nThe table.\n")
+    text = written(pages)[name]
+    assert "The table." in text
+    assert "Title" not in text
 
 
 def test_the_paper_has_its_tables_and_all_its_pictures(pages):
