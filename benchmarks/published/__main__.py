@@ -66,13 +66,15 @@ def main():
     options = parse()
     warnings.simplefilter("ignore")
     out = options.out / "quick" if options.quick else options.out
-    out.mkdir(parents=True, exist_ok=True)
     jobs = [(table, case) for table in TABLES for case in table.cases]
     for name in sorted({case.file for _, case in jobs if case.missing()}):
         print(f"{name} is missing")
     jobs = [(table, case) for table, case in jobs if not case.missing()]
     if options.quick:
         jobs = [(table, case) for table, case in jobs if case.file == "mice_protein.npz"]
+    if not jobs:
+        return
+    out.mkdir(parents=True, exist_ok=True)
     selectors = options.selectors.split(",")
     results = run(jobs, selectors, 1 if options.quick else 5, out)
     page = markdown(TABLES, results, selectors)

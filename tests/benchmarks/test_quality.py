@@ -72,8 +72,8 @@ def test_judges_give_true_columns_of_a_regression_a_higher_score(judge):
 
 def test_only_training_targets_have_outliers():
     _, y_train, _, y_test = outliers(0)
-    assert (np.abs(y_train) > 5 * y_test.std()).sum() == 25
-    assert np.abs(y_test).max() < 5 * y_test.std()
+    assert y_train.std() > 1.3 * y_test.std()
+    assert np.abs(y_test).max() < 4 * y_test.std()
 
 
 def test_regression_peers_find_the_strongest_column():
