@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs bench-speed bench-quality bench-scale paper clean
+.PHONY: demo test lint docs bench-speed bench-quality bench-scale paper published clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
@@ -31,6 +31,9 @@ bench-scale: $(VENV)/.bench
 
 paper: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.paper
+
+published: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.published
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

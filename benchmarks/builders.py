@@ -1,6 +1,7 @@
 """Build the benchmark sets that are derived from staged files.
 
-Every builder returns (X_train, y_train, X_test, y_test). Statistics come from training rows only.
+A builder returns (X_train, y_train, X_test, y_test), or all rows of a set without a given split.
+Statistics come from training rows only.
 """
 
 import numpy as np
@@ -132,3 +133,14 @@ def whole(stem, min_class=0):
     labels, counts = np.unique(y, return_counts=True)
     X, y = rows_of(X, y, labels[counts >= min_class])
     return (log_counts(X) if sp.issparse(X) else X), y
+
+
+def pixels(stem):
+    """Images staged as one file: (X, y), grey levels in [0, 1]."""
+    X, y = read_staged(stem)
+    return X / 255, y
+
+
+def mice_protein():
+    """Protein levels with missing values: (X, y, mouse of each row)."""
+    return (*read_staged("mice_protein"), read_member("mice_protein", "mouse"))

@@ -4,24 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import sklearn.datasets
-from sklearn.model_selection import StratifiedShuffleSplit
 
-from benchmarks import builders
+from benchmarks import builders, regression_sets
 from benchmarks.sources import CACHE, locate, read_npz, write_npz
+from benchmarks.splitting import finished, random_rows
 
 SPLIT_SEED = 2019
-
-
-@dataclass(frozen=True)
-class Split:
-    """Training and test rows of one split; labels are 0..C-1."""
-
-    X_train: object
-    y_train: np.ndarray
-    X_test: object
-    y_test: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -29,7 +18,9 @@ class DataSet:
     """How to get one set.
 
     `build` returns (X_train, y_train, X_test, y_test) when `n_splits` is 0 (a given split),
-    otherwise (X, y), which is split at random, stratified by class.
+    otherwise (X, y) or (X, y, groups), which is split at random, stratified by class, with the
+    rows of a group on one side. Missing values are filled by means of training rows. A simulated
+    set is drawn anew for every split: its `build` takes the index as the seed.
     """
 
     name: str
@@ -40,6 +31,7 @@ class DataSet:
     train_size: float | int = 2 / 3
     test_size: float | int = 1 / 3
     cached: bool = False
+    simulated: bool = False
 
     def missing(self):
         """Files that are needed and not there."""
@@ -47,25 +39,23 @@ class DataSet:
 
     def splits(self):
         """Yield (index, Split)."""
+        for index, parts in enumerate(self.parts()):
+            yield index, finished(self.kind, *parts)
+
+    def parts(self):
+        """Yield training and test rows of each split as they are built, with training groups."""
         if self.n_splits == 0:
-            parts = cached_parts(self) if self.cached else self.build()
-            yield 0, encoded(*parts)
+            yield cached_parts(self) if self.cached else self.build()
             return
-        X, y = self.build()
-        shuffles = StratifiedShuffleSplit(
-            self.n_splits,
-            train_size=self.train_size,
-            test_size=self.test_size,
-            random_state=SPLIT_SEED,
-        )
-        for index, (train, test) in enumerate(shuffles.split(np.zeros(len(y)), y)):
-            yield index, encoded(X[train], y[train], X[test], y[test])
-
-
-def encoded(X_train, y_train, X_test, y_test):
-    """Split with labels 0..C-1 in the order of the training labels."""
-    classes, codes = np.unique(y_train, return_inverse=True)
-    return Split(X_train, codes, X_test, np.searchsorted(classes, y_test))
+        if self.simulated:
+            yield from map(self.build, range(self.n_splits))
+            return
+        X, y, *groups = self.build()
+        sizes = {"train_size": self.train_size, "test_size": self.test_size}
+        for train, test in random_rows(
+            y, self.kind, *groups, n_splits=self.n_splits, random_state=SPLIT_SEED, **sizes
+        ):
+            yield X[train], y[train], X[test], y[test], *[labels[train] for labels in groups]
 
 
 def cached_parts(dataset):
@@ -90,9 +80,19 @@ def one_file(stem, kind, n_splits, min_class=0, **sizes):
     return DataSet(stem, kind, build, (f"{stem}.npz",), n_splits, **sizes)
 
 
+def images(stem, n_splits=5):
+    """Grey levels of images, staged as one file, split at random."""
+    return DataSet(stem, "multiclass", partial(builders.pixels, stem), (f"{stem}.npz",), n_splits)
+
+
 def news_pair(name, first, second):
     """Two classes of 20 Newsgroups."""
     return DataSet(name, "binary", partial(builders.news20, (first, second), 2), NEWS)
+
+
+def simulated(build):
+    """A regression set without files."""
+    return DataSet(build.__name__, "regression", build, n_splits=5, simulated=True)
 
 
 def bundled(name, kind):
@@ -132,6 +132,29 @@ STAGED = [
     DataSet("mnist", "multiclass", builders.mnist_ten, MNIST),
     one_file("covtype", "multiclass", 2, train_size=20_000, test_size=40_000),
     DataSet("reuters", "multiclass", builders.reuters, ("reuters21578.npz",)),
+    DataSet("mice_protein", "multiclass", builders.mice_protein, ("mice_protein.npz",), 5),
+    images("coil20"),
+    images("warppie10p"),
+    images("pixraw10p"),
+]
+
+REGRESSION = [
+    DataSet("diabetes_products", "regression", regression_sets.diabetes_products, n_splits=5),
+    simulated(regression_sets.friedman1),
+    simulated(regression_sets.autoregressive),
+    simulated(regression_sets.skewed),
+    simulated(regression_sets.heavy_tails),
+    simulated(regression_sets.outliers),
+    DataSet(
+        "covtype_elevation",
+        "regression",
+        regression_sets.covtype_elevation,
+        ("covtype.npz",),
+        n_splits=2,
+        train_size=5_000,
+        test_size=20_000,
+    ),
+    DataSet("mnist_pixel", "regression", regression_sets.mnist_pixel, MNIST),
 ]
 
 # For users who have or download the originals; gisette_like and rcv1_sample stand in for them.
@@ -144,19 +167,19 @@ BUNDLED = [
     bundled("iris", "multiclass"),
 ]
 
-REGISTRY = {dataset.name: dataset for dataset in STAGED + ORIGINALS + BUNDLED}
+REGISTRY = {dataset.name: dataset for dataset in STAGED + ORIGINALS + BUNDLED + REGRESSION}
 
 
 def default_sets():
-    """Sets that can be loaded here: the staged ones, or scikit-learn's own when there are none."""
+    """Sets that can be loaded here; scikit-learn's own where no set of classes is staged."""
     there = [dataset for dataset in STAGED + ORIGINALS if not dataset.missing()]
-    return there or BUNDLED
+    return (there or BUNDLED) + [dataset for dataset in REGRESSION if not dataset.missing()]
 
 
 def report_missing():
     """One line per set that cannot be loaded, saying what it needs."""
     return [
         f"{dataset.name}: missing {', '.join(dataset.missing())}"
-        for dataset in STAGED + ORIGINALS
+        for dataset in STAGED + ORIGINALS + REGRESSION
         if dataset.missing()
     ]

@@ -1,8 +1,9 @@
 """The selectors under comparison, behind one interface.
 
-`SELECTORS[name](X, y, ks, seed)` gets training rows only (dense array or CSR, labels 0..C-1) and
-returns {k: k column indices}. All sizes are asked for at once so that a method with a path or a
-ranking pays once. A selector that cannot handle a set raises NotApplicableError with the reason.
+`SELECTORS[name](X, y, ks, seed)` gets training rows only (dense array or CSR; y holds labels 0..C-1
+as integers, or floats for regression) and returns {k: k column indices}. All sizes are given at
+once so that a method with a path or a ranking pays once. A selector that cannot handle a set raises
+NotApplicableError with the reason.
 
 Packages that only one selector needs are imported inside it, so that a missing one costs that
 selector alone.
@@ -12,14 +13,22 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_selection import chi2, mutual_info_classif
+from sklearn.feature_selection import chi2, mutual_info_classif, mutual_info_regression
 from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import l1_min_c
 
 from benchmarks import mission
+from benchmarks.applicable import NotApplicableError, for_classes, is_regression
+from benchmarks.l1_paths import by_l1_path, by_l1_path_16, by_lasso
 from benchmarks.mrmr import mrmr
-from benchmarks.scaling import anova, dense_columns, ranking, shortlist, standardised
+from benchmarks.scaling import (
+    anova,
+    cut,
+    dense_columns,
+    padded,
+    ranking,
+    shortlist,
+    standardised,
+)
 from benchmarks.tuning import best_setting, class_auc
 
 # fastcan and abess read dense double precision; wider sets are cut to their best columns by
@@ -30,29 +39,13 @@ DENSE_ENTRIES = 50_000_000
 READ_ONCE = 500_000
 
 
-class NotApplicableError(Exception):
-    """The selector is not meant for this kind of data."""
-
-
-def cut(order, ks):
-    """The first k of a ranking, for every k."""
-    return {k: order[:k] for k in ks}
-
-
-def padded(order, X, y):
-    """A ranking of some columns, continued with the others by ANOVA F."""
-    order = np.asarray(order, dtype=np.intp)
-    rest = ranking(anova(X, y))
-    return np.concatenate([order, rest[~np.isin(rest, order)]])
-
-
 def by_anova(X, y, ks, seed):
-    """Largest ANOVA F (scikit-learn's f_classif: "SKF")."""
+    """Largest ANOVA F (scikit-learn's f_classif: "SKF"), F of the correlation for regression."""
     return cut(ranking(anova(X, y)), ks)
 
 
 def by_mutual_information(X, y, ks, seed):
-    """Largest mutual information with the class ("SKMI").
+    """Largest mutual information with the target ("SKMI").
 
     Dense columns: nearest-neighbour estimate, or plain counts where a column has few values.
     Sparse columns: of the presence of a term, the usual form for text.
@@ -60,8 +53,8 @@ def by_mutual_information(X, y, ks, seed):
     if sp.issparse(X):
         return cut(ranking(presence_information(X, y)), ks)
     discrete = np.array([np.unique(column).size <= 10 for column in X.T])
-    information = mutual_info_classif(X, y, discrete_features=discrete, random_state=seed)
-    return cut(ranking(information), ks)
+    estimate = mutual_info_regression if is_regression(y) else mutual_info_classif
+    return cut(ranking(estimate(X, y, discrete_features=discrete, random_state=seed)), ks)
 
 
 def presence_information(X, y):
@@ -78,6 +71,7 @@ def presence_information(X, y):
     return information
 
 
+@for_classes
 def by_chi2(X, y, ks, seed):
     """Largest chi-squared statistic; for frequencies and other non-negative values only."""
     if X.min() < 0:
@@ -86,41 +80,7 @@ def by_chi2(X, y, ks, seed):
     return cut(ranking(np.nan_to_num(statistic)), ks)
 
 
-def by_l1_path(X, y, ks, seed):
-    """L1-logistic path: the k largest weights of the first model with at least k features.
-
-    C grows by a quarter per step from the first value with any feature; several classes are
-    fitted one against the rest. When the path saturates below k (k beyond the number of rows),
-    the last model is continued by ANOVA F.
-    """
-    Z = standardised(X)
-    C = l1_min_c(Z, y, loss="log")
-    chosen, order, growth = {}, np.empty(0, dtype=np.intp), 0
-    waiting = sorted(ks)
-    while waiting and growth < 6:
-        C *= 1.25
-        weights = l1_weights(Z, y, C, seed)
-        # Saturated: the support has not grown for six steps although k asks for more.
-        found = np.count_nonzero(weights)
-        growth = growth + 1 if 0 < found <= order.size else 0
-        order = ranking(weights)[:found] if found > order.size else order
-        while waiting and found >= waiting[0]:
-            chosen[waiting[0]] = ranking(weights)[: waiting[0]]
-            waiting.pop(0)
-    return chosen | cut(padded(order, X, y), waiting) if waiting else chosen
-
-
-def l1_weights(Z, y, C, seed):
-    """Norm over classes of the weights of an L1-penalised logistic model."""
-    model = LogisticRegression(
-        C=C, l1_ratio=1.0, solver="liblinear", tol=1e-3, max_iter=200, random_state=seed
-    )
-    if y.max() == 1:
-        return np.abs(model.fit(Z, y).coef_[0])
-    models = OneVsRestClassifier(model).fit(Z, y).estimators_
-    return np.linalg.norm([one.coef_[0] for one in models], axis=0)
-
-
+@for_classes
 def by_l2_weights(X, y, ks, seed):
     """Largest weights of an L2-logistic model on standardised columns, C by held-out AUC."""
     Z = standardised(X)
@@ -140,9 +100,10 @@ def by_forward(X, y, ks, seed):
 
     columns = shortlist(X, y, DENSE_ENTRIES)
     X_short = dense_columns(X, columns)
+    outputs = 1 if is_regression(y) else y.max()
+    target = np.eye(outputs + 1)[y] if outputs > 1 else y
     # Beyond the number of rows every column depends on those taken, and fastcan stops.
-    size = min(max(ks), X_short.shape[1], X_short.shape[0] - y.max() - 1)
-    target = np.eye(y.max() + 1)[y] if y.max() > 1 else y
+    size = min(max(ks), X_short.shape[1], X_short.shape[0] - outputs - 1)
     taken = FastCan(size, verbose=0).fit(X_short, target).indices_
     return cut(padded(columns[taken], X, y), ks)
 
@@ -161,9 +122,12 @@ def by_abess(X, y, ks, seed):
 
 def abess_weights(Z, y, k):
     """Norm over classes of the weights of abess's model with k columns."""
-    from abess.linear import LogisticRegression, MultinomialRegression
+    from abess import linear
 
-    model = LogisticRegression if y.max() == 1 else MultinomialRegression
+    if is_regression(y):
+        model = linear.LinearRegression
+    else:
+        model = linear.LogisticRegression if y.max() == 1 else linear.MultinomialRegression
     coefficients = model(support_size=k, alpha=1e-2).fit(Z, y).coef_
     return np.abs(coefficients) if coefficients.ndim == 1 else np.linalg.norm(coefficients, axis=1)
 
@@ -175,9 +139,10 @@ def by_mrmr(X, y, ks, seed):
 
 def by_lightgbm(X, y, ks, seed):
     """Largest total gain in boosted trees (LightGBM)."""
-    from lightgbm import LGBMClassifier
+    from lightgbm import LGBMClassifier, LGBMRegressor
 
-    model = LGBMClassifier(
+    booster = LGBMRegressor if is_regression(y) else LGBMClassifier
+    model = booster(
         n_estimators=200,
         learning_rate=0.05,
         num_leaves=15,
@@ -193,6 +158,7 @@ def by_lightgbm(X, y, ks, seed):
     return cut(padded(ranking(gain)[: np.count_nonzero(gain)], X, y), ks)
 
 
+@for_classes
 def by_mission(X, y, ks, seed):
     """MISSION with five passes, learning rate by held-out AUC."""
     Z = sp.csr_matrix(standardised(X))
@@ -234,6 +200,7 @@ def published_run(X, y, seed, order, penalty):
 
     selector = FeatureGradientSelector(
         n_features_to_select=None,
+        task="regression" if is_regression(y) else "auto",
         penalty=penalty,
         order=order,
         filter="kong-valiant",
@@ -244,10 +211,12 @@ def published_run(X, y, seed, order, penalty):
 
 
 def by_featgrad(X, y, ks, seed):
-    """The library under test, defaults only."""
+    """The library under test, defaults only; regression is named, numbers may be whole ones."""
     from featgrad import FeatureGradientSelector
 
-    selector = FeatureGradientSelector(max(ks), path_sizes=ks, random_state=seed).fit(X, y)
+    task = "regression" if is_regression(y) else "auto"
+    selector = FeatureGradientSelector(max(ks), path_sizes=ks, task=task, random_state=seed)
+    selector.fit(X, y)
     return {k: selector.at(k).get_support(indices=True) for k in ks}
 
 
@@ -256,6 +225,7 @@ SELECTORS = {
     "mutual_information": by_mutual_information,
     "chi2": by_chi2,
     "l1_path": by_l1_path,
+    "lasso": by_lasso,
     "l2_weights": by_l2_weights,
     "forward": by_forward,
     "abess": by_abess,
@@ -265,6 +235,9 @@ SELECTORS = {
     "featgrad_paper": by_featgrad_paper,
     "featgrad": by_featgrad,
 }
+
+# Measured for its time alone.
+TIMED = {"l1_path_16": by_l1_path_16}
 
 # The paper's figure of orders; those beside its usual 4 are not part of the comparison.
 OTHER_ORDERS = {f"featgrad_order{n}": partial(by_featgrad_paper, order=n) for n in (1, 2, 3, 5, 6)}

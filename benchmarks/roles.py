@@ -35,5 +35,9 @@ CONFIRMATION = (
 )
 DEVELOPMENT_REGRESSION = ("diabetes_products", "friedman1", "skewed", "mnist_pixel")
 CONFIRMATION_REGRESSION = ("autoregressive", "heavy_tails", "outliers", "covtype_elevation")
+ROLES = {
+    "development": DEVELOPMENT + DEVELOPMENT_REGRESSION,
+    "confirmation": CONFIRMATION + CONFIRMATION_REGRESSION,
+}
 # Dates on which confirmation sets were run.
 CONFIRMED_ON: tuple[str, ...] = ()

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.applicable import NotApplicableError
 from benchmarks.designs import DESIGNS, simulate
 from benchmarks.drawing import plt, save
-from benchmarks.peers import SELECTORS, NotApplicableError
+from benchmarks.peers import SELECTORS
 from benchmarks.progress import Progress
 
 RATIOS = (0.5, 1.0, 2.0, 5.0, 20.0)

@@ -15,14 +15,16 @@ def write_benchmark_pages(*_):
     recovery = "python -m benchmarks.synthetic"
     write_page("quality", "Quality of chosen features", "make bench-quality", quality)
     write_page("synthetic", "Recovery of known columns", recovery, synthetic)
+    write_page("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary)
+    write_page("published", "Published tables", "make published", summary)
     write_page("paper", "The paper's figures", "make paper", paper)
     write_page("speed", "Speed", "make bench-speed", figures)
     write_page("scale", "Larger than memory", "make bench-scale", figures)
 
 
-def write_page(name, title, command, told):
-    """What is told of the results, or that there are none, and how to get some."""
-    text = told(RESULTS / name) or "Nothing is recorded yet."
+def write_page(name, title, command, describe):
+    """What the results say, or that there are none, and how to get some."""
+    text = describe(RESULTS / name) or "Nothing is recorded yet."
     page = f"# {title}\n\nMeasured by `{command}`.\n\n{text.strip()}\n"
     (PAGES / f"{name}.md").write_text(page)
 
@@ -35,8 +37,8 @@ def quality(folder):
     for kind, summed in json.loads((folder / "summary.json").read_text()).items():
         parts.append(f"## Each {kind} set by the number of columns")
         for name in summed["sets"]:
-            curves = picture(folder / "plots" / f"auc_{name}.svg")
-            parts += [f"### {name}", standing(summed["mean_auc"], name), curves]
+            curves = picture(folder / "plots" / f"score_{name}.svg")
+            parts += [f"### {name}", standing(summed["mean_score"], name), curves]
     return "\n\n".join(parts)
 
 
@@ -44,10 +46,16 @@ def standing(table, name):
     """Who leads on a set, and where featgrad stands."""
     scores = {selector: sets[name] for selector, sets in table.items() if name in sets}
     ranked = sorted(scores, key=scores.get, reverse=True)
-    text = f"Best of {len(ranked)}: {ranked[0]}, mean AUC {scores[ranked[0]]:.4f}"
+    text = f"Best of {len(ranked)}: {ranked[0]}, mean score {scores[ranked[0]]:.4f}"
     if "featgrad" in ranked[1:]:
         text += f"; featgrad is number {ranked.index('featgrad') + 1}, {scores['featgrad']:.4f}"
     return f"{text}."
+
+
+def summary(folder):
+    """The summary as it is."""
+    page = folder / "summary.md"
+    return without_title(page) if page.exists() else None
 
 
 def synthetic(folder):

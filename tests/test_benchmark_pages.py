@@ -28,7 +28,8 @@ def written(pages) -> dict[str, str]:
 
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
-    assert sorted(texts) == ["paper", "quality", "scale", "speed", "synthetic"]
+    names = ["paper", "published", "quality", "scale", "speed", "suppressors", "synthetic"]
+    assert sorted(texts) == names
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
 
@@ -45,17 +46,27 @@ def test_figures_stand_beside_what_is_asked(pages, name):
 def test_each_set_says_who_leads_and_shows_its_picture(pages):
     folder = pages.RESULTS / "quality"
     (folder / "plots").mkdir(parents=True)
-    (folder / "plots" / "auc_one.svg").write_text("<svg/>")
+    (folder / "plots" / "score_one.svg").write_text("<svg/>")
     (folder / "summary.md").write_text("# Title\n\nThe table.\n")
     table = {"peer": {"one": 0.9, "two": 0.7}, "featgrad": {"one": 0.8, "two": 0.75}}
-    summary = {"binary": {"sets": ["one", "two"], "mean_auc": table}}
+    summary = {"binary": {"sets": ["one", "two"], "mean_score": table}}
     (folder / "summary.json").write_text(json.dumps(summary))
     text = written(pages)["quality"]
     assert text.count("# Quality of chosen features") == 1
-    assert "Best of 2: peer, mean AUC 0.9000; featgrad is number 2, 0.8000." in text
-    assert "Best of 2: featgrad, mean AUC 0.7500." in text
-    assert "![auc one](auc_one.svg)" in text
-    assert (pages.PAGES / "auc_one.svg").exists()
+    assert "Best of 2: peer, mean score 0.9000; featgrad is number 2, 0.8000." in text
+    assert "Best of 2: featgrad, mean score 0.7500." in text
+    assert "![score one](score_one.svg)" in text
+    assert (pages.PAGES / "score_one.svg").exists()
+
+
+@pytest.mark.parametrize("name", ["suppressors", "published"])
+def test_summaries_are_shown_without_their_title(pages, name):
+    folder = pages.RESULTS / name
+    folder.mkdir(parents=True)
+    (folder / "summary.md").write_text("# Title\n\nThe table.\n")
+    text = written(pages)[name]
+    assert "The table." in text
+    assert "Title" not in text
 
 
 def test_the_paper_has_its_tables_and_all_its_pictures(pages):

@@ -38,7 +38,7 @@ def grid(out, sets, selectors):
         path=out / "cells.jsonl",
         sets=sets,
         selectors=list(selectors),
-        sizes=SIZES,
+        sizes={"binary": SIZES},
         seed=0,
         time_limit=TIME_LIMIT,
         first_split_only=False,

@@ -9,9 +9,9 @@ from benchmarks.drawing import plt, save
 def paired_auc(cells, name, first, second):
     """Sizes and the two AUCs over the (split, size) of a set that both selectors have."""
     curves = {
-        (cell["selector"], cell["split"]): cell["auc"]
+        (cell["selector"], cell["split"]): cell["score"]
         for cell in cells
-        if cell["set"] == name and "auc" in cell
+        if cell["set"] == name and "score" in cell
     }
     rows = [
         (int(k), auc, curves[second, split][k])
@@ -93,10 +93,10 @@ def large(cells, names, path):
     figure, panels = plt.subplots(1, len(names), figsize=(4.5 * len(names), 3.8), squeeze=False)
     for axes, name in zip(panels[0], names, strict=True):
         for cell in cells:
-            if cell["set"] == name and "auc" in cell:
+            if cell["set"] == name and "score" in cell:
                 label = f"{cell['selector']} ({cell['seconds']:.0f} s)"
-                sizes = [int(k) for k in cell["auc"]]
-                axes.plot(sizes, list(cell["auc"].values()), marker=".", label=label)
+                sizes = [int(k) for k in cell["score"]]
+                axes.plot(sizes, list(cell["score"].values()), marker=".", label=label)
         axes.set(xscale="log", title=name, xlabel="number of columns", ylabel="test AUC")
         if axes.lines:
             axes.legend(fontsize=7)

@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from benchmarks.datasets import IMDB, REGISTRY, DataSet, Split
+from benchmarks.datasets import IMDB, REGISTRY, DataSet
 from benchmarks.sources import read_texts
+from benchmarks.splitting import Split
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ def mean_auc(cells, name, selectors):
     """{selector: mean AUC} on one set, over the samples that all selectors with any have."""
     found = {selector: {} for selector in selectors}
     for cell in cells:
-        if cell["set"] == name and cell["selector"] in found and "auc" in cell:
-            found[cell["selector"]][cell["split"]] = np.mean(list(cell["auc"].values()))
+        if cell["set"] == name and cell["selector"] in found and "score" in cell:
+            found[cell["selector"]][cell["split"]] = np.mean(list(cell["score"].values()))
     found = {selector: samples for selector, samples in found.items() if samples}
     if not found:
         return {}

@@ -1,6 +1,7 @@
 """The file of finished cells, one JSON line each, which makes a run resumable.
 
-A cell is one selector on one split of one set, with all sizes.
+A cell is one selector on one split of one set, with all sizes: "score" by the linear judge and
+"forest" by the forest, {size: score} each.
 """
 
 import json
@@ -12,7 +13,10 @@ def identity(cell):
 
 
 def read_cells(path):
-    """Finished cells by identity; a half-written last line is skipped."""
+    """Finished cells by identity; a half-written last line is skipped.
+
+    Older files have the key "auc", from when there were no other scores.
+    """
     cells = {}
     if path.is_file():
         for line in path.read_text().splitlines():
@@ -20,6 +24,8 @@ def read_cells(path):
                 cell = json.loads(line)
             except json.JSONDecodeError:
                 continue
+            if "auc" in cell:
+                cell["score"] = cell.pop("auc")
             cells[identity(cell)] = cell
     return cells
 

@@ -1,4 +1,4 @@
-"""Plots of a run: AUC against the number of columns per set, and mean ranks."""
+"""Plots of a run: score against the number of columns per set, and mean ranks."""
 
 import numpy as np
 from scipy import stats
@@ -11,18 +11,19 @@ def write_plots(cells, out):
     """One figure of curves per set, one critical-difference figure per kind of sets."""
     folder = out / "plots"
     folder.mkdir(parents=True, exist_ok=True)
-    curves = tables.auc_by_size(cells)
-    for name in tables.unique(cell["set"] for cell in cells):
-        plot_curves(curves, name, folder / f"auc_{name}.svg")
-    for kind in tables.unique(cell["kind"] for cell in cells):
-        sets = tables.unique(cell["set"] for cell in cells if cell["kind"] == kind)
+    curves = tables.scores_by_size(cells)
+    kinds = {cell["set"]: cell["kind"] for cell in cells}
+    for name, kind in kinds.items():
+        plot_curves(curves, name, tables.METRICS[kind], folder / f"score_{name}.svg")
+    for kind in tables.unique(kinds.values()):
+        sets = [name for name in kinds if kinds[name] == kind]
         ranks = tables.mean_ranks(tables.means(curves), sets)
         if len(ranks) > 1 and len(sets) > 1:
             plot_ranks(ranks, len(sets), folder / f"critical_difference_{kind}.svg")
 
 
-def plot_curves(curves, name, path):
-    """AUC against k, one line per selector."""
+def plot_curves(curves, name, metric, path):
+    """Score against k, one line per selector."""
     figure, axes = plt.subplots(figsize=(7, 4.5))
     colours = plt.get_cmap("tab20").colors
     for colour, (selector, sets) in zip(colours, curves.items(), strict=False):
@@ -37,7 +38,7 @@ def plot_curves(curves, name, path):
                 marker=".",
                 label=selector,
             )
-    axes.set(xscale="log", xlabel="number of columns", ylabel="test AUC", title=name)
+    axes.set(xscale="log", xlabel="number of columns", ylabel=f"test {metric}", title=name)
     axes.legend(fontsize=7, ncols=2)
     save(figure, path)
 

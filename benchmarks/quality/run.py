@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.peers import TIMED
 from benchmarks.progress import Progress
 from benchmarks.quality.cells import append_cell, identity, is_final, read_cells
-from benchmarks.quality.evaluate import auc_on_test_rows
+from benchmarks.quality.evaluate import forest_score, linear_score
 from benchmarks.quality.isolated import select_isolated
 
 
@@ -13,16 +14,18 @@ from benchmarks.quality.isolated import select_isolated
 class Grid:
     """What to run, and the file of finished cells.
 
-    A set needs `name`, `kind`, `n_splits` and `splits()`.
+    A set needs `name`, `kind`, `n_splits` and `splits()`; `sizes` are given by kind. The forest
+    judges `forest_sizes` only.
     """
 
     path: Path
     sets: list
     selectors: list
-    sizes: tuple
+    sizes: dict
     seed: int
     time_limit: float
     first_split_only: bool
+    forest_sizes: tuple = ()
 
 
 def run_grid(grid):
@@ -39,7 +42,7 @@ def run_grid(grid):
                 if identity(cell) in finished:
                     progress.step(f"{dataset.name} split {index} {selector}: done before")
                     continue
-                cell = finish_cell(cell, split, grid.time_limit)
+                cell = finish_cell(cell, split, grid)
                 append_cell(grid.path, cell)
                 progress.step(describe(cell))
     return list(read_cells(grid.path).values())
@@ -56,20 +59,29 @@ def empty_cell(dataset, index, split, selector, grid):
         "columns": columns,
         "selector": selector,
         "seed": grid.seed,
-        "ks": [k for k in grid.sizes if k < columns],
+        "ks": [k for k in grid.sizes[dataset.kind] if k < columns],
     }
 
 
-def finish_cell(cell, split, time_limit):
-    """The finished cell: AUC per size, seconds and bytes, or the reason why it is missing."""
+def finish_cell(cell, split, grid):
+    """The finished cell: scores per size, seconds and bytes, or the reason why it is missing."""
     result = select_isolated(
-        cell["selector"], split.X_train, split.y_train, cell["ks"], cell["seed"], time_limit
+        cell["selector"], split.X_train, split.y_train, cell["ks"], cell["seed"], grid.time_limit
     )
     if "missing" in result:
         return cell | result
     chosen = result.pop("chosen")
-    auc = {k: round(auc_on_test_rows(split, columns), 5) for k, columns in chosen.items()}
-    return cell | {"auc": auc} | result
+    judged = {} if cell["selector"] in TIMED else judge(split, chosen, grid.forest_sizes)
+    return cell | judged | result
+
+
+def judge(split, chosen, forest_sizes):
+    """Scores by size of the linear judge, and of the forest for a few sizes."""
+    few = {k: columns for k, columns in chosen.items() if int(k) in forest_sizes}
+    return {
+        "score": {k: round(linear_score(split, columns), 5) for k, columns in chosen.items()},
+        "forest": {k: round(forest_score(split, columns), 5) for k, columns in few.items()},
+    }
 
 
 def describe(cell):
@@ -77,5 +89,8 @@ def describe(cell):
     head = f"{cell['set']} split {cell['split']} {cell['selector']}"
     if "missing" in cell:
         return f"{head}: {cell['missing']}"
-    mean = sum(cell["auc"].values()) / len(cell["auc"])
-    return f"{head}: mean AUC {mean:.4f}, {cell['seconds']:.1f} s, {cell['peak_bytes'] >> 20} MB"
+    costs = f"{cell['seconds']:.1f} s, {cell['peak_bytes'] >> 20} MB"
+    if "score" not in cell:
+        return f"{head}: {costs}"
+    mean = sum(cell["score"].values()) / len(cell["score"])
+    return f"{head}: mean score {mean:.4f}, {costs}"

@@ -8,17 +8,18 @@ from scipy import stats
 from benchmarks.peers import SELECTORS
 
 REFERENCE = "featgrad"
+METRICS = {"binary": "AUC", "multiclass": "AUC", "regression": "R^2"}
 
 
-def auc_by_size(cells):
-    """{selector: {set: {k: AUC, mean over splits}}} of the cells that have a result.
+def scores_by_size(cells, judge="score"):
+    """{selector: {set: {k: score, mean over splits}}} of the cells that have a result.
 
     Selectors come in the order of the registry, however the cells were run.
     """
     collected = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for cell in cells:
-        for k, auc in cell.get("auc", {}).items():
-            collected[cell["selector"]][cell["set"]][int(k)].append(auc)
+        for k, score in cell.get(judge, {}).items():
+            collected[cell["selector"]][cell["set"]][int(k)].append(score)
     return {
         selector: {
             name: {k: float(np.mean(values)) for k, values in sizes.items()}
@@ -30,7 +31,7 @@ def auc_by_size(cells):
 
 
 def means(curves):
-    """{selector: {set: mean AUC over sizes}}."""
+    """{selector: {set: mean score over sizes}}."""
     return {
         selector: {name: float(np.mean(list(sizes.values()))) for name, sizes in sets.items()}
         for selector, sets in curves.items()
@@ -45,6 +46,8 @@ def complete(table, sets):
 def mean_ranks(table, sets):
     """Mean rank over sets of the complete selectors; 1 is best, ties share."""
     selectors = complete(table, sets)
+    if not selectors:
+        return {}
     scores = np.array([[table[selector][name] for selector in selectors] for name in sets])
     ranks = stats.rankdata(-scores, axis=1).mean(axis=0)
     return dict(zip(selectors, ranks.tolist(), strict=True))
@@ -84,7 +87,7 @@ def p_value(test, differences, *arguments):
 
 
 def gaps(table, sets, selector):
-    """{set: (best peer, its mean AUC minus the selector's)}; featgrad variants are no peers."""
+    """{set: (best peer, its mean score minus the selector's)}; featgrad variants are no peers."""
     result = {}
     for name in sets:
         rivals = {
@@ -108,8 +111,12 @@ def costs(cells):
 
 
 def missing(cells):
-    """{(selector, set): reason}, the reason of the last split that has one."""
-    return {(cell["selector"], cell["set"]): cell["missing"] for cell in cells if "missing" in cell}
+    """{(selector, reason): sets}."""
+    collected = defaultdict(list)
+    for cell in cells:
+        if "missing" in cell:
+            collected[cell["selector"], cell["missing"]].append(cell["set"])
+    return {key: unique(sets) for key, sets in collected.items()}
 
 
 def unique(values):

@@ -16,10 +16,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import f_classif
 
 from benchmarks import peers
-from benchmarks.datasets import Split
-from benchmarks.quality.evaluate import auc_on_test_rows
+from benchmarks.quality.evaluate import linear_score
 from benchmarks.record import Figure, record
 from benchmarks.sources import read_texts
+from benchmarks.splitting import Split
 from featgrad import FeatureGradientSelector
 
 SIZES = (22, 100, 1_000, 10_000)
@@ -61,7 +61,7 @@ def main() -> None:
         start, before = time.perf_counter(), time.process_time()
         chosen = select(split.X_train, split.y_train)
         seconds, spent = time.perf_counter() - start, time.process_time() - before
-        found[name] = aucs = [auc_on_test_rows(split, np.sort(chosen[size])) for size in SIZES]
+        found[name] = aucs = [linear_score(split, np.sort(chosen[size])) for size in SIZES]
         print(
             f"{name:9}", *(f"{size}: {auc:.4f}" for size, auc in zip(SIZES, aucs, strict=True)),
             f"in {seconds:.0f} s, {seconds / counting:.2f}x the counting"

@@ -2,7 +2,7 @@ from benchmarks.paper.summary import markdown, mean_auc
 
 
 def cell(name: str, selector: str, split: int, *auc: float) -> dict:
-    return {"set": name, "selector": selector, "split": split, "auc": dict(enumerate(auc))}
+    return {"set": name, "selector": selector, "split": split, "score": dict(enumerate(auc))}
 
 
 CELLS = [

@@ -1,0 +1,1 @@
+"""Two published tables of feature selection, by their own protocols."""

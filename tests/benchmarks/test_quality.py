@@ -1,0 +1,88 @@
+import json
+
+import numpy as np
+import pytest
+from benchmarks.applicable import NotApplicableError
+from benchmarks.peers import SELECTORS
+from benchmarks.quality import tables, times
+from benchmarks.quality.cells import read_cells
+from benchmarks.quality.evaluate import forest_score, linear_score
+from benchmarks.quality.summary import score_table, write_summary
+from benchmarks.regression_sets import friedman1, outliers
+from benchmarks.splitting import finished
+
+
+def cell(name, selector, kind="binary", split=0, **results):
+    known = {"set": name, "selector": selector, "kind": kind, "split": split, "seed": 0}
+    return known | {"ks": [5, 10], "peak_bytes": 0} | results
+
+
+def test_cells_of_older_files_have_scores(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text(json.dumps(cell("one", "anova", auc={"5": 0.7, "10": 0.9})) + "\n")
+    (found,) = read_cells(path).values()
+    assert "auc" not in found
+    assert tables.means(tables.scores_by_size([found])) == {"anova": {"one": pytest.approx(0.8)}}
+
+
+def test_ratios_take_the_lasso_for_regression():
+    cells = [
+        cell("one", "featgrad", seconds=2.0),
+        cell("one", "featgrad", split=1, seconds=4.0),
+        cell("one", "l1_path", seconds=1.5),
+        cell("one", "l1_path_16", seconds=6.0),
+        cell("two", "featgrad", "regression", seconds=1.0),
+        cell("two", "lasso", "regression", seconds=0.25),
+        cell("two", "forward", "regression", missing="over the limit"),
+    ]
+    path_16, path, forward = times.PEERS
+    found = times.ratios(cells)
+    assert found == {"one": {path_16: 0.5, path: 2.0}, "two": {path: 4.0}}
+    assert times.extremes(found)["median"] == {path_16: 0.5, path: 3.0}
+    assert times.extremes(found)["maximum"][path] == 4.0
+    assert forward not in times.extremes(found)["median"]
+
+
+def test_a_second_average_leaves_madelon_out():
+    table = {"anova": {"madelon": 0.6, "one": 0.8}, "featgrad": {"one": 0.9}}
+    lines = score_table(table, {"anova": 1.0}, ["madelon", "one"])
+    assert "| **average** | 0.7000 | 0.9000 (1 sets) |" in lines
+    assert "| average without madelon | 0.8000 | 0.9000 |" in lines
+
+
+def test_summary_has_a_table_per_judge_and_kind(tmp_path):
+    scores = {"score": {"5": 0.5}, "forest": {"10": 0.6}, "seconds": 1.0}
+    cells = [
+        cell("one", "featgrad", **scores),
+        cell("two", "featgrad", "regression", **scores),
+        cell("two", "chi2", "regression", missing="not applicable: it needs classes"),
+    ]
+    text = write_summary(cells, tmp_path)
+    for kind, metric in (("binary", "AUC"), ("regression", "R^2")):
+        assert f"## {kind}" in text
+        assert f"Random forest, test {metric}:" in text
+    assert "| chi2 | not applicable: it needs classes | two |" in text
+
+
+@pytest.mark.parametrize("judge", [linear_score, forest_score])
+def test_judges_give_true_columns_of_a_regression_a_higher_score(judge):
+    split = finished("regression", *friedman1(0, rows=200, columns=20))
+    assert judge(split, np.arange(5)) > 0.4 > 0.1 > judge(split, np.arange(10, 15)) >= -1
+
+
+def test_only_training_targets_have_outliers():
+    _, y_train, _, y_test = outliers(0)
+    assert y_train.std() > 1.3 * y_test.std()
+    assert np.abs(y_test).max() < 4 * y_test.std()
+
+
+def test_regression_peers_find_the_strongest_column():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 12))
+    y = 3 * X[:, 4] + X[:, 7] + 0.1 * rng.standard_normal(80)
+    for name in ("anova", "mutual_information", "lasso", "mrmr"):
+        assert 4 in SELECTORS[name](X, y, [1, 3], 0)[1]
+    with pytest.raises(NotApplicableError):
+        SELECTORS["l1_path"](X, y, [3], 0)
+    with pytest.raises(NotApplicableError):
+        SELECTORS["lasso"](X, np.arange(80) % 2, [3], 0)
