@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.dataset.accumulated.state import Accumulated
-from featgrad.dataset.checks import PREPROCESS, check_missing, check_option, check_raw_weights
+from featgrad.dataset.checks import check_missing, check_raw_weights
 from featgrad.math.targets import Encoding
+from featgrad.plan import folds_of
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
     ("scores_", "ranking_", "learnability_", "n_features_", "path_", "stability_", "n_iter_",
-     "history_", "_subsets", "_support")
+     "history_", "plan_", "certificate_", "_subsets", "_support")
 )  # fmt: skip
 
 
@@ -27,12 +28,12 @@ class AccumulatingMixin:
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
         """Add rows to those seen; the features are chosen when they are first asked for.
 
-        All rows are kept as long as they have no more than four million entries; until then the
+        All rows are kept as long as they have no more than 32 million entries; until then the
         features are those that `fit` would choose. Beyond, a random sample of that size stays and
-        exact sums over all rows are kept: of all products up to some 900 features, of each feature
-        with the target where there are more. Memory and the time to choose do not grow with the
-        rows. How missing entries count and which columns are compressed is settled when the sums
-        begin. Where no size is asked for, the sample alone decides.
+        exact sums over all rows are kept: of all products up to some 1,100 features, of each
+        feature with the target where there are more. Memory and the time to choose do not grow with
+        the rows. What missing entries count as is settled when the sums begin. Where the penalty
+        decides the size, the sample alone decides.
 
         Parameters
         ----------
@@ -62,7 +63,6 @@ class AccumulatingMixin:
         array([ 7, 21, 23])
         """
         self._check_parameters()
-        check_option("preprocess", self.preprocess, PREPROCESS)
         state: Accumulated | None = self.__dict__.get("_state")
         X, y = validate_data(
             self,
@@ -75,7 +75,7 @@ class AccumulatingMixin:
             multi_output=True,
         )
         check_missing(X, self.missing)
-        self._asked(X.shape[1])
+        self._budgets(X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])
         used = np.flatnonzero(weights)
         if len(used) == 0:
@@ -131,7 +131,7 @@ class AccumulatingMixin:
         Returns
         -------
         FeatureGradientSelector
-            It compresses columns as this one does, which has to have seen some rows for it.
+            It standardises columns as this one does, which has to have seen some rows for it.
         """
         state = self._accumulated("this selector")
         other: Self = clone(self)
@@ -147,6 +147,7 @@ class AccumulatingMixin:
             X.shape[1],
             sparse.issparse(X),
             self.preprocess,
+            folds_of(self.order),
             np.random.RandomState(check_random_state(self.random_state).randint(1 << 31)),
         )
 

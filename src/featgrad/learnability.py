@@ -123,17 +123,16 @@ class Learnability:
         )
         check_missing(X, missing)
         check_consistent_length(X, y)
-        problem, target, _ = prepare(
+        prepared = prepare(
             X,
             y,
             order=order,
             filter=filter,
             task=task,
-            preprocess=preprocess,
             sample_weight=sample_weight,
             rng=check_random_state(random_state),
         )
-        self._adopt(scaled(problem), target)
+        self._adopt(scaled(prepared.problem(X, preprocess)), prepared.target)
 
     @classmethod
     def from_prepared(cls, problem: Problem, target: Target) -> Self:

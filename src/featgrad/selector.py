@@ -18,21 +18,16 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.accumulating import AccumulatingMixin
-from featgrad.choosing import (
-    Choice,
-    Request,
-    Settings,
-    choose_from_rows,
-    choose_from_source,
-    choose_from_state,
-)
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.checks import check_missing, check_number
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
+from featgrad.fitting import Choice, Fit, Settings
+from featgrad.plan import Plan
 from featgrad.readers import Source
-from featgrad.search.asked import Asked, asked_for
+from featgrad.search.base import Certificate
 from featgrad.search.progress import OnStep, Step
+from featgrad.search.sizes import Budgets, read_budgets
 from featgrad.search.stability import Stability
 from featgrad.search.units import Units
 
@@ -48,8 +43,9 @@ class FeatureGradientSelector(
     A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
     an unbiased estimate of how much of the target a linear model on the masked features could
     explain (Feature Gradients, Sheth & Fusi 2020; Kong & Valiant 2018). Time is linear in rows and
-    in features, memory beyond X is small, sparse X stays sparse. Where features outnumber rows and
-    a number of them is asked for, their squares may have a say in which ones are chosen.
+    in features, memory beyond X is small, sparse X stays sparse. For a given number of features the
+    mask descends on a working set, and every column outside is priced by the gradient until none is
+    worth more than chance: `plan_` says which search ran and why, `certificate_` what it leaves.
 
     Parameters
     ----------
@@ -73,6 +69,10 @@ class FeatureGradientSelector(
         Largest total cost of the chosen features, in place of `n_features_to_select`.
     n_resamples : int, default=0
         How often the search is repeated on a random half of the rows, see `stability_`.
+    search : {"auto", "working_set", "stream", "penalty"}, default="auto"
+        How to search. "working_set" descends on some hundred columns and prices all others;
+        "stream" descends on all columns while rows are streamed, for sets too large for that;
+        "penalty" is the published search where `n_features_to_select` is None. See `plan_`.
     order : int, default=4
         Degree of the filter, 1 to 12: higher orders see more of the redundancy between features.
     filter : {"monotone", "kong-valiant", "chebyshev"} or array-like, default="monotone"
@@ -86,17 +86,17 @@ class FeatureGradientSelector(
         residual ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate.
         "auto" takes the residual for regression and the authors' otherwise.
     preprocess : {"zscore", "center"}, default="zscore"
-        Whether features are brought to one variance or only centred, which leaves squares out.
+        Whether features are brought to one variance or only centred.
     learning_rate : float, default=0.1
         Step of Adam where `n_features_to_select` is None.
     max_iter : int, default=1000
-        Largest number of steps. A search for a given number of features takes 40 at most.
+        Largest number of steps. A search on a working set takes 26 at most.
     tol : float, default=1e-5
         Relative change of the objective that ends the search where `n_features_to_select` is None.
     batch_size : int or None, default=None
-        Rows per step where `n_features_to_select` is None, or more than 500 of 1500 or more are
-        asked for. None takes all rows in each step, or for so many features a fortieth of them,
-        at most 1000 or a hundredth of the features.
+        Rows per step where a step takes not all of them: in the searches "penalty" and "stream".
+        None takes all rows in each step of "penalty" (1000 where they are read from a source), and
+        in "stream" a fortieth of them, at most 1000 or a hundredth of the features.
     accumulate : int, default=1
         Batches whose gradients are added up for one step.
     n_epochs : int, default=1
@@ -111,7 +111,9 @@ class FeatureGradientSelector(
     Attributes
     ----------
     scores_ : ndarray of shape (n_features_in_,)
-        Where the search left each feature: above 0 for chosen ones.
+        Above 0 for chosen features: the explained fraction that is lost without them. For others
+        the fraction that they would add, at first order, shifted to 0 and below. The searches
+        "stream" and "penalty" give the logits of the mask.
     ranking_ : ndarray of shape (n_features_in_,)
         1 for the feature with the highest score.
     learnability_ : Estimate
@@ -123,6 +125,11 @@ class FeatureGradientSelector(
         those of `path_sizes` and the chosen one.
     stability_ : Stability or None
         How often each feature is chosen from half the rows, with an index of agreement.
+    plan_ : Plan
+        Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
+    certificate_ : Certificate or None
+        The best price outside the chosen set next to the worst inside; None where the search does
+        not price columns.
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray
@@ -145,6 +152,8 @@ class FeatureGradientSelector(
     """
 
     stability_: Stability | None
+    plan_: Plan
+    certificate_: Certificate | None
 
     def __init__(
         self,
@@ -157,6 +166,7 @@ class FeatureGradientSelector(
         costs: Any = None,
         max_cost: float | None = None,
         n_resamples: int = 0,
+        search: str = "auto",
         order: int = 4,
         filter: str | ArrayLike = "monotone",
         penalty: float = 1.0,
@@ -181,6 +191,7 @@ class FeatureGradientSelector(
         self.costs = costs
         self.max_cost = max_cost
         self.n_resamples = n_resamples
+        self.search = search
         self.order = order
         self.filter = filter
         self.penalty = penalty
@@ -229,8 +240,7 @@ class FeatureGradientSelector(
         )
         check_missing(X, self.missing)
         rng = check_random_state(self.random_state)
-        request = self._request(self._asked(X.shape[1]), rng, context)
-        self._adopt(choose_from_rows(request, X, y, sample_weight))
+        self._adopt(self._fit(X.shape[1], rng, context).from_rows(X, y, sample_weight))
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -239,18 +249,18 @@ class FeatureGradientSelector(
     def fit_source(self, source: Source, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Choose features from rows that need not fit into memory.
 
-        The source is read block by block: once where rows are many and the first ones are like the
-        others, up to three times otherwise, four times beyond some 900 features, and `n_epochs` + 4
-        times for more than 500 of them or for the natural size, when every batch of `batch_size`
-        rows is one step over all features. In memory are one block and the next, a few numbers per
-        feature and the moments of a few hundred features, however many rows there are. The sets
-        found are about those of `fit`; copies of a row count as rows of their own, squares of
-        features have no say, and learnability is told from some 10,000 rows at most.
+        The source is read block by block: three times up to some 1,100 features, once for the
+        target, once for all moments and once for the estimates; four times and twice for each round
+        of pricing beyond; and `n_epochs` + 4 times for the searches "stream" and "penalty". In
+        memory are one block and the next, a few numbers per feature and the moments of a few
+        hundred features, however many rows there are. The sets found are about those of `fit`;
+        copies of a row count as rows of their own, and learnability is estimated from some 10,000
+        rows at most.
 
         Parameters
         ----------
         source : Source
-            What `featgrad.readers.open_source` makes of a file, frame or array, with its
+            What `featgrad.open_source` makes of a file, frame or array, with its
             targets and, if it has them, weights of the rows.
         checkpoint : str or path, default=None
             A file to which the state of the fit is written every half minute. A fit that was
@@ -264,8 +274,7 @@ class FeatureGradientSelector(
         Examples
         --------
         >>> from sklearn.datasets import load_breast_cancer
-        >>> from featgrad import FeatureGradientSelector
-        >>> from featgrad.readers import open_source
+        >>> from featgrad import FeatureGradientSelector, open_source
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> source = open_source(X, target=y, block_rows=100)
         >>> selector = FeatureGradientSelector(3, random_state=0).fit_source(source)
@@ -276,13 +285,11 @@ class FeatureGradientSelector(
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
-        asked = self._asked(source.n_features)
-        self._settings().check_before_reading()
-        kept = open_checkpoint(checkpoint, self.get_params(deep=False), source)
-        rng = kept.random(check_random_state(self.random_state))
-        request = self._request(asked, rng, context)
-        self._adopt(choose_from_source(request, source, kept))
-        kept.remove()
+        self._budgets(source.n_features)
+        passes = open_checkpoint(checkpoint, self.get_params(deep=False), source)
+        rng = passes.random(check_random_state(self.random_state))
+        self._adopt(self._fit(source.n_features, rng, context).from_source(source, passes))
+        passes.remove()
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -334,14 +341,13 @@ class FeatureGradientSelector(
 
     def _choose_from(self, state: Accumulated) -> None:
         rng = check_random_state(self.random_state)
-        request = self._request(self._asked(state.n_features), rng)
-        self._adopt(choose_from_state(request, state))
+        self._adopt(self._fit(state.n_features, rng).from_chunks(state))
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):
             raise ValueError(
                 f"source is of type {type(source).__name__}, which cannot be read block by block: "
-                "pass what featgrad.readers.open_source makes of it."
+                "pass what featgrad.open_source makes of it."
             )
         self.n_features_in_ = source.n_features
         self.__dict__.pop("feature_names_in_", None)
@@ -350,10 +356,11 @@ class FeatureGradientSelector(
 
     def _adopt(self, choice: Choice) -> None:
         self.task_ = choice.task
+        self.plan_ = choice.plan
         self.path_ = choice.path
-        self.stability_ = choice.sets.stability
-        self._subsets = choice.sets.subsets
-        self._take(choice.sets.chosen)
+        self.stability_ = choice.outcome.stability
+        self._subsets = choice.outcome.subsets
+        self._take(choice.outcome.chosen)
 
     def _take(self, place: int) -> None:
         """Make a set of the path the chosen one."""
@@ -367,6 +374,7 @@ class FeatureGradientSelector(
         self._support[subset.features] = True
         self.n_features_ = point.size
         self.learnability_ = point.learnability
+        self.certificate_ = subset.certificate
         self.n_iter_ = len(subset.steps)
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
@@ -375,19 +383,21 @@ class FeatureGradientSelector(
         check_is_fitted(self)
         return self._support
 
-    def _request(
+    def _fit(
         self,
-        asked: Asked | None,
+        n_features: int,
         rng: np.random.RandomState,
         context: CallbackContext | None = None,
-    ) -> Request:
-        return Request(asked, self._settings(), self._reporter(context), rng)
+    ) -> Fit:
+        defaults = type(self)().get_params(deep=False)
+        budgets = self._budgets(n_features)
+        return Fit(self._settings(), defaults, budgets, self._reporter(context), rng)
 
     def _settings(self) -> Settings:
         return Settings(*(getattr(self, name) for name in Settings._fields))
 
     def _reporter(self, context: CallbackContext | None) -> OnStep:
-        """Tell scikit-learn's callbacks and, if asked to, the terminal of each step."""
+        """Report each step to scikit-learn's callbacks and, with `verbose`, to the terminal."""
         count = 0
 
         def on_step(step: Step, scores: NDArray[Any]) -> bool:
@@ -406,7 +416,7 @@ class FeatureGradientSelector(
 
         return on_step
 
-    def _asked(self, n_features: int) -> Asked | None:
+    def _budgets(self, n_features: int) -> Budgets | None:
         """Units and budgets to search for; None where the penalty decides the size."""
         constraints = read_constraints(
             n_features,
@@ -416,7 +426,7 @@ class FeatureGradientSelector(
             exclude=self.exclude,
             costs=self.costs,
         )
-        return asked_for(
+        return read_budgets(
             Units(*constraints),
             n_features,
             n_features_to_select=self.n_features_to_select,

@@ -9,23 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Floats
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.checks import check_missing, check_raw_weights
-from featgrad.dataset.positions import Positions
+from featgrad.dataset.random_order import RandomOrder
 from featgrad.math.target_sums import TargetSums
-from featgrad.preprocess.compression import SAMPLE_ROWS
 from featgrad.preprocess.present_means import PresentMeans
 from featgrad.readers import Block
 
-Floats = NDArray[np.float64]
-
-# Most entries of a dense sample of rows, whatever their number of columns, but some rows always.
-SAMPLE_ENTRIES = 1 << 25
-FEWEST_SAMPLED = 64
+# Entries of the first rows, which the origins of columns are taken from.
+_ORIGIN_ENTRIES = 1 << 22
 
 
 class FirstReading:
-    """What targets and weights add up to, positions of all rows, and some of the first rows.
+    """Sums of targets and weights, the random order of all rows, and the first rows.
 
     Parameters
     ----------
@@ -36,15 +33,16 @@ class FirstReading:
     missing : {"error", "mean"}
         Whether NaN is refused or counts as its column's mean.
     rng : RandomState
-        Draws the positions.
+        Draws the random order.
     """
 
     def __init__(
         self, n_features: int, task: str, missing: str, rng: np.random.RandomState
     ) -> None:
         self._missing = missing
-        self._means, self._sample = PresentMeans(n_features), _Sample(n_features)
-        self.positions = Positions(rng)
+        self._means = PresentMeans(n_features)
+        self.order = RandomOrder(rng)
+        self.first_rows: Any = None
         self.targets = TargetSums(task)
         self.weight = np.zeros(1)
         # Of the targets of each block.
@@ -58,11 +56,10 @@ class FirstReading:
         self.targets.add(block.y, weights)
         self.weight += weights.sum()
         self.checksums.append(checksum(block.y))
-        self._sample.add(block.X, self.positions.draw(len(block)))
-
-    @property
-    def sample(self) -> Any:
-        return self._sample.rows
+        self.order.draw(len(block))
+        if self.first_rows is None:
+            count = max(1, _ORIGIN_ENTRIES // block.X.shape[1])
+            self.first_rows = block.X[:count]
 
     @property
     def means(self) -> Floats | None:
@@ -72,21 +69,21 @@ class FirstReading:
     def state(self) -> Arrays:
         sums = {
             "weight": self.weight,
-            "drawn": np.array([self.positions.n_rows]),
+            "drawn": np.array([self.order.n_rows]),
             "checksums": np.array(self.checksums, np.uint32),
         }
         parts = {"means": self._means.state(), "targets": self.targets.state()}
-        # The positions are drawn again.
+        # The random order is drawn again.
         return {
             **sums,
-            **self._sample.state(),
+            **matrix_state(self.first_rows),
             **{f"{part}.{name}": array for part in parts for name, array in parts[part].items()},
         }
 
     def restore(self, state: Arrays) -> None:
         self.weight, self.checksums = state["weight"], state["checksums"].tolist()
-        self.positions.skip(int(state["drawn"][0]))
-        self._sample.restore(state)
+        self.order.skip(int(state["drawn"][0]))
+        self.first_rows = matrix_of(state)
         self._means.restore(_part(state, "means."))
         self.targets.restore(_part(state, "targets."))
 
@@ -98,31 +95,6 @@ def checksum(y: NDArray[Any]) -> int:
 
 def _part(state: Arrays, prefix: str) -> Arrays:
     return {name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)}
-
-
-class _Sample:
-    """Rows with the smallest keys among those seen."""
-
-    def __init__(self, n_features: int) -> None:
-        self._dense_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // n_features)
-        self._keys: Floats = np.zeros(0)
-        self.rows: Any = None
-
-    def add(self, X: Any, keys: Floats) -> None:
-        most = SAMPLE_ROWS if sparse.issparse(X) else min(SAMPLE_ROWS, self._dense_rows)
-        all_keys = np.append(self._keys, keys)
-        best = np.sort(np.argsort(all_keys, kind="stable")[:most])
-        old, new = best[best < len(self._keys)], best[best >= len(self._keys)] - len(self._keys)
-        if len(new):
-            added = X[new]
-            self.rows = added if self.rows is None else stacked([self.rows[old], added])
-            self._keys = all_keys[best]
-
-    def state(self) -> Arrays:
-        return {"sample.keys": self._keys, **matrix_state(self.rows)}
-
-    def restore(self, state: Arrays) -> None:
-        self._keys, self.rows = state["sample.keys"], matrix_of(state)
 
 
 def stacked(parts: list[Any]) -> Any:

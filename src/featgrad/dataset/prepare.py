@@ -1,4 +1,4 @@
-"""From a validated matrix, target and weights to a prepared problem."""
+"""From a validated matrix, target and weights to rows in random order and a problem."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checks import PREPROCESS, check_option, check_weights
 from featgrad.dataset.rows import distinct_rows
 from featgrad.math import filters
@@ -19,18 +20,22 @@ from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
 from featgrad.moments.sweeps import Engine
 
-Floats = NDArray[np.float64]
-
-# Most rows of many that tell how much the chosen columns explain: to a hundredth of the variance.
-ESTIMATE_ROWS = 10_000
-
 
 class Prepared(NamedTuple):
-    """A problem at scale 1, its target, and the rows of X in the order that it visits them."""
+    """Rows of X in the order in which they are visited, their weights, target and filters."""
 
-    problem: Problem
+    rows: Indices
+    weights: Floats
     target: Target
-    rows: NDArray[np.intp]
+    filters: tuple[Floats, ...]
+
+    def problem(self, X: Any, preprocess: str) -> Problem:
+        """All columns, at scale 1."""
+        engine = build_engine(X, self.rows, self.weights, preprocess)
+        target = self.target
+        return Problem(
+            engine, target.outputs, self.weights, target.variance, self.filters, scale=1.0
+        )
 
 
 def prepare(
@@ -40,15 +45,12 @@ def prepare(
     order: int,
     filter: str | ArrayLike,
     task: str,
-    preprocess: str,
     sample_weight: Any,
     rng: np.random.RandomState,
 ) -> Prepared:
-    """Encode the target, order the rows and choose the engine."""
-    check_option("preprocess", preprocess, PREPROCESS)
+    """Encode the target and put the rows into a random order."""
     weights = check_weights(sample_weight, X.shape[0])
-    options: Any = {"order": order, "filter": filter, "preprocess": preprocess}
-    return prepare_encoded(X, *encode(y, task), weights, rng=rng, **options)
+    return prepare_encoded(X, *encode(y, task), weights, order=order, filter=filter, rng=rng)
 
 
 def prepare_encoded(
@@ -59,17 +61,12 @@ def prepare_encoded(
     *,
     order: int,
     filter: str | ArrayLike,
-    preprocess: str,
     rng: np.random.RandomState,
 ) -> Prepared:
-    """Order the rows and choose the engine; the target is in output columns."""
+    """Put the rows into a random order; the target is in output columns."""
     rows, weights = distinct_rows(X, raw, weights, rng)
-    order = usable_order(order, filter, len(rows))
-    target = centre(raw[rows], task, weights)
-    engine = build_engine(X, rows, weights, preprocess)
-    family = filters.up_to(filter, order)
-    problem = Problem(engine, target.outputs, weights, target.variance, family, scale=1.0)
-    return Prepared(problem, target, rows)
+    family = filters.up_to(filter, usable_order(order, filter, len(rows)))
+    return Prepared(rows, weights, centre(raw[rows], task, weights), family)
 
 
 def scaled(problem: Problem) -> Problem:
@@ -78,7 +75,8 @@ def scaled(problem: Problem) -> Problem:
     return replace(problem, scale=top_eigenvalue(problem.engine, everything, problem.weights))
 
 
-def build_engine(X: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str) -> Engine:
+def build_engine(X: Any, rows: Indices, weights: Floats, preprocess: str) -> Engine:
+    check_option("preprocess", preprocess, PREPROCESS)
     if not sparse.issparse(X):
         return DenseEngine.from_array(X, namespace(X), rows, weights, preprocess)
     # Imported here: the compiler behind it takes longer to load than everything else.

@@ -1,53 +1,42 @@
-"""Columns of a source of blocks as the search for k features sees them.
+"""Rows of a source, read again block by block in every pass.
 
-Rows have positions drawn at random, so that a sorted file does not matter: the search asks for runs
-of positions, and each pass over the source, in the order of the file, gathers what it asks for.
-Nothing of all rows stays in memory: targets and weights are read again with the features, and
-positions drawn again.
+Rows have random places, so that a sorted file does not matter: they decide the fold of a row and
+whether it belongs to the sample. Nothing of all rows stays in memory: targets and weights are read
+again with the features, and places drawn again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.dataset.accumulated.fold_moments import FoldMoments, MomentColumns, fit_into_memory
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.base import Consumer, Dataset, Rows
 from featgrad.dataset.checkpoint import (
     NO_CHECKPOINT,
     Arrays,
     Checkpoint,
     Sums,
+    matrix_of,
+    matrix_state,
 )
 from featgrad.dataset.checks import check_raw_weights
-from featgrad.dataset.dealt import N_FOLDS, DealtRows
-from featgrad.dataset.first_reading import (
-    FEWEST_SAMPLED,
-    SAMPLE_ENTRIES,
-    FirstReading,
-    checksum,
-)
-from featgrad.dataset.parts import GatheredRows, Part
-from featgrad.dataset.passing import Onlooker
-from featgrad.dataset.prepare import ESTIMATE_ROWS, build_engine
+from featgrad.dataset.first_reading import FirstReading, checksum, stacked
+from featgrad.dataset.prepare import build_engine, usable_order
+from featgrad.math.filters import up_to
 from featgrad.math.targets import Target
-from featgrad.moments.folds import Fold, GrowingFold
 from featgrad.moments.problem import Problem
-from featgrad.moments.spectrum import top_eigenvalue
-from featgrad.moments.sweeps import Engine
-from featgrad.preprocess.compression import Compression, CrossSums
+from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
+from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source, ahead
 from featgrad.readers.block import rows_of
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-
-class StreamedColumns:
-    """Compressed columns of a source; making it reads the source once.
+class Streamed(Dataset):
+    """A source of blocks; making it reads the source once.
 
     Parameters
     ----------
@@ -55,12 +44,16 @@ class StreamedColumns:
         The rows; those of weight zero count as absent.
     task : str
         What the target is.
+    order, filter
+        Of the estimates.
     preprocess : {"zscore", "center"}
-        Whether columns are compressed and brought to one variance, or only centred.
+        Whether columns are brought to one variance or only centred.
     missing : {"error", "mean"}
         Whether NaN is refused or counts as its column's mean.
+    n_folds : int
+        Folds of rows, where there are as many rows.
     rng : RandomState
-        Draws the positions.
+        Draws the random order.
     checkpoint : Checkpoint
         Where passes are kept.
 
@@ -68,16 +61,20 @@ class StreamedColumns:
     ----------
     task : str
         What the target was taken for.
-    n_rows, n_features, n_outputs : int
-        How many there are.
+    filters : tuple of ndarray
+        The filter and its lower orders.
     """
 
     def __init__(
         self,
         source: Source,
+        *,
         task: str,
+        order: int,
+        filter: Any,
         preprocess: str,
         missing: str,
+        n_folds: int,
         rng: np.random.RandomState,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> None:
@@ -86,140 +83,78 @@ class StreamedColumns:
         first = FirstReading(self.n_features, task, missing, rng)
         blocks = ((block,) for block in used_rows(self._source))
         checkpoint.through("first", blocks, first.add, first)
-        self.n_rows = first.positions.n_rows
+        self.n_rows = first.order.n_rows
         if self.n_rows < 2:
             raise ValueError(
                 f"source has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
-        first.positions.settle()
-        self._positions, self._checksums = first.positions, first.checksums
+        first.order.settle()
+        self._order, self._checksums = first.order, first.checksums
         self._weight = float(first.weight[0])
         self._outputs = first.targets.outputs()
         self.task, self.n_outputs = self._outputs.encoding.task, len(self._outputs.means)
-        self._sample = first.sample
-        self._first_rows: Part | None = None
-        self._compression = Compression(first.sample, first.means, preprocess)
+        self.n_folds = min(n_folds, self.n_rows)
+        self.filters = up_to(filter, usable_order(order, filter, self.n_rows))
+        self._is_sparse = sparse.issparse(first.first_rows)
+        self._entries_per_row = _entries_per_row(first.first_rows)
+        self.standardiser = Standardiser.from_sample(first.first_rows, first.means, preprocess)
+        self._passes = 0
 
-    def dealt(self) -> DealtRows | MomentColumns:
-        """Columns over folds of rows as the search sees them.
+    def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
+        """Read the source once."""
+        self._passes += 1
+        parts = ((rows.weights, rows) for rows, _ in self._rows())
+        self._checkpoint.through(f"{self._passes} {name}", parts, lambda _, rows: add(rows), sums)
 
-        Where the moments of all columns fit into memory, one reading gathers them, and the rows
-        that `sampled` takes.
-        """
-        if self.n_rows < N_FOLDS or not fit_into_memory(self.n_features, self.n_outputs):
-            return DealtRows(self)
-        n_sampled = self._sample.shape[0]
-        self._compression.settle(self._sample, np.full(n_sampled, 1 / n_sampled))
-        moments, first = FoldMoments(self.n_features, self.n_outputs), GatheredRows()
-        count = self._n_estimated(self.n_features)
-
-        def add(*part: Any) -> None:
-            outputs, weights, at, X = part
-            moments.add(self._compression, X, outputs, weights, at * N_FOLDS // self.n_rows)
-            first.add(Part(*part).before(count))
-
-        self._checkpoint.through("moments", self._parts(), add, _Together([moments, first]))
-        self._first_rows = first.by_position()
-        return MomentColumns(moments, self._compression, self.n_outputs, self._preprocess)
-
-    def cross(self, groups: Sequence[slice]) -> Floats:
-        """``sum_n w_n x_n y_n`` over each group of rows, shape (features, groups, outputs).
-
-        Reads the source once. The first call also takes the columns' means and variances.
-        """
-        shape = (len(groups), self.n_outputs)
-        sums = CrossSums(self.n_features, shape[0] * shape[1])
-
-        def add(outputs: Floats, weights: Floats, at: Indices, X: Any) -> None:
-            # Weighted outputs by group, 0 in all groups but the row's own.
-            spread = np.zeros((len(at), *shape))
-            spread[np.arange(len(at)), _span_of(at, groups)] = weights[:, None] * outputs
-            self._compression.add(sums, X, weights, spread.reshape(len(at), -1))
-
-        self._checkpoint.through(f"cross {len(groups)}", self._parts(), add, sums)
-        return self._compression.cross(sums).reshape(self.n_features, *shape)
-
-    def folds(self, spans: Sequence[slice], indices: Indices) -> list[Fold]:
-        """Some columns over runs of rows, standardised; reads the source once for all."""
-        growing = [GrowingFold() for _ in spans]
-
-        def add(outputs: Floats, weights: Floats, at: Indices, X: Any) -> None:
-            values = self._compression.standardised(X[:, indices], indices)
-            of_row = _span_of(at, spans)
-            for i in np.unique(of_row):
-                rows = np.flatnonzero(of_row == i)
-                growing[i].add(values[rows], outputs[rows], weights[rows])
-
-        self._checkpoint.through("folds", self._parts(), add, _Together(growing))
-        return [fold.fold() for fold in growing]
-
-    def sampled(self, indices: Indices, filters: tuple[Floats, ...]) -> tuple[Problem, Target]:
-        """Some columns, as the source holds them, of not too many rows; may read the source once.
+    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+        """Some columns of not too many rows; reads the source once.
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
-        first = self._first_rows
-        if first is None:
-            first = self._first("sampled", indices)
-        else:
-            first = first._replace(X=first.X[:, indices])
-        engine, weights = self._engine(first)
-        told = self._outputs
-        outputs = first.outputs * told.deviations
-        target = Target(outputs, told.variance, self.task, told.positive_share)
-        return Problem(engine, outputs, weights, told.variance, filters, scale=1.0), target
+        rows = self._sampled(columns)
+        weights = rows.weights / rows.weights.sum()
+        engine = build_engine(rows.X, np.arange(len(weights)), weights, self._preprocess)
+        encoded = self._outputs
+        outputs = rows.outputs * encoded.deviations
+        target = Target(outputs, encoded.variance, self.task, encoded.positive_share)
+        return Problem(engine, outputs, weights, encoded.variance, self.filters, 1.0), target
 
-    def standardisers(self) -> tuple[Floats, Floats]:
-        """Mean and scale of the raw columns that pass; after `cross`."""
-        return self._compression.standardisers(sparse.issparse(self._sample))
-
-    def top_eigenvalue(self, indices: Indices) -> float:
-        """Of the covariance of some standardised columns; reads the source once."""
-        engine, weights = self._engine(self._first(f"spectrum of {len(indices)}", indices))
-        return top_eigenvalue(engine, np.ones(len(indices)), weights)
-
-    def let_pass(self, name: str, rows_at_once: int, onlooker: Onlooker) -> None:
-        """Show outputs, weights and raw columns of all rows; reads the source once."""
+    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
+        """Read the source once."""
         pieces = (
-            (outputs[start:stop], weights[start:stop], rows_of(X, start, stop))
-            for outputs, weights, _, X in self._parts()
-            for start in range(0, len(weights), rows_at_once)
-            for stop in [start + rows_at_once]
+            (rows.outputs[start:stop], rows.weights[start:stop], rows_of(rows.X, start, stop))
+            for rows, _ in self._rows()
+            for start in range(0, len(rows.weights), batch_rows)
+            for stop in [start + batch_rows]
         )
 
         def add(outputs: Floats, weights: Floats, X: Any) -> None:
-            onlooker.add(outputs, weights, self._compression.raw(X))
+            consumer.add(outputs, weights, self.standardiser.filled(X))
 
-        self._checkpoint.through(name, pieces, add, onlooker)
+        self._checkpoint.through(name, pieces, add, consumer)
 
-    def _engine(self, first: Part) -> tuple[Engine, Floats]:
-        """Rows of the first positions, with their weights."""
-        weights = first.weights / first.weights.sum()
-        rows = np.arange(len(weights))
-        return build_engine(first.X, rows, weights, self._preprocess), weights
+    def _sampled(self, columns: Indices) -> Rows:
+        """Some columns of the rows with the first places, in the order of these."""
+        gathered, count = _Gathered(), self._n_sampled(len(columns))
+        self._passes += 1
 
-    def _first(self, name: str, indices: Indices) -> Part:
-        """Some columns of the first positions."""
-        gathered, count = GatheredRows(), self._n_estimated(len(indices))
+        def add(_: Any, rows: Rows, places: Indices) -> None:
+            own = np.flatnonzero(places < count)
+            gathered.add(places[own], rows.outputs[own], rows.weights[own], rows.X[own][:, columns])
 
-        def add(*part: Any) -> None:
-            some = Part(*part).before(count)
-            gathered.add(some._replace(X=some.X[:, indices]))
+        parts = ((rows.weights, rows, places) for rows, places in self._rows())
+        self._checkpoint.through(f"{self._passes} sample", parts, add, gathered)
+        return gathered.rows()
 
-        self._checkpoint.through(name, self._parts(), add, gathered)
-        return gathered.by_position()
+    def _n_sampled(self, n_columns: int) -> int:
+        """Rows of so many columns that are sampled."""
+        entries = min(n_columns, self._entries_per_row)
+        return min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS, self.n_rows)
 
-    def _n_estimated(self, n_columns: int) -> int:
-        """Rows that tell how much so many columns explain."""
-        if sparse.issparse(self._sample):
-            n_columns = min(n_columns, 1 + self._sample.nnz // self._sample.shape[0])
-        n_rows = max(FEWEST_SAMPLED, SAMPLE_ENTRIES // n_columns)
-        return min(n_rows, ESTIMATE_ROWS, self.n_rows)
-
-    def _parts(self) -> Iterator[Part]:
-        """The rows of each block."""
-        seen, positions = 0, self._positions.again()
+    def _rows(self) -> Iterator[tuple[Rows, Indices]]:
+        """The rows of each block, and their places in the random order."""
+        seen, next_places = 0, self._order.again()
         for i, block in enumerate(used_rows(self._source)):
             seen += len(block)
             if seen > self.n_rows:
@@ -231,7 +166,9 @@ class StreamedColumns:
                     "remove the checkpoint if it was changed on purpose."
                 )
             weights = check_raw_weights(block.weight, len(block)) / self._weight
-            yield Part(self._outputs(block.y), weights, positions(len(block)), block.X)
+            places = next_places(len(block))
+            folds = places * self.n_folds // self.n_rows
+            yield Rows(self._outputs(block.y), weights, folds, block.X), places
         if seen != self.n_rows:
             raise ValueError(
                 f"source had {self.n_rows} rows of positive weight when it was first read and "
@@ -239,26 +176,33 @@ class StreamedColumns:
             )
 
 
-class _Together:
-    """Several sums of one pass."""
+class _Gathered:
+    """Rows of some places, as they come."""
 
-    def __init__(self, parts: Sequence[Sums]) -> None:
-        self._parts = parts
+    def __init__(self) -> None:
+        self._parts: list[tuple[Indices, Floats, Floats, Any]] = []
+
+    def add(self, places: Indices, outputs: Floats, weights: Floats, X: Any) -> None:
+        self._parts.append((places, outputs, weights, X))
+
+    def rows(self) -> Rows:
+        """All of them, by rising place."""
+        places, outputs, weights, X = self._joined()
+        order = np.argsort(places, kind="stable")
+        return Rows(outputs[order], weights[order], np.zeros(len(order), np.intp), X[order])
 
     def state(self) -> Arrays:
-        return {
-            f"{i}.{name}": array
-            for i, part in enumerate(self._parts)
-            for name, array in part.state().items()
-        }
+        places, outputs, weights, X = self._joined()
+        return {"places": places, "outputs": outputs, "weights": weights, **matrix_state(X)}
 
     def restore(self, state: Arrays) -> None:
-        states: list[dict[str, NDArray[Any]]] = [{} for _ in self._parts]
-        for path, array in state.items():
-            i, name = path.split(".", 1)
-            states[int(i)][name] = array
-        for part, of_part in zip(self._parts, states, strict=True):
-            part.restore(of_part)
+        own = state["places"], state["outputs"], state["weights"]
+        self._parts = [(*own, matrix_of(state))]
+
+    def _joined(self) -> tuple[Indices, Floats, Floats, Any]:
+        places, outputs, weights, X = zip(*self._parts, strict=True)
+        joined = np.concatenate(places), np.concatenate(outputs), np.concatenate(weights)
+        return *joined, stacked(list(X))
 
 
 def used_rows(source: Source) -> Iterator[Block]:
@@ -270,6 +214,5 @@ def used_rows(source: Source) -> Iterator[Block]:
             yield block
 
 
-def _span_of(positions: Indices, spans: Sequence[slice]) -> Indices:
-    """The span, of those that follow each other from 0, that each position falls into."""
-    return np.searchsorted([span.stop for span in spans], positions, side="right")
+def _entries_per_row(X: Any) -> int:
+    return 1 + X.nnz // X.shape[0] if sparse.issparse(X) else int(X.shape[1])

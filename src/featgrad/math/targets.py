@@ -141,6 +141,14 @@ def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) ->
     return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
 
 
+def to_one_variance(
+    outputs: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Centred outputs that count alike, whatever their units or however rare their class."""
+    deviation = np.sqrt(weights @ outputs**2)
+    return np.asarray(outputs / np.where(deviation > 0, deviation, 1.0))
+
+
 def check_varies(variance: float, means: NDArray[np.float64]) -> None:
     """Refuse a target that is the same in all rows."""
     if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):

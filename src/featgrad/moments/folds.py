@@ -21,14 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import hankel, tuple_weights
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-
-
-# Entries up to which the rows of a fold are kept beside their products.
-_FEW_ENTRIES = 1 << 17
 
 
 class Fold(NamedTuple):
@@ -43,9 +37,6 @@ class Fold(NamedTuple):
     # columns.
     rows: Singles | None
     gram: Singles | None
-    # Outputs and weights of the rows that are kept.
-    outputs: Floats | None = None
-    weights: Floats | None = None
 
     def product(self, vectors: Singles) -> Singles:
         """``C_f V``."""
@@ -61,7 +52,7 @@ class Fold(NamedTuple):
         assert self.rows is not None
         return self.rows.T @ self.rows
 
-    def columns(self, indices: NDArray[np.intp]) -> Fold:
+    def columns(self, indices: Indices) -> Fold:
         rows = None if self.rows is None else self.rows[:, indices]
         gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
         return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
@@ -78,39 +69,19 @@ class Fold(NamedTuple):
         )
 
 
-class Rows(NamedTuple):
-    """Standardised rows, with their centred outputs and weights."""
-
-    values: Floats
-    outputs: Floats
-    weights: Floats
-
-
-class Moments(NamedTuple):
-    """Covariances of columns, with outputs too, and variance of the outputs, over some rows."""
-
-    covariance: Floats
-    cross: Floats
-    variance: float
-    n_rows: int
-
-
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     """Fold of standardised rows, their outputs and weights."""
     root = np.sqrt(weights)[:, None]
     rows = values * root.astype(np.float32)
     cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
     are_fewer = 2 * len(rows) <= rows.shape[1]
-    are_few = are_fewer or rows.size <= _FEW_ENTRIES
     return Fold(
         weight=float(weights.sum()),
         n_rows=len(rows),
         cross=cross,
         squares=weights @ outputs**2,
-        rows=rows if are_few else None,
+        rows=rows if are_fewer else None,
         gram=None if are_fewer else rows.T @ rows,
-        outputs=outputs if are_few else None,
-        weights=weights if are_few else None,
     )
 
 
@@ -205,24 +176,23 @@ class Folds:
             total += fold.covariance()
         return total / self._total
 
-    def rows(self) -> Rows | None:
-        """The rows themselves, where all were kept."""
-        values, outputs, weights = [], [], []
-        for fold in self.folds:
-            if fold.rows is None or fold.outputs is None or fold.weights is None:
-                return None
-            used = fold.weights > 0
-            values.append(fold.rows[used] / np.sqrt(fold.weights[used])[:, None])
-            outputs.append(fold.outputs[used])
-            weights.append(fold.weights[used])
-        return Rows(np.concatenate(values), np.concatenate(outputs), np.concatenate(weights))
+    def without(self, place: int, inverse: Floats, cross: Floats, ridge: float) -> Floats:
+        """Ridge coefficients without the rows of one fold.
 
-    def moments(self) -> Moments:
-        """Means of products over all rows."""
-        variance = float(np.sum(self.variance))
-        return Moments(self.covariance(), self.cross(), variance, self.n_rows)
+        ``(C + ridge I - C_f)^-1 (b - b_f)``, from ``inverse = (C + ridge I)^-1`` and ``cross = b``
+        of all folds: a correction of low rank where the fold has few rows.
+        """
+        fold, total = self.folds[place], self._total
+        rest = cross - fold.cross / total
+        if fold.gram is not None:
+            others = self.covariance() - fold.gram / total
+            return np.asarray(np.linalg.solve(others + ridge * np.eye(len(rest)), rest))
+        assert fold.rows is not None
+        along = (fold.rows / np.sqrt(total)) @ inverse
+        inner = np.eye(len(along)) - along @ fold.rows.T / np.sqrt(total)
+        return np.asarray(inverse @ rest + along.T @ np.linalg.solve(inner, along @ rest))
 
-    def columns(self, indices: NDArray[np.intp]) -> Folds:
+    def columns(self, indices: Indices) -> Folds:
         return Folds([fold.columns(indices) for fold in self.folds])
 
     def only(self, chosen: Sequence[int]) -> Folds:
@@ -236,37 +206,42 @@ class Folds:
         Outputs count by their variance. `sequence` is the order in which folds are passed.
         """
         order = len(coefficients)
-        strength = (mask / scale).astype(np.float32)[:, None, None]
+        strength = (mask / scale).astype(np.float32)[:, None]
         alpha = coefficients / tuple_weights(self.weights, order) / float(np.sum(self.variance))
-        left, before = self._sweep(strength, order, sequence)
+        vectors, before = self._sweep(strength, order, sequence)
         _, after = self._sweep(strength, order, sequence[::-1])
-        moments = np.tensordot(
-            self._first[list(sequence)], strength * before, ([0, 1, 2], [0, 1, 3])
-        )
+        moments = np.zeros(order)
+        gradient = np.zeros(self.n_columns)
         # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
-        mixed = np.matmul(hankel(alpha).astype(np.float32), after[::-1])
-        gradient = np.einsum("fdac,fdac->d", left, mixed)
-        return float(alpha @ moments), gradient.astype(np.float64) / scale
+        for i, fold in enumerate(sequence):
+            first = strength * self._first[fold]
+            moments += np.einsum("dc,djc->j", first, before[i], optimize=True)
+            mixed = _mixed(hankel(alpha), after[-1 - i])
+            gradient += np.einsum("djc,djc->d", vectors[i], mixed, optimize=True)
+        return float(alpha @ moments), gradient / scale
 
     def _sweep(
         self, strength: Singles, order: int, sequence: Sequence[int]
-    ) -> tuple[Singles, Singles]:
+    ) -> tuple[list[Singles], list[Singles]]:
         """Vectors of each fold and their sums over the folds before it.
 
-        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both (folds, columns, order, outputs).
+        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; each of shape (columns, order, outputs).
         """
-        shape = (len(sequence), self.n_columns, order, self._first.shape[2])
-        vectors, passed = np.zeros((2, *shape), np.float32)
+        shape = (self.n_columns, order, self._first.shape[2])
+        inner = (self.n_columns, -1)
+        total = np.zeros(shape, np.float32)
+        vectors, before = [], []
         for step, i in enumerate(sequence):
-            vectors[step, :, 0] = self._first[i]
-            if step:
-                passed[step] = passed[step - 1] + vectors[step - 1]
+            own = np.zeros(shape, np.float32)
+            own[:, 0] = self._first[i]
             if step and order > 1:
-                through = (strength * passed[step, :, :-1]).reshape(self.n_columns, -1)
-                vectors[step, :, 1:] = (self.folds[i].product(through) * self._share).reshape(
-                    vectors[step, :, 1:].shape
-                )
-        return vectors, passed
+                weighted = strength * total[:, :-1].reshape(inner)
+                product = self.folds[i].product(weighted)
+                own[:, 1:] = (product * self._share).reshape(own[:, 1:].shape)
+            vectors.append(own)
+            before.append(total)
+            total = total + own
+        return vectors, before
 
     @cached_property
     def _first(self) -> Singles:
@@ -281,3 +256,11 @@ class Folds:
     @property
     def _total(self) -> float:
         return sum(fold.weight for fold in self.folds)
+
+
+def _mixed(counts: Floats, vectors: Singles) -> Singles:
+    """``sum_b counts[a, b] vectors[:, b]``, as one matrix product."""
+    columns, order, outputs = vectors.shape
+    by_order = vectors.transpose(1, 0, 2).reshape(order, -1)
+    mixed = (counts.astype(np.float32) @ by_order).reshape(order, columns, outputs)
+    return mixed.transpose(1, 0, 2)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh_tridiagonal
+from scipy.linalg import eigh, eigvalsh_tridiagonal
 
+from featgrad.moments.folds import Folds
 from featgrad.moments.sweeps import Engine
 
 Floats = NDArray[np.float64]
@@ -58,6 +59,17 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
 
 def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
     return spectrum(engine, mask, weights).top
+
+
+def top_of_covariance(folds: Folds) -> float:
+    """The same for all columns of some folds."""
+    covariance = folds.covariance()
+    n_columns = len(covariance)
+    last = (n_columns - 1, n_columns - 1)
+    sample = float(eigh(covariance, eigvals_only=True, subset_by_index=last)[0])
+    trace = float(np.trace(covariance))
+    varying = max(1, int(np.count_nonzero(np.diagonal(covariance))))
+    return _unspiked(sample, trace / varying, trace / folds.n_rows)
 
 
 def _unspiked(sample: float, bulk: float, crowding: float) -> float:

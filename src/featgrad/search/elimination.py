@@ -2,52 +2,77 @@
 
 With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the columns g costs
 ``B_g^T H_gg^-1 B_g`` of explained variance, and H and B without them follow by a rank-|g| update.
-One run gives the sets of all sizes; time depends on the number of columns only. While many units
-are present a few go at once.
+While many units are present a few go at once.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
+import numpy as np
+
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.folds import Folds
+from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units
 
-Floats = NDArray[np.float64]
+
+class Remaining(NamedTuple):
+    """What is left after elimination.
+
+    Attributes
+    ----------
+    units : ndarray of int
+        The units, rising.
+    columns : ndarray of int
+        Their columns, rising.
+    inverse : ndarray of shape (columns, columns)
+        ``(C + ridge I)^-1`` of these columns.
+    losses : ndarray of shape (units,)
+        Explained variance that would be lost without each of them.
+    """
+
+    units: Indices
+    columns: Indices
+    inverse: Floats
+    losses: Floats
 
 
-# One in this many of the units that are present goes at once.
-_AT_ONCE = 32
-
-
-def eliminate(folds: Folds, units: Units, ridge: float) -> list[int]:
-    """All units but the kept ones, in the order in which they are left out."""
-    penalised = folds.covariance() + ridge * np.eye(folds.n_columns)
-    H: Floats = np.linalg.inv(penalised).astype(np.float64)
+def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Remaining:
+    """Leave out units until the rest fits the budget; kept units stay."""
+    H = np.linalg.inv(folds.covariance() + ridge * np.eye(folds.n_columns)).astype(np.float64)
     B = H @ folds.cross()
-    names = np.arange(units.count)
-    left_out: list[int] = []
-    while not units.kept.all():
+    names, columns = np.arange(units.count), np.arange(folds.n_columns)
+    excess = float(units.costs.sum()) - budget
+    while excess > 1e-9 * budget and not units.kept.all():
         losses = np.where(units.kept, np.inf, _losses(H, B, units) / units.costs)
-        count = min(max(1, units.count // _AT_ONCE), int(np.count_nonzero(~units.kept)))
-        going = np.argsort(losses, kind="stable")[:count]
-        left_out += names[going].tolist()
+        going = _cheapest(losses, units, excess)
+        excess -= float(units.costs[going].sum())
         leaving = np.zeros(units.count, bool)
         leaving[going] = True
         gone, rest = units.members(leaving), np.flatnonzero(~leaving)
-        units, columns = units.only(rest)
-        out, stay = H[gone], H[columns]
-        inner = np.linalg.solve(out.take(gone, axis=1), out.take(columns, axis=1))
-        B = B[columns] - inner.T @ B[gone]
-        H = stay.take(columns, axis=1) - stay.take(gone, axis=1) @ inner
-        names = names[rest]
-    return left_out
+        units, staying = units.only(rest)
+        out, stay = H[gone], H[staying]
+        inner = np.linalg.solve(out[:, gone], out[:, staying])
+        B = B[staying] - inner.T @ B[gone]
+        H = stay[:, staying] - stay[:, gone] @ inner
+        names, columns = names[rest], columns[staying]
+    return Remaining(names, columns, H, _losses(H, B, units))
+
+
+def _cheapest(losses: Floats, units: Units, excess: float) -> Indices:
+    """Units to leave out next: the one whose loss is smallest, and a few more of many."""
+    free = int(np.count_nonzero(np.isfinite(losses)))
+    count = min(max(1, units.count // ELIMINATED_AT_ONCE), free)
+    going = np.argsort(losses, kind="stable")[:count]
+    # No more of them than the budget asks for.
+    before = np.cumsum(units.costs[going]) - units.costs[going]
+    return going[before < excess]
 
 
 def _losses(H: Floats, B: Floats, units: Units) -> Floats:
-    """What each unit explains beyond the others."""
-    # Right for units of one column; the others are put in their places below, by their width.
+    """Explained variance that would be lost without each unit."""
+    # Right for units of one column; wider ones are overwritten below, by their width.
     losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
     widths = np.bincount(units.of_column, minlength=units.count)
     if np.all(widths == 1):

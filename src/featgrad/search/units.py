@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from featgrad.arrays import Flags, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -18,65 +16,55 @@ class Units:
     Attributes
     ----------
     of_column : ndarray of shape (columns,)
-        The unit that each column belongs to, 0 .. units - 1; -1 for columns left out for good.
+        The unit that each column belongs to, 0 .. units - 1; -1 for excluded columns.
     costs : ndarray of shape (units,)
         What choosing a unit takes from the budget.
     kept : ndarray of bool, shape (units,)
-        Units that are chosen whatever they bring.
-    per_feature : int
-        Columns that stand for one feature.
+        Units that are always chosen.
     """
 
     of_column: Indices
     costs: Floats
-    kept: NDArray[np.bool_]
-    per_feature: int = 1
+    kept: Flags
 
     @property
     def count(self) -> int:
         return len(self.costs)
 
     @property
-    def single(self) -> bool:
-        """Whether every unit is the column of its own number."""
-        return self.count == len(self.of_column) and bool(
-            np.all(self.of_column == np.arange(self.count))
-        )
-
-    @property
-    def simple(self) -> bool:
-        """Whether every unit is one column of cost 1."""
-        return self.single and bool(np.all(self.costs == 1))
-
-    @property
-    def alone(self) -> bool:
-        """Whether every unit is one column of cost 1; columns may be in none."""
+    def are_single_columns(self) -> bool:
+        """Whether every unit is one column of cost 1; columns may be excluded."""
         columns = np.count_nonzero(self.of_column >= 0)
         return columns == self.count and bool(np.all(self.costs == 1))
 
+    @property
+    def smallest_budget(self) -> float:
+        """Cost of the kept units, or of the cheapest one where none are kept."""
+        return float(self.costs[self.kept].sum() if self.kept.any() else self.costs.min())
+
     def total(self, values: Floats) -> Floats:
         """Sums over the columns of each unit."""
-        total = np.bincount(self.of_column, weights=values, minlength=self.count)
+        inside = self.of_column >= 0
+        total = np.bincount(self.of_column[inside], values[inside], minlength=self.count)
         return total.astype(np.float64)
 
-    def members(self, chosen: NDArray[np.bool_]) -> Indices:
+    def spread(self, values: Floats, excluded: float) -> Floats:
+        """The value of its unit for each column."""
+        return np.where(self.of_column >= 0, values[self.of_column], excluded)
+
+    def members(self, chosen: Flags) -> Indices:
         """Columns of the chosen units."""
-        return np.flatnonzero(chosen[self.of_column])
+        return np.flatnonzero(np.append(chosen, False)[self.of_column])
 
     def only(self, units: Indices) -> tuple[Units, Indices]:
         """Some of the units, and their columns."""
-        place = np.full(self.count + 1, -1)  # the last is that of columns in no unit
+        place = np.full(self.count + 1, -1)  # the last is that of excluded columns
         place[units] = np.arange(len(units))
         columns = np.flatnonzero(place[self.of_column] >= 0)
         of_column = place[self.of_column[columns]]
-        inner = replace(self, of_column=of_column, costs=self.costs[units], kept=self.kept[units])
-        return inner, columns
+        return Units(of_column, self.costs[units], self.kept[units]), columns
 
-    def twice(self) -> Units:
-        """The same units over two columns in place of each: all first ones, then all second."""
-        return replace(self, of_column=np.tile(self.of_column, 2), per_feature=2)
-
-    def best_within(self, scores: Floats, budget: float) -> NDArray[np.bool_]:
+    def best_within(self, scores: Floats, budget: float) -> Flags:
         """Kept units, then those with the best scores that the budget still has room for."""
         chosen = self.kept.copy()
         left = budget - float(self.costs[chosen].sum())

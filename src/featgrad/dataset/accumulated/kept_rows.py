@@ -12,20 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad import plan
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.first_reading import stacked
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-# Entries that may stay, but some rows always do.
-MOST_ENTRIES = 1 << 22
-FEWEST_ROWS = 64
-# Rows wait until they are this much more, since each cut copies all.
+# KeyedRows wait until they are this much more, since each cut copies all.
 _SLACK = 1.5
 
 
-class Rows(NamedTuple):
-    """Some rows, dealt to folds, with the keys that decide whether they stay."""
+class KeyedRows(NamedTuple):
+    """Some rows, with their folds and the keys that decide whether they stay."""
 
     keys: Floats
     folds: NDArray[np.int8]
@@ -33,8 +29,8 @@ class Rows(NamedTuple):
     outputs: Floats
     weights: Floats
 
-    def take(self, rows: Any) -> Rows:
-        return Rows(*(part[rows] for part in self))
+    def take(self, rows: Any) -> KeyedRows:
+        return KeyedRows(*(part[rows] for part in self))
 
     @property
     def sizes(self) -> Indices:
@@ -45,7 +41,7 @@ class Rows(NamedTuple):
 
 
 class KeptRows:
-    """Rows with the smallest keys among those added.
+    """KeyedRows with the smallest keys among those added.
 
     Attributes
     ----------
@@ -55,23 +51,26 @@ class KeptRows:
 
     def __init__(self) -> None:
         self.complete = True
-        self._parts: list[Rows] = []
+        self._parts: list[KeyedRows] = []
         self._n_rows = self._entries = 0
         # No row with a larger key can stay.
         self._edge = np.inf
 
-    def fit(self, more: Rows) -> bool:
+    def fit(self, more: KeyedRows) -> bool:
         """Whether more rows can be kept without any having to go."""
         together = self._n_rows + len(more.keys)
-        return together <= FEWEST_ROWS or self._entries + int(more.sizes.sum()) <= MOST_ENTRIES
+        return (
+            together <= plan.FEWEST_KEPT
+            or self._entries + int(more.sizes.sum()) <= plan.KEPT_ENTRIES
+        )
 
-    def add(self, more: Rows) -> None:
+    def add(self, more: KeyedRows) -> None:
         stay = self._smallest(more)
         stay = stay[more.keys[stay] <= self._edge]
         self.complete &= len(stay) == len(more.keys)
         if len(stay):
             self._keep(more.take(stay))
-        if self._entries > _SLACK * MOST_ENTRIES:
+        if self._entries > _SLACK * plan.KEPT_ENTRIES:
             self.rows()
 
     def merge(self, other: KeptRows) -> None:
@@ -79,11 +78,11 @@ class KeptRows:
         for part in list(other._parts):
             self.add(part)
 
-    def rows(self) -> Rows | None:
+    def rows(self) -> KeyedRows | None:
         """What stays, in the random order of the keys; None where there is nothing."""
         if not self._parts:
             return None
-        joined = Rows(*(stacked(list(parts)) for parts in zip(*self._parts, strict=True)))
+        joined = KeyedRows(*(stacked(list(parts)) for parts in zip(*self._parts, strict=True)))
         self._parts, self._n_rows, self._entries = [], 0, 0
         stay = self._smallest(joined)
         if len(stay) < len(joined.keys):
@@ -91,14 +90,14 @@ class KeptRows:
         self._keep(joined.take(stay))
         return self._parts[0]
 
-    def _keep(self, rows: Rows) -> None:
+    def _keep(self, rows: KeyedRows) -> None:
         self._parts.append(rows)
         self._n_rows += len(rows.keys)
         self._entries += int(rows.sizes.sum())
 
     @staticmethod
-    def _smallest(rows: Rows) -> Indices:
+    def _smallest(rows: KeyedRows) -> Indices:
         """Places of the rows that stay among these, by rising key."""
         order = np.argsort(rows.keys, kind="stable")
-        room = int(np.searchsorted(np.cumsum(rows.sizes[order]), MOST_ENTRIES, side="right"))
-        return order[: max(room, FEWEST_ROWS)]
+        room = int(np.searchsorted(np.cumsum(rows.sizes[order]), plan.KEPT_ENTRIES, side="right"))
+        return order[: max(room, plan.FEWEST_KEPT)]

@@ -1,4 +1,4 @@
-"""Random positions of rows, of which nothing is kept: each pass draws them again."""
+"""A random order of rows, of which nothing is kept: each pass draws it again."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import copy
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from featgrad.arrays import Floats, Indices
+from featgrad.plan import EXACT_ORDER_ROWS
 
-# Rows up to which positions are a permutation. Those of more rows are drawn apart: a few share one.
-MOST_EXACT = 1 << 17
 _DRAWN_AT_ONCE = 1 << 20
 
 
-class Positions:
-    """Numbers from 0 up to the number of rows, as if rows were shuffled.
+class RandomOrder:
+    """Places from 0 up to the number of rows, as if rows were shuffled.
 
     Parameters
     ----------
@@ -35,7 +32,7 @@ class Positions:
         """Keys of the next rows, between 0 and 1."""
         keys = self._rng.random_sample(count)
         self.n_rows += count
-        self._keys = [*self._keys, keys] if self.n_rows <= MOST_EXACT else []
+        self._keys = [*self._keys, keys] if self.n_rows <= EXACT_ORDER_ROWS else []
         return keys
 
     def skip(self, count: int) -> None:
@@ -49,7 +46,7 @@ class Positions:
         self._keys = []
 
     def again(self) -> Callable[[int], Indices]:
-        """What tells the positions of the next rows, from the first one on."""
+        """A function that gives the places of the next rows, from the first one on."""
         rng = copy.deepcopy(self._start)
 
         def following(count: int) -> Indices:

@@ -1,8 +1,8 @@
-"""Search for a large number of features while rows pass, over all columns.
+"""Search for a large number of features over all columns, while rows are streamed.
 
-The mask is that of the search in a budget, ``s = sigmoid(t (v - theta))`` with ``sum(s) = k``, and
-its scale is matched to the budget as there. But no shortlist is made and nothing grows with the
-square of k: each batch of rows is one step, whose gradient the running engine tells.
+The mask is that of the descent on a working set, ``s = sigmoid(t (v - theta))`` with
+``sum(s) = k``, and its scale is matched to the budget as there. But there is no working set, and
+nothing grows with the square of k: each batch of rows is one step along the running gradient.
 """
 
 from __future__ import annotations
@@ -13,33 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from featgrad.arrays import Floats, Singles
+from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Arrays
-from featgrad.dataset.dealt import RowColumns
 from featgrad.math.filters import first_peak
 from featgrad.moments.running import RunningSums
 from featgrad.moments.sharing import PIECES, shared
+from featgrad.plan import (
+    STREAM_BATCH_ROWS,
+    STREAM_COLUMNS_PER_ROW,
+    STREAM_LEAST_SHARE,
+    STREAM_MOMENTUM,
+    STREAM_ROOM,
+    STREAM_SHARPNESS,
+    STREAM_STEP,
+    STREAM_STEPS,
+    STREAM_WINDOW,
+)
 from featgrad.search import mask_kernels as kernels
-from featgrad.search.batches import BatchSearch
+from featgrad.search.base import Subset
+from featgrad.search.batch_search import BatchSearch, raw_scales
 from featgrad.search.progress import OnStep, Step
-from featgrad.search.subsets import Subset
 from featgrad.search.units import Units
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-
-# Steps in one passage over the rows at least, if there are as many rows.
-_STEPS = 40
-# Rows per step: many columns and few entries per row make a step dearer than a row.
-_BATCH_ROWS = 1000
-_COLUMNS_PER_ROW = 100
-_SHARPNESS = 2.0, 20.0
-_STEP = 0.2
-_MOMENTUM = 0.9
-# Scale as a multiple of the top eigenvalue of what explains most on its own.
-_ROOM = 3.6
-# Share of all steps after which rows are all but forgotten.
-_WINDOW = 0.25
-_LEAST_SHARE = 0.1
 _BUDGET_SLACK = 0.01
 _SOLVING_STEPS = 30
 # Bins of logits, and how often they are moved to where the solution is.
@@ -49,12 +45,12 @@ _COUNTINGS = 50
 _NEVER = np.float32(-1e30)
 
 
-class PassingSearch(BatchSearch):
+class StreamSearch(BatchSearch):
     """A search for `size` features.
 
     Parameters
     ----------
-    columns
+    dataset
         As in `BatchSearch`.
     units : Units
         Which columns are kept or excluded; each column is a unit of cost 1, or in none.
@@ -65,14 +61,14 @@ class PassingSearch(BatchSearch):
     batch_rows : int or None
         Rows per step; None for 1000 or, if more, a hundredth of the columns, but for 40 steps.
     n_epochs : int
-        How often the rows pass.
+        How often the rows are streamed.
     on_step : OnStep
-        Told of each step.
+        Called after each step.
     """
 
     def __init__(
         self,
-        columns: RowColumns,
+        dataset: Dataset,
         units: Units,
         size: int,
         *,
@@ -81,40 +77,37 @@ class PassingSearch(BatchSearch):
         n_epochs: int,
         on_step: OnStep,
     ) -> None:
-        n_rows = columns.n_rows
-        many = max(_BATCH_ROWS, columns.n_features // _COLUMNS_PER_ROW)
-        few = max(1, min(many, n_rows // _STEPS))
-        super().__init__(columns, few if batch_rows is None else batch_rows)
+        n_rows = dataset.n_rows
+        many = max(STREAM_BATCH_ROWS, dataset.n_features // STREAM_COLUMNS_PER_ROW)
+        few = max(1, min(many, n_rows // STREAM_STEPS))
+        super().__init__(dataset, few if batch_rows is None else batch_rows)
         self._size, self._on_step = size, on_step
         self._n_epochs = n_epochs
         self._n_steps = max(1, n_rows // self._batch_rows) * n_epochs
-        cross = self._cross()
-        self._alone = np.sum(cross**2, axis=1)
+        cross = dataset.cross()
+        self._marginals = np.sum(cross**2, axis=1)
         place = np.flatnonzero(units.of_column >= 0)
         self._excluded = np.flatnonzero(units.of_column < 0)
         self._kept = place[units.kept[units.of_column[place]]]
         self._sums = RunningSums(
-            cross,
-            *columns.standardisers(),
-            coefficients,
-            self._scale(coefficients),
+            cross, *raw_scales(dataset), coefficients, self._scale(coefficients)
         )
-        self._v, self._momentum = np.zeros((2, columns.n_features), np.float32)
+        self._v, self._momentum = np.zeros((2, dataset.n_features), np.float32)
         self._v[self._excluded] = self._v[self._kept] = _NEVER
-        self._theta = math.log(max(columns.n_features / size, 2.0)) / _SHARPNESS[0]
+        self._theta = math.log(max(dataset.n_features / size, 2.0)) / STREAM_SHARPNESS[0]
         self._spare = np.empty_like(self._v)
         self.steps: list[Step] = []
         self._open()
 
     def best(self) -> Subset:
-        """The features, after all rows have passed."""
-        self._pass(f"{self._size} features", self._n_epochs)
+        """The features, after all rows."""
+        self._run(f"{self._size} features", self._n_epochs)
         scores = (self._v - self._theta).astype(np.float64)
         # What does not vary comes last, whatever noise makes of the others.
         usual = np.ones(len(scores), bool)
         usual[self._excluded] = usual[self._kept] = False
         lowest = float(scores[usual].min())
-        scores[usual & (self._alone == 0)] = lowest - 1
+        scores[usual & (self._marginals == 0)] = lowest - 1
         scores[self._excluded] = lowest - 2
         scores[self._kept] = float(scores.max()) + 1
         ranked = np.argsort(-scores, kind="stable")
@@ -127,7 +120,7 @@ class PassingSearch(BatchSearch):
         return Subset(float(self._size), features, scores, self.steps)
 
     def state(self) -> Arrays:
-        """All that changes while rows pass."""
+        """All that changes while rows are streamed."""
         return {
             "v": self._v,
             "momentum": self._momentum,
@@ -143,30 +136,34 @@ class PassingSearch(BatchSearch):
         self.steps = [Step(*row) for row in state["steps"].tolist()]
 
     def _step(self) -> None:
-        told = self._sums.tell()
-        told_by = told.gradient, told.mean, told.deviation
-        shared(kernels.move, PIECES, self._v, self._momentum, *told_by, _MOMENTUM, _STEP)
-        self.steps.append(Step(1 - told.value, told.value, told.size))
+        found = self._sums.tell()
+        gradient = found.gradient, found.mean, found.deviation
+        shared(
+            kernels.move, PIECES, self._v, self._momentum, *gradient, STREAM_MOMENTUM, STREAM_STEP
+        )
+        self.steps.append(Step(1 - found.value, found.value, found.size))
         self._open()
         self._stopped = self._on_step(self.steps[-1], self._v)
 
     def _open(self) -> None:
         """The mask for the present logits, sharper with every step."""
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
-        sharpness = _SHARPNESS[0] * (_SHARPNESS[1] / _SHARPNESS[0]) ** done
+        sharpness = STREAM_SHARPNESS[0] * (STREAM_SHARPNESS[1] / STREAM_SHARPNESS[0]) ** done
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
         self._theta = _solved(self._v, self._theta, sharpness, wanted)
         # The mask before the present one makes room.
         mask, self._spare = self._spare, self._sums.mask
         shared(kernels.opened, PIECES, self._v, self._theta, sharpness, mask)
         mask[self._kept] = 1.0
-        self._sums.look_through(mask, max(_LEAST_SHARE, 1 - 1 / (_WINDOW * self._n_steps)))
+        self._sums.look_through(
+            mask, max(STREAM_LEAST_SHARE, 1 - 1 / (STREAM_WINDOW * self._n_steps))
+        )
 
     def _scale(self, coefficients: Floats) -> float:
-        best = np.argsort(-self._alone, kind="stable")[: self._size]
+        best = np.argsort(-self._marginals, kind="stable")[: self._size]
         # Columns that do not vary have no spectrum; any scale will do.
-        top = self._columns.top_eigenvalue(np.sort(best)) or 1.0
-        return _ROOM * top / first_peak(coefficients)
+        top = self._dataset.top_eigenvalue(np.sort(best)) or 1.0
+        return STREAM_ROOM * top / first_peak(coefficients)
 
 
 def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:

@@ -1,4 +1,4 @@
-"""Which budgets the caller asks for."""
+"""Which sizes or costs the parameters ask for."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad.plan import AUTO_SIZES
 from featgrad.search.units import Units
 
-# Sizes that "auto" chooses among where none are given.
-_LADDER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
-# Largest number of features for which a shortlist with all its moments is worth its while, and how
-# many times as many all features are.
-MOST_LISTED = 500
-_BESIDE = 3
 
-
-class Asked(NamedTuple):
-    """Budgets, rising, and the place of the one asked for; None where held-out rows decide."""
+class Budgets(NamedTuple):
+    """Budgets, rising, and the place of the wanted one; None where held-out rows decide."""
 
     units: Units
-    budgets: list[float]
+    values: list[float]
     chosen: int | None
 
 
-def asked_for(
+def read_budgets(
     units: Units,
     n_features: int,
     *,
@@ -33,7 +27,7 @@ def asked_for(
     path_sizes: Any,
     max_cost: float | None,
     has_costs: bool,
-) -> Asked | None:
+) -> Budgets | None:
     """Check the sizes; None where a penalty is to decide."""
     available = int(np.count_nonzero(units.of_column >= 0))
     if has_costs and max_cost is None:
@@ -47,7 +41,7 @@ def asked_for(
                 f"{n_features_to_select!r} and path_sizes={path_sizes!r}: leave those None."
             )
         _check_budget(units, float(max_cost), f"max_cost={max_cost!r}")
-        return Asked(units, [float(max_cost)], 0)
+        return Budgets(units, [float(max_cost)], 0)
     if n_features_to_select is None and path_sizes is None:
         if units.count < n_features or units.kept.any():
             raise ValueError(
@@ -57,22 +51,15 @@ def asked_for(
         return None
     sizes = _path(path_sizes, available, n_features_to_select == "auto")
     if n_features_to_select in ("auto", None):
-        least = _least(units)
+        least = units.smallest_budget
         budgets = sorted({float(size) for size in sizes if size >= least} or {least})
-        return Asked(units, budgets, None)
+        return Budgets(units, budgets, None)
     size = _size(n_features_to_select, n_features, available)
     _check_budget(units, size, f"n_features_to_select={n_features_to_select!r}")
     for other in sizes:
         _check_budget(units, other, f"path_sizes with {other}")
     budgets = sorted({float(other) for other in (*sizes, size)})
-    return Asked(units, budgets, budgets.index(float(size)))
-
-
-def large_budgets(asked: Asked, n_features: int) -> list[float]:
-    """Those for so many single features that no shortlist should be made."""
-    if not asked.units.alone or n_features <= _BESIDE * MOST_LISTED:
-        return []
-    return [budget for budget in asked.budgets if budget > MOST_LISTED]
+    return Budgets(units, budgets, budgets.index(float(size)))
 
 
 def _size(k: Any, n_features: int, available: int) -> int:
@@ -90,7 +77,7 @@ def _size(k: Any, n_features: int, available: int) -> int:
 
 def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
     if path_sizes is None:
-        return [size for size in _LADDER if size <= available] if auto else []
+        return [size for size in AUTO_SIZES if size <= available] if auto else []
     sizes = np.asarray(path_sizes)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or len(sizes) == 0:
         raise ValueError(f"path_sizes={path_sizes!r} is not a list of whole numbers: give sizes.")
@@ -102,13 +89,8 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _least(units: Units) -> float:
-    """The smallest budget: that of the kept units, or of the cheapest where none are."""
-    return float(units.costs[units.kept].sum() if units.kept.any() else units.costs.min())
-
-
 def _check_budget(units: Units, budget: float, argument: str) -> None:
-    least = _least(units)
+    least = units.smallest_budget
     if least <= budget:
         return
     if units.kept.any():

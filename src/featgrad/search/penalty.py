@@ -14,14 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from featgrad.arrays import Floats
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
+from featgrad.plan import PENALTY_MEMORY
 from featgrad.search.progress import Found, OnStep, Step
-
-Floats = NDArray[np.float64]
-
-# Weight of the past in the moving average whose relative change stops the search.
-_MEMORY = 1 / 3
 
 
 class Descent:
@@ -38,7 +35,7 @@ class Descent:
     tol : float
         Relative change of the objective's moving average that ends the search.
     on_step : OnStep
-        Told of each step.
+        Called after each step.
     """
 
     def __init__(
@@ -71,7 +68,7 @@ class Descent:
         steps.append(Step(objective, explained, size))
         before, self._average = self._average, objective
         if len(steps) > 1:
-            self._average = _MEMORY * before + (1 - _MEMORY) * objective
+            self._average = PENALTY_MEMORY * before + (1 - PENALTY_MEMORY) * objective
         settled = abs(self._average - before) < self._tol * abs(before)
         return self._on_step(steps[-1], v) or settled
 

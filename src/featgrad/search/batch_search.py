@@ -1,4 +1,4 @@
-"""Rows that pass in batches, each of which is one step of a search."""
+"""Searches over all columns whose rows are streamed in batches, one step each."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats
+from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Arrays
-from featgrad.dataset.dealt import RowColumns
 from featgrad.moments.running import RunningSums
-
-Floats = NDArray[np.float64]
 
 
 class BatchSearch(ABC):
@@ -20,35 +18,35 @@ class BatchSearch(ABC):
 
     Parameters
     ----------
-    columns : RowColumns
-        The features, with weights that sum to one and outputs of the rows.
+    dataset : Dataset
+        The rows.
     batch_rows : int
         Rows per step.
     """
 
     _sums: RunningSums
 
-    def __init__(self, columns: RowColumns, batch_rows: int) -> None:
-        self._columns = columns
-        self._batch_rows = min(batch_rows, columns.n_rows)
+    def __init__(self, dataset: Dataset, batch_rows: int) -> None:
+        self._dataset = dataset
+        self._batch_rows = min(batch_rows, dataset.n_rows)
         self._waiting = 0
         self._stopped = False
 
     @abstractmethod
     def _step(self) -> None:
-        """Move the mask by what the sums tell; sets whether to stop."""
+        """Move the mask along the gradient; sets whether to stop."""
 
     def add(self, outputs: Floats, weights: Floats, X: Any) -> None:
-        """Rows that pass, not more than make a batch."""
+        """Rows, not more than make a batch."""
         if self._stopped:
             return
         self._sums.add(X, outputs, weights)
         self._waiting += len(weights)
         if self._waiting >= self._batch_rows:
-            self._full()
+            self._finish_batch()
 
     def state(self) -> Arrays:
-        """All that changes while rows pass."""
+        """All that changes while rows are streamed."""
         return {"batch": np.array([self._waiting, self._stopped]), **self._sums.state()}
 
     def restore(self, state: Arrays) -> None:
@@ -56,17 +54,19 @@ class BatchSearch(ABC):
         self._waiting, self._stopped = int(waiting), bool(stopped)
         self._sums.restore(state)
 
-    def _cross(self) -> Floats:
-        """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs)."""
-        return self._columns.cross([slice(0, self._columns.n_rows)])[:, 0]
-
-    def _pass(self, name: str, n_epochs: int) -> None:
-        """Let all rows pass; the last step takes what is left over."""
+    def _run(self, name: str, n_epochs: int) -> None:
+        """Stream all rows; the last step takes what is left over."""
         for epoch in range(n_epochs):
-            self._columns.let_pass(f"{name}, epoch {epoch}", self._batch_rows, self)
+            self._dataset.stream(f"{name}, epoch {epoch}", self._batch_rows, self)
         if self._waiting:
-            self._full()
+            self._finish_batch()
 
-    def _full(self) -> None:
+    def _finish_batch(self) -> None:
         self._waiting = 0
         self._step()
+
+
+def raw_scales(dataset: Dataset) -> tuple[Floats, Floats]:
+    """Means and scales of columns as they are streamed; after `Dataset.cross`."""
+    factor = dataset.standardiser.factor
+    return dataset.standardiser.mean, 1 / np.where(factor > 0, factor, 1.0)

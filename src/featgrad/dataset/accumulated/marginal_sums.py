@@ -1,0 +1,67 @@
+"""Many columns whose rows come in chunks: exact sums of each with the target, a sample for the rest."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from featgrad.arrays import Floats
+from featgrad.dataset.base import Prices, Rows
+from featgrad.dataset.in_memory import InMemory
+from featgrad.preprocess.standardise import ColumnSums, Standardiser
+
+
+class MarginalSums:
+    """Sums over all rows of each column times ``(1, outputs)``, and of its square."""
+
+    def __init__(self, n_features: int, n_outputs: int) -> None:
+        self.columns = ColumnSums(n_features, 1 + n_outputs, 1)
+        # sum w, sum w y, sum (w y)^2
+        self.products = np.zeros((n_outputs, n_outputs))
+        self.noise = np.zeros((n_outputs, n_outputs))
+
+    def add(self, standardiser: Standardiser, rows: Rows) -> None:
+        """More rows; outputs are about standardised."""
+        weights = rows.weights[:, None]
+        weighted = weights * rows.outputs
+        X = standardiser.filled(rows.X)
+        linear = np.concatenate([weights, weighted], axis=1)
+        self.columns.add(X, standardiser.origin, linear, weights)
+        self.products += rows.outputs.T @ weighted
+        self.noise += weighted.T @ weighted
+
+    def merge(self, other: MarginalSums) -> None:
+        self.columns.merge(other.columns)
+        self.products += other.products
+        self.noise += other.noise
+
+    def prices(self, standardiser: Standardiser) -> Prices:
+        """What each column explains by itself, judged by all rows."""
+        sums = self.columns
+        total = sums.of_linear[0]
+        exact = copy.copy(standardiser)
+        exact.learn(sums.linear[:, 0] / total, sums.squared[:, 0] / total)
+        mean = sums.of_linear[1:] / total
+        deviation = np.sqrt(np.maximum(np.diagonal(self.products) / total - mean**2, 1e-300))
+        along = exact.centred(sums.linear[:, 1:], sums.of_linear[1:]) / total / deviation
+        noise = self.noise / total**2 / np.multiply.outer(deviation, deviation)
+        values = np.sum(along**2, axis=1) - np.trace(noise)
+        n_outputs = len(mean)
+        values = np.where(exact.factor > 0, values, 0.0) / n_outputs
+        return Prices(values, np.linalg.eigvalsh(noise) / n_outputs)
+
+
+class SampledChunks(InMemory):
+    """A sample of the rows, with marginals of all rows."""
+
+    exact: Prices
+
+    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
+        """Those of all rows where all folds have a say."""
+        found = super().marginals(shares)
+        return [
+            self.exact if share.all() else prices
+            for share, prices in zip(shares, found, strict=True)
+        ]

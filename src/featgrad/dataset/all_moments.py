@@ -1,0 +1,179 @@
+"""Few columns: exact moments of all of them over folds of rows, and nothing of the rows.
+
+With ``z = (1, outputs, columns)`` of a row, ``sum w z z^T`` over a fold holds its weight, all sums,
+squares and products. Means and deviations are put in at the end: an affine map of z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Rows
+from featgrad.dataset.checkpoint import Arrays, Sums
+from featgrad.math.targets import Target
+from featgrad.moments.folds import Fold, Folds
+from featgrad.moments.problem import Problem
+from featgrad.moments.threads import one_blas_thread
+from featgrad.preprocess.standardise import Standardiser
+
+_BLOCK_ENTRIES = 1 << 20
+Sampler = Callable[[Indices], tuple[Problem, Target]]
+
+
+class FoldMoments:
+    """Moments over folds, which add up over parts of the rows."""
+
+    def __init__(self, n_features: int, n_outputs: int, n_folds: int) -> None:
+        size = 1 + n_outputs + n_features
+        self.sums = np.zeros((n_folds, size, size))
+        self.n_rows = np.zeros(n_folds, np.int64)
+        self.squared_weights = np.zeros(n_folds)
+
+    def add(self, standardiser: Standardiser, rows: Rows) -> None:
+        """More rows; columns and outputs are about standardised."""
+        step = max(len(self.sums), _BLOCK_ENTRIES // rows.X.shape[1])
+        for start in range(0, len(rows.weights), step):
+            block = rows.take(slice(start, start + step))
+            root = np.sqrt(block.weights)[:, None]
+            X = block.X.toarray() if sparse.issparse(block.X) else block.X
+            z = np.concatenate(
+                [root, block.outputs * root, standardiser(X) * root], axis=1, dtype=np.float32
+            )
+            with one_blas_thread():
+                for fold, own in block.by_fold():
+                    part = z[own]
+                    self.sums[fold] += part.T @ part
+                    self.n_rows[fold] += len(own)
+                    self.squared_weights[fold] += np.sum(block.weights[own] ** 2)
+
+    def state(self) -> Arrays:
+        return dict(vars(self))
+
+    def restore(self, state: Arrays) -> None:
+        vars(self).update(state)
+
+    def merge(self, other: FoldMoments) -> None:
+        for name, array in vars(other).items():
+            vars(self)[name] += array
+
+
+class MomentDataset(Dataset):
+    """Columns known by their moments alone.
+
+    Parameters
+    ----------
+    moments : FoldMoments
+        Of all rows.
+    n_outputs : int
+        Outputs of the target.
+    standardiser : Standardiser
+        What was done to the columns when moments were taken.
+    preprocess : {"zscore", "center"}
+        Whether columns are brought to one variance or only centred.
+    sampler : callable
+        Answers `sample`.
+    """
+
+    def __init__(
+        self,
+        moments: FoldMoments,
+        n_outputs: int,
+        standardiser: Standardiser,
+        preprocess: str,
+        sampler: Sampler,
+    ) -> None:
+        self._moments, self._first, self._sampler = moments, 1 + n_outputs, sampler
+        self.n_outputs, self.n_folds = n_outputs, len(moments.sums)
+        self.n_features = moments.sums.shape[1] - self._first
+        self.n_rows = int(moments.n_rows.sum())
+        self.standardiser = standardiser
+        total = moments.sums.sum(axis=0)
+        self._weight = total[0, 0]
+        self._mean = total[0] / self._weight
+        variance = np.diagonal(total) / self._weight - self._mean**2
+        columns = slice(self._first, None)
+        varies = variance > 0
+        varies[columns] &= standardiser.varies(self._mean[columns], variance[columns])
+        self._varies = varies[columns]
+        self._mean[0], self._scale = 0.0, np.sqrt(np.where(varies, variance, 1.0))
+        if preprocess == "center":
+            self._scale[columns] = 1.0
+
+    def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
+        raise NotImplementedError("the rows are gone: everything follows from their moments")
+
+    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
+        raise NotImplementedError("the rows are gone: everything follows from their moments")
+
+    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+        return self._sampler(columns)
+
+    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
+        nothing = np.zeros((self.n_folds, 0, self.n_outputs))
+        none = np.zeros(0, np.intp)
+        return [self._price(Model(none, nothing, share)) for share in shares]
+
+    def price(self, models: Sequence[Model]) -> list[Prices]:
+        return [self._price(model) for model in models]
+
+    def fold_moments(self, columns: Indices) -> Folds:
+        used = np.concatenate([np.arange(self._first), self._first + columns])
+        folds = []
+        for sums, n_rows in zip(self._standardised, self._moments.n_rows, strict=True):
+            inner = sums[np.ix_(used, used)]
+            first = self._first
+            folds.append(
+                Fold(
+                    weight=float(inner[0, 0]),
+                    n_rows=int(n_rows),
+                    cross=inner[first:, 1:first],
+                    squares=np.diagonal(inner)[1:first],
+                    rows=None,
+                    gram=inner[first:, first:].astype(np.float32),
+                )
+            )
+        return Folds(folds)
+
+    def _price(self, model: Model) -> Prices:
+        first, places = self._first, self._first + model.columns
+        along = np.zeros((self.n_features, self.n_outputs))
+        noise = np.zeros((self.n_outputs, self.n_outputs))
+        for fold, share in enumerate(model.shares):
+            sums, beta = self._standardised[fold], model.coefficients[fold]
+            residual = sums[:, 1:first] - sums[:, places] @ beta
+            along += share * residual[first:]
+            squares = residual[1:first] - beta.T @ residual[places]
+            # Of all rows a row is paired with, it is left out itself: its share of the squares.
+            mean_weight = self._moments.squared_weights[fold] / max(sums[0, 0], 1e-300)
+            noise += share**2 * mean_weight / self._weight**2 * squares
+        values = np.sum(along**2, axis=1) - float(np.trace(noise))
+        values = np.where(self._varies, values, 0.0) / self.n_outputs
+        return Prices(values, np.linalg.eigvalsh((noise + noise.T) / 2) / self.n_outputs)
+
+    @property
+    def _standardised(self) -> Floats:
+        """``A sums A^T`` of each fold, for the map ``z -> A z`` to mean 0 and variance 1."""
+        if not hasattr(self, "_mapped"):
+            mean, scale = self._mean, self._scale
+            lifted = np.einsum("i,fj->fij", mean, self._moments.sums[:, 0])
+            weights = self._moments.sums[:, :1, :1]
+            centred = self._moments.sums - lifted - lifted.transpose(0, 2, 1)
+            centred += weights * np.multiply.outer(mean, mean)
+            self._mapped = centred / np.multiply.outer(scale, scale) / self._weight
+        return self._mapped
+
+
+def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
+    """The moments of all columns of a dataset, whose rows are not needed any more."""
+    moments = FoldMoments(dataset.n_features, dataset.n_outputs, dataset.n_folds)
+    standardiser = dataset.standardiser
+
+    def add(rows: Rows) -> None:
+        moments.add(standardiser, rows)
+
+    dataset.visit("all moments", add, moments)
+    return MomentDataset(moments, dataset.n_outputs, standardiser, preprocess, dataset.sample)

@@ -1,0 +1,83 @@
+"""Rows of a matrix in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Indices
+from featgrad.dataset.base import Consumer, Dataset, Rows
+from featgrad.dataset.checkpoint import Sums
+from featgrad.dataset.prepare import Prepared
+from featgrad.math.targets import Target, to_one_variance
+from featgrad.moments.problem import Problem
+from featgrad.preprocess.present_means import present_means
+from featgrad.preprocess.standardise import Standardiser
+
+# Entries of a dense block; sparse rows are one block.
+_BLOCK_ENTRIES = 1 << 22
+# Rows that the origins of columns are taken from.
+_ORIGIN_ROWS = 1000
+
+
+class InMemory(Dataset):
+    """A dense or CSR matrix.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The features; missing entries count as their column's mean.
+    prepared : Prepared
+        Rows in use in random order, their weights and their target.
+    preprocess : {"zscore", "center"}
+        Whether columns are brought to one variance or only centred.
+    n_folds : int
+        Folds of rows, where there are as many rows.
+    """
+
+    def __init__(self, X: Any, prepared: Prepared, preprocess: str, n_folds: int) -> None:
+        self._prepared, self._preprocess = prepared, preprocess
+        self._X = _canonical(X) if sparse.issparse(X) else X
+        rows, target = prepared.rows, prepared.target
+        self.n_rows, self.n_features = len(rows), X.shape[1]
+        self.n_outputs = target.outputs.shape[1]
+        self.n_folds = min(n_folds, self.n_rows)
+        # By row of X; rows that are not in use have no weight and belong to no fold.
+        self._weights = np.zeros(X.shape[0])
+        self._weights[rows] = prepared.weights
+        self._outputs = np.zeros((X.shape[0], self.n_outputs))
+        self._outputs[rows] = to_one_variance(target.outputs, prepared.weights)
+        self._folds = np.full(X.shape[0], -1)
+        self._folds[rows] = np.arange(self.n_rows) * self.n_folds // self.n_rows
+        fill = present_means(self._X, self._weights)
+        self.standardiser = Standardiser.from_sample(self._X[:_ORIGIN_ROWS], fill, preprocess)
+
+    def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
+        n_rows = self._X.shape[0]
+        step = n_rows if sparse.issparse(self._X) else max(1, _BLOCK_ENTRIES // self.n_features)
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            X = self._X if step == n_rows else self._X[rows]
+            add(Rows(self._outputs[rows], self._weights[rows], self._folds[rows], X))
+
+    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
+        for start in range(0, self.n_rows, batch_rows):
+            rows = self._prepared.rows[start : start + batch_rows]
+            X = self.standardiser.filled(self._X[rows])
+            consumer.add(self._outputs[rows], self._weights[rows], X)
+
+    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+        """Some columns of all rows."""
+        return self._prepared.problem(self._X[:, columns], self._preprocess), self._prepared.target
+
+
+def _canonical(X: Any) -> Any:
+    """Rows with sorted, unique columns."""
+    X = sparse.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

@@ -1,0 +1,292 @@
+"""Every limit that changes a choice, and which search runs because of them.
+
+`plan` is a pure function of the shape of the data and of the selector's parameters. The selector
+runs what it says and keeps it as `plan_`; `featgrad select --explain` prints it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+# --- The working set -----------------------------------------------------------------------------
+# Columns of the first working set: at least, and for each feature of the set.
+WORKING_SET = 256
+WORKING_SET_FACTOR = 3
+# Columns that enter in a round of pricing: at least, and for each feature of the set.
+ENTERING = 128
+ENTERING_FACTOR = 1
+# Rounds of pricing at most; fewer where no column outside is worth more than chance.
+ROUNDS = 2
+# Units that elimination starts from: for each unit of the set, and at least so many more.
+CANDIDATES_FACTOR = 2
+CANDIDATES_MORE = 64
+# One in this many of the units that are present is eliminated at once.
+ELIMINATED_AT_ONCE = 32
+
+# --- The descent ---------------------------------------------------------------------------------
+STEP = 0.6
+MOMENTUM = 0.8
+# Sharpness of the mask, step by step: in the first descent, and after columns have entered.
+FIRST_SHARPNESS = np.geomspace(2, 12, 10)
+NEXT_SHARPNESS = np.geomspace(3, 20, 8)
+# The filter's scale, as a multiple of the top eigenvalue of a set.
+ROOM = 1.2
+
+# --- Large sets, searched over all columns while rows are streamed ---------------------------------
+# Largest set for which moments of a working set are kept, and of how many times as many columns.
+LARGEST_SET = 500
+STREAM_FACTOR = 3
+STREAM_STEPS = 40
+STREAM_BATCH_ROWS = 1000
+STREAM_COLUMNS_PER_ROW = 100
+STREAM_SHARPNESS = 2.0, 20.0
+STREAM_STEP = 0.2
+STREAM_MOMENTUM = 0.9
+STREAM_ROOM = 3.6
+# Share of all steps after which rows are nearly forgotten, and the least share that is kept.
+STREAM_WINDOW = 0.25
+STREAM_LEAST_SHARE = 0.1
+# Batches after which rows are nearly forgotten where a penalty decides the size.
+PENALTY_WINDOW = 20
+# Weight of the past in the moving average whose relative change ends a search by penalty.
+PENALTY_MEMORY = 1 / 3
+
+# --- Rows ----------------------------------------------------------------------------------------
+# Folds of rows at least; twice the filter's order and four more for high orders.
+FOLDS = 12
+# Groups of folds that are held out in turn to choose a size.
+HELD_OUT_GROUPS = 4
+# Ridge of the held-out judge, as a sum of squares: that of a logistic model with C = 1.
+JUDGE_RIDGE = 4.0
+# Entries of the moments of all columns, over all folds, up to which these are kept.
+MOMENT_ENTRIES = 1 << 24
+# Entries of rows that came in chunks which are kept, and the fewest rows.
+KEPT_ENTRIES = 1 << 25
+FEWEST_KEPT = 64
+# Most rows of many that estimates are made from: to a hundredth of the variance.
+ESTIMATE_ROWS = 10_000
+# Rows whose random order is exact; of more, a few share a place.
+EXACT_ORDER_ROWS = 1 << 17
+
+# --- Sizes ---------------------------------------------------------------------------------------
+# Sizes that "auto" chooses among where none are given.
+AUTO_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
+
+
+# --- Parameters ------------------------------------------------------------------------------------
+SEARCHES = ("auto", "working_set", "stream", "penalty")
+# Searches that use a parameter; others ignore it, with a warning.
+USED_BY = {
+    "penalty": ("penalty",),
+    "link": ("penalty",),
+    "learning_rate": ("penalty",),
+    "tol": ("penalty",),
+    "accumulate": ("penalty",),
+    "batch_size": ("penalty", "stream"),
+    "n_epochs": ("penalty", "stream"),
+}
+
+
+class Facts(NamedTuple):
+    """What a plan depends on.
+
+    Attributes
+    ----------
+    home : {"memory", "source", "chunks"}
+        Where the rows are: in memory, read again block by block, or kept from chunks.
+    n_rows, n_features, n_outputs : int
+        Shape of the data.
+    """
+
+    home: str
+    n_rows: int
+    n_features: int
+    n_outputs: int
+
+
+class Wanted(NamedTuple):
+    """What the parameters ask for.
+
+    Attributes
+    ----------
+    search : {"auto", "working_set", "stream", "penalty"}
+        The parameter of that name.
+    budgets : tuple of float
+        Sizes or costs, rising; empty where a penalty decides the size.
+    single_columns : bool
+        Whether features are chosen one by one, at the same cost.
+    order : int
+        Of the filter.
+    compares_sizes : bool
+        Whether held-out rows choose among the sizes.
+    n_resamples : int
+        Choices from half the rows.
+    """
+
+    search: str
+    budgets: tuple[float, ...]
+    single_columns: bool
+    order: int
+    compares_sizes: bool
+    n_resamples: int
+
+
+class Decision(NamedTuple):
+    """One line of a plan: what was decided, and because of what."""
+
+    subject: str
+    choice: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which search runs, on what, and why.
+
+    Attributes
+    ----------
+    search : {"working_set", "stream", "penalty"}
+        The search for the sets, or for the smaller ones of a path.
+    streamed_budgets : tuple of float
+        Sizes that are searched for by "stream", over all columns.
+    n_folds : int
+        Folds of rows.
+    moments_of_all_columns : bool
+        Whether moments of all columns are taken once, instead of those of working sets.
+    decisions : tuple of Decision
+        The same in words, with the limits that decided.
+    held_out : tuple
+        Budget, correlation and standard error on held-out rows, where these chose the size.
+    """
+
+    search: str
+    streamed_budgets: tuple[float, ...]
+    n_folds: int
+    moments_of_all_columns: bool
+    decisions: tuple[Decision, ...]
+    held_out: tuple[tuple[float, float, float], ...] = ()
+
+    def __str__(self) -> str:
+        width = max(len(decision.subject) for decision in self.decisions)
+        lines = [f"{d.subject:{width}}  {d.choice} ({d.reason})" for d in self.decisions]
+        for budget, correlation, error in self.held_out:
+            found = f"correlation {correlation:.3f} +- {error:.3f} on held-out rows"
+            lines.append(f"{'size ' + format(budget, 'g'):{width}}  {found}")
+        return "\n".join(lines)
+
+
+def plan(facts: Facts, wanted: Wanted) -> Plan:
+    """Decide which search runs."""
+    n_folds = folds_of(wanted.order)
+    search, reason = _search(facts, wanted)
+    streamed = _streamed(facts, wanted, search)
+    moments = _moments(facts, search, streamed, wanted, n_folds)
+    decisions = [Decision("search", search, reason), _rows(facts)]
+    if search == "working_set":
+        decisions += _working_set(facts, wanted, streamed, moments.choice == "all columns")
+        decisions.append(moments)
+    if streamed and search != "stream":
+        sizes = ", ".join(f"{budget:g}" for budget in streamed)
+        limit = f"sets above {LARGEST_SET} of {facts.n_features} features"
+        decisions.append(Decision("search of large sets", f"stream for {sizes}", limit))
+    if wanted.compares_sizes:
+        groups = f"{HELD_OUT_GROUPS} groups of folds are held out in turn"
+        decisions.append(Decision("size", f"one of {len(wanted.budgets)}", groups))
+    if wanted.n_resamples:
+        halves = f"n_resamples={wanted.n_resamples}"
+        decisions.append(Decision("stability", "random halves of the folds", halves))
+    return Plan(search, streamed, n_folds, moments.choice == "all columns", tuple(decisions))
+
+
+def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
+    if not wanted.budgets:
+        if wanted.search not in ("auto", "penalty"):
+            raise ValueError(
+                f"search={wanted.search!r} needs n_features_to_select, path_sizes or max_cost: "
+                "give one of them, or use search='penalty'."
+            )
+        return "penalty", "n_features_to_select=None: the penalty decides the size"
+    if wanted.search == "penalty":
+        raise ValueError(
+            "search='penalty' lets the penalty decide the size: leave n_features_to_select, "
+            "path_sizes and max_cost None, or use search='auto'."
+        )
+    if wanted.search == "stream" and (facts.home == "chunks" or not wanted.single_columns):
+        raise ValueError(
+            "search='stream' takes neither groups nor costs nor rows from partial_fit: use "
+            "search='auto'."
+        )
+    if wanted.search != "auto":
+        return wanted.search, f"search={wanted.search!r}"
+    if len(_large(facts, wanted)) == len(wanted.budgets):
+        return "stream", (
+            f"{wanted.budgets[0]:g} features are more than {LARGEST_SET}, the largest set for "
+            "which a working set is kept"
+        )
+    return "working_set", f"sets of up to {LARGEST_SET} features or a limited budget"
+
+
+def _large(facts: Facts, wanted: Wanted) -> tuple[float, ...]:
+    """Budgets for so many single features that no working set is kept."""
+    too_few = facts.n_features <= STREAM_FACTOR * LARGEST_SET
+    if facts.home == "chunks" or not wanted.single_columns or too_few:
+        return ()
+    return tuple(budget for budget in wanted.budgets if budget > LARGEST_SET)
+
+
+def _streamed(facts: Facts, wanted: Wanted, search: str) -> tuple[float, ...]:
+    if search == "stream":
+        return wanted.budgets
+    return _large(facts, wanted) if wanted.search == "auto" and search == "working_set" else ()
+
+
+def _rows(facts: Facts) -> Decision:
+    homes = {
+        "memory": "X is an array",
+        "source": "fit_source",
+        "chunks": "partial_fit keeps a sample and exact sums",
+    }
+    choice = {"memory": "in memory", "source": "read block by block", "chunks": "from chunks"}
+    shape = f"{facts.n_rows} x {facts.n_features}, {facts.n_outputs} output(s)"
+    return Decision("rows", f"{choice[facts.home]}, {shape}", homes[facts.home])
+
+
+def _working_set(
+    facts: Facts, wanted: Wanted, streamed: tuple[float, ...], all_columns: bool
+) -> list[Decision]:
+    largest = max(budget for budget in wanted.budgets if budget not in streamed)
+    size = min(facts.n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * largest)))
+    limits = f"at least {WORKING_SET}, {WORKING_SET_FACTOR} per feature"
+    decisions = [Decision("first working set", f"up to {size} units", limits)]
+    if size < facts.n_features:
+        rounds = f"up to {ROUNDS} rounds over all {facts.n_features} columns"
+        decisions.append(Decision("pricing", rounds, "the working set has fewer columns"))
+    else:
+        decisions.append(Decision("pricing", "certificate only", "the working set has all columns"))
+    return decisions
+
+
+def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:
+    """Whether moments of all columns over all folds are within their limit."""
+    return n_folds * (1 + n_outputs + n_features) ** 2 <= MOMENT_ENTRIES
+
+
+def folds_of(order: int) -> int:
+    """Folds of rows for an order of the filter."""
+    return max(FOLDS, 2 * order + 4)
+
+
+def _moments(
+    facts: Facts, search: str, streamed: tuple[float, ...], wanted: Wanted, n_folds: int
+) -> Decision:
+    """Moments of all columns serve every size at once where they fit and rows are many."""
+    if search != "working_set":
+        return Decision("moments", "none", f"search {search!r} needs none")
+    if facts.n_rows < facts.n_features or facts.n_rows < n_folds:
+        return Decision("moments", "working sets", "fewer rows than columns")
+    if not moments_fit(facts.n_features, facts.n_outputs, n_folds):
+        return Decision("moments", "working sets", f"more than {MOMENT_ENTRIES} entries for all")
+    return Decision("moments", "all columns", f"at most {MOMENT_ENTRIES} entries for all")

@@ -1,0 +1,178 @@
+"""Columns brought to mean 0 and variance 1, and their products with numbers per row.
+
+Everything here is a sum over blocks of rows. Dense columns are measured from an origin near their
+mean, so that no sum cancels; sparse ones from 0, so that nothing is densified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.arrays import Flags, Floats, Indices, Singles
+
+# A column varies by rounding only where its deviation is this small relative to its mean, or, for
+# sums that start from 0, its variance relative to its squared mean.
+_ROUNDING = 1e-12
+_BLOCK_ENTRIES = 1 << 20
+
+
+class ColumnSums:
+    """Sums over rows of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row.
+
+    Parameters
+    ----------
+    n_features, n_linear, n_squared : int
+        Columns, and numbers per row of each kind.
+    """
+
+    def __init__(self, n_features: int, n_linear: int, n_squared: int) -> None:
+        # One record per column: its sums share a cache line.
+        self.records = np.zeros((n_features, n_linear + n_squared))
+        self.of_linear, self.of_squared = np.zeros(n_linear), np.zeros(n_squared)
+
+    def add(self, X: Any, origin: Floats, linear: Floats, squared: Floats) -> None:
+        """More rows, without missing entries; the origin of sparse columns is 0."""
+        if sparse.issparse(X):
+            self._add_sparse(X, linear, squared)
+        else:
+            self._add_dense(X, origin, linear, squared)
+        self.of_linear += linear.sum(axis=0)
+        self.of_squared += squared.sum(axis=0)
+
+    @property
+    def linear(self) -> Floats:
+        return self.records[:, : len(self.of_linear)]
+
+    @property
+    def squared(self) -> Floats:
+        return self.records[:, len(self.of_linear) :]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        vars(self).update(state)
+
+    def merge(self, other: ColumnSums) -> None:
+        for name, array in vars(other).items():
+            vars(self)[name] += array
+
+    def _add_sparse(self, X: Any, linear: Floats, squared: Floats) -> None:
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad.moments.sharing import shared
+        from featgrad.preprocess.kernels import add_products
+
+        parts = X.indptr, X.indices, X.data
+        shared(add_products, 2, *parts, linear, squared, self.records)
+
+    def _add_dense(self, X: Any, origin: Floats, linear: Floats, squared: Floats) -> None:
+        width = linear.shape[1]
+        step = max(1, _BLOCK_ENTRIES // X.shape[1])
+        for start in range(0, len(linear), step):
+            rows = slice(start, start + step)
+            values = _centred(X[rows], origin)
+            self.records[:, :width] += values.T @ linear[rows].astype(np.float32)
+            if squared.shape[1]:
+                self.records[:, width:] += (values * values).T @ squared[rows].astype(np.float32)
+
+
+class Standardiser:
+    """What is done to each column before the search sees it.
+
+    Parameters
+    ----------
+    origin : ndarray
+        Numbers near the means of dense columns; zeros for sparse ones.
+    fill : ndarray or None
+        What missing entries of each column count as; None where nothing is missing.
+    preprocess : {"zscore", "center"}
+        Whether columns are brought to one variance or only centred.
+    is_sparse : bool
+        Whether columns are those of CSR matrices.
+    """
+
+    def __init__(
+        self, origin: Floats, fill: Floats | None, preprocess: str, is_sparse: bool
+    ) -> None:
+        self.origin, self._fill = origin, fill
+        self._to_one_variance, self._is_sparse = preprocess == "zscore", is_sparse
+        self.mean = origin.copy()
+        # What a centred column is multiplied by; 0 switches constant columns off.
+        self.factor = np.ones_like(origin)
+
+    @classmethod
+    def from_sample(cls, sample: Any, fill: Floats | None, preprocess: str) -> Standardiser:
+        """With some rows to take origins, and first means and deviations, from."""
+        sample, is_sparse = _filled(sample, fill), sparse.issparse(sample)
+        weights = np.full((sample.shape[0], 1), 1 / sample.shape[0])
+        origin = np.zeros(sample.shape[1])
+        if not is_sparse:
+            origin = sample.mean(axis=0, dtype=np.float64)
+        sums = ColumnSums(len(origin), 1, 1)
+        sums.add(sample, origin, weights, weights)
+        self = cls(origin, fill, preprocess, is_sparse)
+        self.learn(sums.linear[:, 0], sums.squared[:, 0])
+        # A column that is constant in the sample may vary elsewhere.
+        self.factor[self.factor == 0] = 1.0
+        return self
+
+    def learn(self, total: Floats, square: Floats) -> None:
+        """Means and variances, from weighted sums of x and x^2, measured from the origin."""
+        variance = np.maximum(square - total**2, 0.0)
+        self.mean = self.origin + total
+        varies = self._is_more_than_rounding(variance)
+        deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
+        self.factor = varies / deviation
+
+    def varies(self, mean: Floats, variance: Floats) -> Flags:
+        """Whether columns vary, by moments of values that this has standardised."""
+        scale = np.where(self.factor > 0, self.factor, 1.0)
+        return self._is_more_than_rounding(variance / scale**2)
+
+    def _is_more_than_rounding(self, variance: Floats) -> Flags:
+        lost = _ROUNDING * self.mean**2
+        return np.asarray(variance > (lost if self._is_sparse else _ROUNDING * lost))
+
+    def filled(self, X: Any, columns: Any = slice(None)) -> Any:
+        """Rows without missing entries."""
+        return _filled(X, None if self._fill is None else self._fill[columns])
+
+    def __call__(self, X: Any, columns: Indices | slice = slice(None)) -> Singles:
+        """Standardised dense rows that hold some of the columns only."""
+        X = self.filled(X, columns)
+        values = _centred(X.toarray() if sparse.issparse(X) else X, self.mean[columns])
+        values *= self.factor[columns].astype(np.float32)
+        return values
+
+    def centred(self, sums: Floats, of_rows: Floats) -> Floats:
+        """Sums of ``x a`` as those of standardised columns."""
+        shift = self.mean - self.origin
+        return np.asarray((sums - np.multiply.outer(shift, of_rows)) * self.factor[:, None])
+
+    def centred_squares(self, squared: Floats, linear: Floats, of_rows: Floats) -> Floats:
+        """Sums of ``x^2 c`` as those of standardised columns, given those of ``x c``."""
+        shift = (self.mean - self.origin)[:, None]
+        centred = squared - 2 * shift * linear + shift**2 * of_rows
+        return np.asarray(np.maximum(centred, 0.0) * self.factor[:, None] ** 2)
+
+
+def _centred(X: Any, mean: Floats) -> Singles:
+    """``X - mean`` in single precision, taken off before it is rounded."""
+    if X.dtype == np.float32:
+        return np.asarray(X - mean.astype(np.float32))
+    return np.subtract(X, mean, dtype=np.float64).astype(np.float32)
+
+
+def _filled(X: Any, fill: Floats | None) -> Any:
+    if fill is None:
+        return X
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, copy=True)
+        X.data = np.where(np.isnan(X.data), fill[X.indices], X.data)
+        return X
+    return np.where(np.isnan(X), fill, X)

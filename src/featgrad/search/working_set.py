@@ -1,0 +1,262 @@
+"""The search for a given number of features, over all columns.
+
+1. The working set begins with the columns that explain most by themselves.
+2. Descent on a budgeted mask over the working set, then exact elimination among the best units.
+3. Every column is priced by its covariance with the residuals that cross-fitted ridge models of the
+   chosen columns leave: the gradient of their explained fraction. The best enter the working set,
+   those whose mask has closed leave it, and the descent goes on.
+4. This ends when no column outside is worth more than chance, or after some rounds.
+
+All sets of a path, and those of held-out divisions, take these steps together: one round is one
+pass over the rows for prices and one for moments, however many sets there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from featgrad.arrays import Flags, Floats, Indices
+from featgrad.dataset.base import Dataset, Model, Prices
+from featgrad.math.filters import first_peak
+from featgrad.moments.folds import Folds
+from featgrad.moments.spectrum import top_of_covariance
+from featgrad.plan import (
+    CANDIDATES_FACTOR,
+    CANDIDATES_MORE,
+    ENTERING,
+    ENTERING_FACTOR,
+    FIRST_SHARPNESS,
+    NEXT_SHARPNESS,
+    ROOM,
+    ROUNDS,
+    WORKING_SET,
+    WORKING_SET_FACTOR,
+)
+from featgrad.search.base import Certificate, Subset, Task, signed_scores
+from featgrad.search.descent import Descent
+from featgrad.search.elimination import Remaining, eliminate
+from featgrad.search.progress import OnStep, Step
+from featgrad.search.units import Units
+
+# Orders of the folds that take turns.
+_SEQUENCES = 4
+
+
+def search(
+    dataset: Dataset,
+    units: Units,
+    tasks: Sequence[Task],
+    coefficients: Floats,
+    max_iter: int,
+    on_step: OnStep,
+) -> list[Subset]:
+    """The best set for each task."""
+    shares = [_shares(task, dataset.n_folds) for task in tasks]
+    marginals = _shared_marginals(dataset, shares)
+    states = [
+        _State(task, units, marginal, share, coefficients, max_iter, on_step)
+        for task, marginal, share in zip(tasks, marginals, shares, strict=True)
+    ]
+    active = states
+    while active:
+        columns = np.unique(np.concatenate([state.columns for state in active]))
+        moments = dataset.fold_moments(columns)
+        for state in active:
+            state.improve(moments.columns(np.searchsorted(columns, state.columns)))
+        prices = dataset.price([state.model for state in active])
+        active = [
+            state for state, price in zip(active, prices, strict=True) if not state.settle(price)
+        ]
+    return [state.subset() for state in states]
+
+
+def _shares(task: Task, n_folds: int) -> Floats:
+    """Weight of each fold among those of the task, relative to its weight among all."""
+    shares = np.zeros(n_folds)
+    shares[task.folds] = n_folds / len(task.folds)
+    return shares
+
+
+def _shared_marginals(dataset: Dataset, shares: Sequence[Floats]) -> list[Prices]:
+    """Marginals for each task; tasks of the same folds share theirs."""
+    distinct = {share.tobytes(): share for share in shares}
+    found = dict(zip(distinct, dataset.marginals(list(distinct.values())), strict=True))
+    return [found[share.tobytes()] for share in shares]
+
+
+class _State:
+    """The search for one set."""
+
+    def __init__(
+        self,
+        task: Task,
+        units: Units,
+        marginals: Prices,
+        shares: Floats,
+        coefficients: Floats,
+        max_iter: int,
+        on_step: OnStep,
+    ) -> None:
+        self._task, self._units, self._on_step = task, units, on_step
+        self._shares, self._max_iter = shares, max_iter
+        self._coefficients = coefficients[: max(1, len(task.folds) - 1)]
+        self._prices = marginals
+        # Columns that do not vary are worth exactly nothing.
+        self._usable = (marginals.values != 0) & (units.of_column >= 0)
+        by_unit = units.total(marginals.values) / units.costs
+        by_unit[units.total(self._usable.astype(float)) == 0] = -np.inf
+        self._first = units.best_within(by_unit, task.budget)
+        self._size = int(np.count_nonzero(self._first))
+        count = max(WORKING_SET, WORKING_SET_FACTOR * self._size)
+        ranked = np.argsort(-np.where(units.kept, np.inf, by_unit), kind="stable")
+        working = np.union1d(ranked[:count], np.flatnonzero(self._first))
+        self._limit = len(working)
+        self._take(working, np.zeros(len(working)))
+        self._top = np.inf
+        self._steps: list[Step] = []
+        self._rounds = 0
+        rng = np.random.default_rng(0)
+        self._sequences = [rng.permutation(len(task.folds)).tolist() for _ in range(_SEQUENCES)]
+
+    @property
+    def columns(self) -> Indices:
+        """Columns of the working set, rising."""
+        return self._columns
+
+    def improve(self, moments: Folds) -> None:
+        """Descend on the working set, then eliminate."""
+        moments = moments.only(self._task.folds.tolist())
+        if self._rounds == 0:
+            best = self._inner.members(self._first[self._working])
+            self._top = top_of_covariance(moments.columns(best))
+        descent = Descent(
+            self._inner, self._task.budget, self._coefficients, self._sequences, self._on_step
+        )
+        schedule = NEXT_SHARPNESS if self._rounds else FIRST_SHARPNESS
+        schedule = schedule[: max(0, self._max_iter - len(self._steps))]
+        self._v = descent.run(moments, self._v, self._scale, schedule, self._steps)
+        self._eliminate(moments)
+
+    def settle(self, prices: Prices) -> bool:
+        """Take the prices of all columns; whether the search for this set has ended."""
+        self._prices = prices
+        outside = self._outside()
+        is_worth = np.max(prices.values[outside], initial=-np.inf) > prices.chance
+        if self._rounds == ROUNDS or len(self._steps) >= self._max_iter or not is_worth:
+            return True
+        self._rounds += 1
+        self._enter(outside)
+        return False
+
+    @property
+    def model(self) -> Model:
+        """Ridge models of the chosen columns, one for each fold, without its rows."""
+        return Model(self._columns[self._remaining.columns], self._cross_fitted, self._shares)
+
+    def subset(self) -> Subset:
+        units, chosen = self._units, np.zeros(self._units.count, bool)
+        losses = np.zeros(units.count)
+        inside = self._working[self._remaining.units]
+        chosen[inside], losses[inside] = True, self._remaining.losses
+        of_column = units.spread(chosen.astype(float), 0.0) > 0
+        scores = signed_scores(
+            units.spread(losses, 0.0), self._gains, of_column, self._usable
+        )
+        features = np.flatnonzero(of_column)
+        return Subset(
+            self._task.budget, features, scores, self._steps, self._certificate(), self._rounds
+        )
+
+    @property
+    def _scale(self) -> float:
+        # Columns that do not vary have no spectrum; any scale will do.
+        return ROOM * (self._top or 1.0) / first_peak(self._coefficients)
+
+    @property
+    def _ridge(self) -> float:
+        """What shrinks weak directions as the filter does: its slope at 0 is order / scale."""
+        return self._scale / len(self._coefficients)
+
+    def _take(self, working: Indices, v: Floats) -> None:
+        self._working, self._v = working, v
+        self._inner, self._columns = self._units.only(working)
+
+    def _eliminate(self, moments: Folds) -> None:
+        """The chosen units of the working set, and the scale that follows them."""
+        best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
+        within = self._inner.best_within(self._v, self._task.budget)
+        count = int(np.count_nonzero(within))
+        count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
+        candidates = np.union1d(best[:count], np.flatnonzero(within))
+        units, columns = self._inner.only(candidates)
+        remaining = eliminate(moments.columns(columns), units, self._task.budget, self._ridge)
+        remaining = remaining._replace(
+            units=candidates[remaining.units], columns=columns[remaining.columns]
+        )
+        chosen = moments.columns(remaining.columns)
+        self._remaining = _normalised(remaining, chosen)
+        self._cross_fitted = self._coefficients_without_each(chosen)
+        # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
+        # its redundancy is looked at more closely in the next round.
+        self._top = min(self._top, top_of_covariance(chosen))
+
+    def _coefficients_without_each(self, chosen: Folds) -> Floats:
+        """Ridge coefficients without the rows of each fold, for all folds of the data."""
+        inverse = self._remaining.inverse
+        total = chosen.cross()
+        coefficients = np.zeros((len(self._shares), *total.shape))
+        coefficients[:] = inverse @ total
+        for place, fold in enumerate(self._task.folds):
+            coefficients[fold] = chosen.without(place, inverse, total, self._ridge)
+        return coefficients
+
+    def _outside(self) -> Flags:
+        """Columns that could enter."""
+        inside = np.zeros(self._units.count, bool)
+        inside[self._working] = True
+        return self._usable & (self._units.spread(inside.astype(float), 1.0) == 0)
+
+    def _enter(self, outside: Flags) -> None:
+        """Let the best priced units into the working set, and drop what has closed."""
+        by_unit = self._units.total(np.where(outside, self._prices.values, 0.0))
+        by_unit /= self._units.costs
+        by_unit[self._working] = -np.inf
+        by_unit[self._units.total(outside.astype(float)) == 0] = -np.inf
+        count = max(ENTERING, ENTERING_FACTOR * self._size)
+        entering = np.argsort(-by_unit, kind="stable")[:count]
+        entering = entering[np.isfinite(by_unit[entering])]
+        edge = np.sort(self._v)[-min(self._size, len(self._v))]
+        stay = np.union1d(
+            np.argsort(-self._v, kind="stable")[: self._limit],
+            np.append(self._remaining.units, np.flatnonzero(self._inner.kept)).astype(np.intp),
+        )
+        v = np.full(self._units.count, edge)
+        # Half open again after the first descent, which has sharpened the mask too early.
+        v[self._working] = self._v if self._rounds > 1 else (self._v + edge) / 2
+        working = np.union1d(self._working[stay], entering)
+        self._take(working, v[working])
+
+    @property
+    def _gains(self) -> Floats:
+        """Explained fraction that each column would add at least: part of it may be known."""
+        return np.asarray(self._prices.values / (1 + self._ridge))
+
+    def _certificate(self) -> Certificate:
+        chosen = np.zeros(len(self._usable), bool)
+        chosen[self._columns[self._remaining.columns]] = True
+        gains = np.where(self._usable & ~chosen, self._gains, -np.inf)
+        best = int(np.argmax(gains))
+        is_outside = bool(np.isfinite(gains[best]))
+        return Certificate(
+            float(self._remaining.losses.min(initial=np.inf)),
+            float(gains[best]) if is_outside else 0.0,
+            best if is_outside else -1,
+            self._prices.chance / (1 + self._ridge),
+        )
+
+
+def _normalised(remaining: Remaining, chosen: Folds) -> Remaining:
+    """With losses as fractions of the target's variance."""
+    return remaining._replace(losses=remaining.losses / float(np.sum(chosen.variance)))
