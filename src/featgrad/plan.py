@@ -24,7 +24,7 @@ ROUNDS = 2
 CANDIDATES_FACTOR = 2
 CANDIDATES_MORE = 64
 # One in this many of the units that are present is eliminated at once.
-ELIMINATED_AT_ONCE = 32
+ELIMINATED_AT_ONCE = 16
 
 # --- The descent ---------------------------------------------------------------------------------
 STEP = 0.6

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.stats import chi2
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checkpoint import Group, Sums
@@ -87,12 +88,19 @@ class Prices(NamedTuple):
     values: Floats
     noise: Floats
 
-    @property
-    def chance(self) -> float:
-        """What the best of so many columns of noise is expected to reach (Laurent & Massart)."""
-        log_count = np.log(max(2, len(self.values)))
-        spread = 2 * np.sqrt(log_count * np.sum(self.noise**2))
-        return float(spread + 2 * log_count * self.noise.max())
+    def chance(self, rank: int = 1) -> float:
+        """What the best of so many columns of noise reaches, or that of another rank.
+
+        Prices of noise are sums of squares weighted by `noise`, less their mean: close to a multiple
+        of chi-squared with the same mean and variance (Satterthwaite).
+        """
+        mean, squares = float(self.noise.sum()), float(np.sum(self.noise**2))
+        if squares == 0:
+            return 0.0
+        freedom = mean**2 / squares
+        share = min(0.5, (rank - 0.3) / len(self.values))
+        quantile = chi2.isf(share, freedom)
+        return float(mean * (quantile / freedom - 1))
 
 
 class Dataset(ABC):

@@ -171,6 +171,14 @@ class Folds:
 
     def covariance(self) -> Floats:
         """Covariance of the columns."""
+        return self._covariance
+
+    @cached_property
+    def _covariance(self) -> Floats:
+        rows = [fold.rows for fold in self.folds if fold.rows is not None]
+        if len(rows) == len(self.folds):
+            together = np.concatenate(rows)
+            return (together.T @ together).astype(np.float64) / self._total
         total = np.zeros((self.n_columns, self.n_columns))
         for fold in self.folds:
             total += fold.covariance()
@@ -210,37 +218,33 @@ class Folds:
         alpha = coefficients / tuple_weights(self.weights, order) / float(np.sum(self.variance))
         vectors, before = self._sweep(strength, order, sequence)
         _, after = self._sweep(strength, order, sequence[::-1])
-        moments = np.zeros(order)
-        gradient = np.zeros(self.n_columns)
+        first = strength * self._first[list(sequence)]
+        moments = np.sum(first[:, None] * before, axis=(0, 2, 3), dtype=np.float64)
         # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
-        for i, fold in enumerate(sequence):
-            first = strength * self._first[fold]
-            moments += np.einsum("dc,djc->j", first, before[i], optimize=True)
-            mixed = _mixed(hankel(alpha), after[-1 - i])
-            gradient += np.einsum("djc,djc->d", vectors[i], mixed, optimize=True)
+        flat = after[::-1].reshape(len(sequence), order, -1)
+        mixed = np.matmul(hankel(alpha).astype(np.float32), flat).reshape(vectors.shape)
+        gradient = np.sum(vectors * mixed, axis=(0, 1, 3), dtype=np.float64)
         return float(alpha @ moments), gradient / scale
 
     def _sweep(
         self, strength: Singles, order: int, sequence: Sequence[int]
-    ) -> tuple[list[Singles], list[Singles]]:
+    ) -> tuple[Singles, Singles]:
         """Vectors of each fold and their sums over the folds before it.
 
-        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; each of shape (columns, order, outputs).
+        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both of shape (folds, order, columns, outputs).
         """
-        shape = (self.n_columns, order, self._first.shape[2])
-        inner = (self.n_columns, -1)
-        total = np.zeros(shape, np.float32)
-        vectors, before = [], []
+        n_columns, n_outputs = self._first.shape[1:]
+        vectors = np.zeros((len(sequence), order, n_columns, n_outputs), np.float32)
+        before = np.zeros_like(vectors)
         for step, i in enumerate(sequence):
-            own = np.zeros(shape, np.float32)
-            own[:, 0] = self._first[i]
+            vectors[step, 0] = self._first[i]
+            if step:
+                np.add(before[step - 1], vectors[step - 1], out=before[step])
             if step and order > 1:
-                weighted = strength * total[:, :-1].reshape(inner)
-                product = self.folds[i].product(weighted)
-                own[:, 1:] = (product * self._share).reshape(own[:, 1:].shape)
-            vectors.append(own)
-            before.append(total)
-            total = total + own
+                weighted = strength * before[step, :-1]
+                wide = weighted.transpose(1, 0, 2).reshape(n_columns, -1)
+                product = self.folds[i].product(wide * self._share)
+                vectors[step, 1:] = product.reshape(n_columns, -1, n_outputs).transpose(1, 0, 2)
         return vectors, before
 
     @cached_property
@@ -256,11 +260,3 @@ class Folds:
     @property
     def _total(self) -> float:
         return sum(fold.weight for fold in self.folds)
-
-
-def _mixed(counts: Floats, vectors: Singles) -> Singles:
-    """``sum_b counts[a, b] vectors[:, b]``, as one matrix product."""
-    columns, order, outputs = vectors.shape
-    by_order = vectors.transpose(1, 0, 2).reshape(order, -1)
-    mixed = (counts.astype(np.float32) @ by_order).reshape(order, columns, outputs)
-    return mixed.transpose(1, 0, 2)

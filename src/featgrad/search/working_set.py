@@ -113,6 +113,7 @@ class _State:
         ranked = np.argsort(-np.where(units.kept, np.inf, by_unit), kind="stable")
         working = np.union1d(ranked[:count], np.flatnonzero(self._first))
         self._limit = len(working)
+        self._n_entering = max(ENTERING, ENTERING_FACTOR * self._size)
         self._take(working, np.zeros(len(working)))
         self._top = np.inf
         self._steps: list[Step] = []
@@ -143,11 +144,11 @@ class _State:
         """Take the prices of all columns; whether the search for this set has ended."""
         self._prices = prices
         outside = self._outside()
-        is_worth = np.max(prices.values[outside], initial=-np.inf) > prices.chance
-        if self._rounds == ROUNDS or len(self._steps) >= self._max_iter or not is_worth:
+        worth = outside & (prices.values > prices.chance(self._n_entering))
+        if self._rounds == ROUNDS or len(self._steps) >= self._max_iter or not worth.any():
             return True
         self._rounds += 1
-        self._enter(outside)
+        self._enter(worth)
         return False
 
     @property
@@ -161,9 +162,7 @@ class _State:
         inside = self._working[self._remaining.units]
         chosen[inside], losses[inside] = True, self._remaining.losses
         of_column = units.spread(chosen.astype(float), 0.0) > 0
-        scores = signed_scores(
-            units.spread(losses, 0.0), self._gains, of_column, self._usable
-        )
+        scores = signed_scores(units.spread(losses, 0.0), self._gains, of_column, self._usable)
         features = np.flatnonzero(of_column)
         return Subset(
             self._task.budget, features, scores, self._steps, self._certificate(), self._rounds
@@ -224,8 +223,7 @@ class _State:
         by_unit /= self._units.costs
         by_unit[self._working] = -np.inf
         by_unit[self._units.total(outside.astype(float)) == 0] = -np.inf
-        count = max(ENTERING, ENTERING_FACTOR * self._size)
-        entering = np.argsort(-by_unit, kind="stable")[:count]
+        entering = np.argsort(-by_unit, kind="stable")[: self._n_entering]
         entering = entering[np.isfinite(by_unit[entering])]
         edge = np.sort(self._v)[-min(self._size, len(self._v))]
         stay = np.union1d(
@@ -253,7 +251,7 @@ class _State:
             float(self._remaining.losses.min(initial=np.inf)),
             float(gains[best]) if is_outside else 0.0,
             best if is_outside else -1,
-            self._prices.chance / (1 + self._ridge),
+            self._prices.chance() / (1 + self._ridge),
         )
 
 
