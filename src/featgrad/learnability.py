@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checks import MISSING, check_missing, check_option
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
@@ -19,8 +20,6 @@ from featgrad.math.targets import Target
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -246,7 +245,7 @@ class Learnability:
         """
         return self._problem.value_and_gradient(self._mask(np.asarray(mask)))
 
-    def _restricted(self, chosen: NDArray[np.intp], mask: Floats) -> Problem:
+    def _restricted(self, chosen: Indices, mask: Floats) -> Problem:
         """The problem of some columns at their own scale.
 
         Each filter is normalised to be exact at the centre of the spectrum.
@@ -297,7 +296,7 @@ class Learnability:
         mask[indices] = 1.0
         return mask
 
-    def _by_name(self, names: NDArray[Any]) -> NDArray[np.intp]:
+    def _by_name(self, names: NDArray[Any]) -> Indices:
         if self.feature_names_in_ is None:
             raise ValueError(
                 "features are given by name but X has no column names: pass X as a dataframe or "

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from featgrad.arrays import Indices
 from featgrad.learnability import Estimate
 
 
@@ -24,5 +22,5 @@ class PathPoint(NamedTuple):
     """
 
     size: int
-    features: NDArray[np.intp]
+    features: Indices
     learnability: Estimate

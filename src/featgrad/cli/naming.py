@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Indices
 from featgrad.cli.errors import unknown_column
 from featgrad.readers import Source
 from featgrad.readers.layout import Layout
@@ -22,7 +22,7 @@ def all_names(source: Source) -> list[str]:
     return [name_of(source, feature) for feature in range(source.n_features)]
 
 
-def features_named(source: Source, option: str, named: Sequence[str]) -> NDArray[np.intp]:
+def features_named(source: Source, option: str, named: Sequence[str]) -> Indices:
     """The features of these names; that of a column of text stands for all it became."""
     every = all_names(source)
     found: dict[str, Any] = {name: [feature] for feature, name in enumerate(every)}

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Coefficients = NDArray[np.float64]
+from featgrad.arrays import Floats
 
 MAX_ORDER = 12
 
@@ -49,16 +49,16 @@ _KONG_VALIANT: dict[int, list[float]] = {
 _CHEBYSHEV_RESIDUAL = 0.03
 
 
-def _kong_valiant(order: int) -> Coefficients:
+def _kong_valiant(order: int) -> Floats:
     return np.array(_KONG_VALIANT[order])
 
 
-def _monotone(order: int) -> Coefficients:
+def _monotone(order: int) -> Floats:
     """``1 - (1 - x)^k``: never above 1, gradient descent's own filter."""
     return _without_constant(1 - Polynomial([1, -1]) ** order, order)
 
 
-def _chebyshev(order: int) -> Coefficients:
+def _chebyshev(order: int) -> Floats:
     """``1 - r(x)^2`` with r the Chebyshev residual polynomial on the widest fitting [a, 1].
 
     It is the squared loss of a polynomial predictor and cannot exceed 1. Odd orders carry one
@@ -83,21 +83,21 @@ def _chebyshev_residual(degree: int) -> Polynomial:
     return residual
 
 
-def _without_constant(polynomial: Polynomial, order: int) -> Coefficients:
+def _without_constant(polynomial: Polynomial, order: int) -> Floats:
     coefficients = np.zeros(order)
     coefficients[: len(polynomial.coef) - 1] = polynomial.coef[1:]
     return coefficients
 
 
-_FILTERS: dict[str, Callable[[int], Coefficients]] = {
+_FILTERS: dict[str, Callable[[int], Floats]] = {
     "kong-valiant": _kong_valiant,
     "monotone": _monotone,
     "chebyshev": _chebyshev,
 }
 
 
-def coefficients(filter: str | ArrayLike, order: int) -> Coefficients:
-    """Coefficients ``a_0 .. a_(order-1)`` of a filter given by name or as an array.
+def coefficients(filter: str | ArrayLike, order: int) -> Floats:
+    """Floats ``a_0 .. a_(order-1)`` of a filter given by name or as an array.
 
     Parameters
     ----------
@@ -122,18 +122,18 @@ def coefficients(filter: str | ArrayLike, order: int) -> Coefficients:
     return _FILTERS[filter](check_order(order))
 
 
-def up_to(filter: str | ArrayLike, order: int) -> tuple[Coefficients, ...]:
+def up_to(filter: str | ArrayLike, order: int) -> tuple[Floats, ...]:
     """A filter preceded by its lower orders; an array has none."""
     lowest = 1 if isinstance(filter, str) else order
     return tuple(coefficients(filter, lower) for lower in range(lowest, order + 1))
 
 
-def value_at(coefficients: Coefficients, x: float) -> float:
+def value_at(coefficients: Floats, x: float) -> float:
     """``p(x)``."""
     return float(coefficients @ x ** np.arange(1, len(coefficients) + 1))
 
 
-def first_peak(coefficients: Coefficients) -> float:
+def first_peak(coefficients: Floats) -> float:
     """Where the filter first stops rising on (0, 1], or 1."""
     x = np.linspace(0, 1, 1001)[1:]
     values = Polynomial([0, *coefficients])(x)
@@ -149,7 +149,7 @@ def check_order(order: int) -> int:
     return int(order)
 
 
-def _from_array(filter: ArrayLike, order: int) -> Coefficients:
+def _from_array(filter: ArrayLike, order: int) -> Floats:
     values = np.asarray(filter)
     if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
         raise ValueError(

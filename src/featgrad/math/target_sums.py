@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.math.targets import (
     WITH_CLASSES,
     Encoding,
@@ -19,8 +20,6 @@ from featgrad.math.targets import (
     one_column,
     task_of_values,
 )
-
-Floats = NDArray[np.float64]
 
 # Different values of a target beyond which they are no classes.
 MOST_CLASSES = 1 << 16
@@ -160,6 +159,6 @@ class TargetSums:
         self._means = self._means + apart * (here / together)
 
 
-def _totals(at: NDArray[np.intp], weights: Floats) -> Floats:
+def _totals(at: Indices, weights: Floats) -> Floats:
     """Weights added up by value."""
     return np.asarray(np.bincount(at, weights), dtype=np.float64)

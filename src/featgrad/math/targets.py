@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Floats
+
 TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
 
 # A whole-numbered y is taken for classes if it has this few values or this many rows for each.
@@ -33,7 +35,7 @@ class Target:
         Weighted share of the second class of a binary target.
     """
 
-    outputs: NDArray[np.float64]
+    outputs: Floats
     variance: float
     task: str
     positive_share: float | None = None
@@ -86,7 +88,7 @@ class Encoding:
             return y[:0]
         return np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
 
-    def __call__(self, y: Any) -> NDArray[np.float64]:
+    def __call__(self, y: Any) -> Floats:
         """Output columns of some targets."""
         y = as_array(y)
         if self.classes is not None:
@@ -103,7 +105,7 @@ class Encoding:
             )
         return self.columns(y)
 
-    def columns(self, y: Any) -> NDArray[np.float64]:
+    def columns(self, y: Any) -> Floats:
         """Output columns of targets that are known to fit."""
         return _ENCODERS[self.task](as_array(y), self.classes)
 
@@ -124,7 +126,7 @@ class Encoding:
         )
 
 
-def encode(y: Any, task: str) -> tuple[NDArray[np.float64], str]:
+def encode(y: Any, task: str) -> tuple[Floats, str]:
     """Output columns of y for a task, and the task."""
     y = as_array(y)
     task = _task(y, task)
@@ -132,7 +134,7 @@ def encode(y: Any, task: str) -> tuple[NDArray[np.float64], str]:
     return _ENCODERS[task](y, classes), task
 
 
-def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) -> Target:
+def centre(raw: Floats, task: str, weights: Floats) -> Target:
     """Centre output columns under weights that sum to one."""
     means = weights @ raw
     outputs = raw - means
@@ -141,7 +143,7 @@ def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) ->
     return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
 
 
-def check_varies(variance: float, means: NDArray[np.float64]) -> None:
+def check_varies(variance: float, means: Floats) -> None:
     """Refuse a target that is the same in all rows."""
     if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
         raise ValueError(
@@ -217,7 +219,7 @@ def distinct(y: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
-def _regression(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
+def _regression(y: NDArray[Any], classes: None) -> Floats:
     try:
         values = y.astype(np.float64)
     except (TypeError, ValueError):
@@ -239,22 +241,22 @@ def one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
     return y
 
 
-def _binary(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _binary(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
     if len(classes) > 2:
         raise ValueError(f"y has {len(classes)} classes but task='binary': use task='multiclass'.")
     return np.asarray(y == classes[-1], dtype=np.float64)[:, None]
 
 
-def _multiclass(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _multiclass(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
     return np.asarray(y[:, None] == classes, dtype=np.float64)
 
 
-def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
     """Cumulative outputs ``1[y > c]`` for every class c but the last."""
     return np.asarray(y[:, None] > classes[:-1], dtype=np.float64)
 
 
-def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
+def _multilabel(y: NDArray[Any], classes: None) -> Floats:
     if y.ndim != 2 or not is_indicator(y):
         raise ValueError(
             "y is not a table of zeros and ones, one column per label, as task='multilabel' needs: "
@@ -264,7 +266,7 @@ def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
 
 
 WITH_CLASSES = ("binary", "multiclass", "ordinal")
-_ENCODERS: dict[str, Callable[..., NDArray[np.float64]]] = {
+_ENCODERS: dict[str, Callable[..., Floats]] = {
     "regression": _regression,
     "binary": _binary,
     "multiclass": _multiclass,

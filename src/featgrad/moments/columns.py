@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats
 from featgrad.moments.array_api import to_numpy
-
-Floats = NDArray[np.float64]
 
 # A column whose deviation is this small beside its mean varies by rounding only.
 _ROUNDING = 1e-12

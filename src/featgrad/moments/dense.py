@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.array_api import on_cpu, to_numpy
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
-
-Floats = NDArray[np.float64]
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small where
 # starting an operation is cheap (CPU) and large where it is not (accelerators, few columns). What
@@ -57,7 +55,7 @@ class DenseEngine:
         self,
         X: Any,
         xp: Any,
-        rows: NDArray[np.intp],
+        rows: Indices,
         mean: Floats,
         inverse_variance: Floats,
         has_missing: bool,
@@ -78,7 +76,7 @@ class DenseEngine:
 
     @classmethod
     def from_array(
-        cls, X: Any, xp: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str
+        cls, X: Any, xp: Any, rows: Indices, weights: Floats, preprocess: str
     ) -> DenseEngine:
         """Take column statistics over `rows`; missing entries count as the column's mean."""
         moments = DenseColumnMoments(X.shape[1])
@@ -90,14 +88,14 @@ class DenseEngine:
         inverse = inverse_variance(moments.mean, moments.variance, preprocess)
         return cls(X, xp, rows, moments.mean, inverse, moments.has_missing)
 
-    def take(self, rows: NDArray[np.intp]) -> DenseEngine:
+    def take(self, rows: Indices) -> DenseEngine:
         return self._with(self._X, self._rows[rows], slice(None))
 
-    def columns(self, indices: NDArray[np.intp]) -> DenseEngine:
+    def columns(self, indices: Indices) -> DenseEngine:
         X = self._xp.take(self._X, self._index(indices), axis=1)
         return self._with(X, self._rows, indices)
 
-    def _with(self, X: Any, rows: NDArray[np.intp], columns: Any) -> DenseEngine:
+    def _with(self, X: Any, rows: Indices, columns: Any) -> DenseEngine:
         mean, inverse = self._mean[columns], self.inverse_variance[columns]
         return DenseEngine(X, self._xp, rows, mean, inverse, self._has_missing)
 
@@ -271,7 +269,7 @@ class DenseEngine:
     def _array(self, values: Floats) -> Any:
         return self._xp.asarray(np.ascontiguousarray(values), **self._kind)
 
-    def _index(self, values: NDArray[np.intp]) -> Any:
+    def _index(self, values: Indices) -> Any:
         return self._xp.asarray(values, device=self._X.device)
 
     def _numpy(self, values: Any) -> Floats:

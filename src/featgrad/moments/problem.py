@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.math.normalise import tuple_weights, tuple_weights_without_each
 from featgrad.moments.sweeps import Engine, TwoSweeps
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Problem:
         strength = mask * self.strength
         return TwoSweeps(self.engine, strength, self.outputs, self.weights, self.order)
 
-    def columns(self, indices: NDArray[np.intp]) -> Problem:
+    def columns(self, indices: Indices) -> Problem:
         return replace(self, engine=self.engine.columns(indices))
 
     def batches(self, size: int) -> list[Problem]:
@@ -94,7 +92,7 @@ class Problem:
         parts = np.array_split(np.arange(n_rows), max(1, n_rows // size))
         return [self._rows(part) for part in parts]
 
-    def _rows(self, part: NDArray[np.intp]) -> Problem:
+    def _rows(self, part: Indices) -> Problem:
         weights = self.weights[part]
         return replace(
             self,

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments import sparse_kernels as kernels
 from featgrad.moments.columns import inverse_variance
-
-Floats = NDArray[np.float64]
 
 # Columns without zeros are shifted to mean 0 if their mean is this large beside their deviation:
 # the implicit centring of the others cannot lose more than their own share of zeros.
@@ -50,9 +49,7 @@ class SparseEngine:
 
     concurrent = True
 
-    def __init__(
-        self, X: Any, mean: Floats, inverse_variance: Floats, popular: NDArray[np.intp]
-    ) -> None:
+    def __init__(self, X: Any, mean: Floats, inverse_variance: Floats, popular: Indices) -> None:
         self._X, self._mean, self._popular = X, mean, popular
         self._kept: dict[bool, NDArray[Any]] = {}
         self.inverse_variance = inverse_variance
@@ -60,9 +57,7 @@ class SparseEngine:
         kernels.compile_sweep(X.dtype, X.indices.dtype)
 
     @classmethod
-    def from_csr(
-        cls, X: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str
-    ) -> SparseEngine:
+    def from_csr(cls, X: Any, rows: Indices, weights: Floats, preprocess: str) -> SparseEngine:
         """Copy the rows into their order; missing entries count as the column's mean."""
         X = sparse.csr_array(X)[rows]
         X.sum_duplicates()
@@ -79,10 +74,10 @@ class SparseEngine:
         inverse = inverse_variance(mean, variance, preprocess)
         return cls(X, (mean - shift)[popular], inverse, popular)
 
-    def take(self, rows: NDArray[np.intp]) -> SparseEngine:
+    def take(self, rows: Indices) -> SparseEngine:
         return SparseEngine(self._X[rows], self._mean, self.inverse_variance, self._popular)
 
-    def columns(self, indices: NDArray[np.intp]) -> SparseEngine:
+    def columns(self, indices: Indices) -> SparseEngine:
         inside = _inverse(self._popular)[indices]
         return SparseEngine(
             self._X[:, inside].tocsr(),
@@ -196,11 +191,11 @@ def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:
     return np.where(_is_full(X) & far & (variance > 0), mean, 0.0)
 
 
-def _is_full(X: Any) -> NDArray[np.bool_]:
+def _is_full(X: Any) -> Flags:
     return np.asarray(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
 
 
-def _inverse(permutation: NDArray[np.intp]) -> NDArray[np.intp]:
+def _inverse(permutation: Indices) -> Indices:
     inverse = np.empty_like(permutation)
     inverse[permutation] = np.arange(len(permutation))
     return inverse

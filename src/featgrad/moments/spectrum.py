@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh_tridiagonal
 
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.sweeps import Engine
-
-Floats = NDArray[np.float64]
 
 # Rows that the covariance is looked at through, Lanczos steps and random probes: the spectrum is
 # needed to a few per cent only.
@@ -69,7 +67,7 @@ def _unspiked(sample: float, bulk: float, crowding: float) -> float:
 
 
 def _traces(
-    covariance: Callable[[Floats], Floats], active: NDArray[np.intp], size: int
+    covariance: Callable[[Floats], Floats], active: Indices, size: int
 ) -> tuple[float, float]:
     """Traces of C and C^2: exact for few features, by random signs (Hutchinson) for many."""
     exact = len(active) <= _PROBES
@@ -82,7 +80,7 @@ def _traces(
     return share * float(np.sum(probes * products)), share * float(np.sum(products**2))
 
 
-def _largest(covariance: Callable[[Floats], Floats], active: NDArray[np.intp], size: int) -> float:
+def _largest(covariance: Callable[[Floats], Floats], active: Indices, size: int) -> float:
     """Lanczos with full reorthogonalisation."""
     start = np.zeros(size)
     start[active] = np.random.default_rng(1).standard_normal(len(active))

@@ -22,12 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.math.normalise import hankel
 from featgrad.moments.threads import one_blas_thread
-
-Floats = NDArray[np.float64]
 
 
 class Engine(Protocol):
@@ -79,11 +77,11 @@ class Engine(Protocol):
         """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
         ...
 
-    def take(self, rows: NDArray[np.intp]) -> Engine:
+    def take(self, rows: Indices) -> Engine:
         """The same matrix restricted to some of the present rows, in the given order."""
         ...
 
-    def columns(self, indices: NDArray[np.intp]) -> Engine:
+    def columns(self, indices: Indices) -> Engine:
         """The same rows restricted to some columns."""
         ...
 

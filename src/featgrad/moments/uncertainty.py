@@ -17,13 +17,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats
 from featgrad.math.normalise import tuple_weights
 from featgrad.moments.problem import Problem
 from featgrad.moments.sweeps import TwoSweeps
-
-Floats = NDArray[np.float64]
 
 _REPLICATES = 32
 # As many tell already where what they measure hardly counts: at most this share of the jackknife's

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Floats
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
 from featgrad.readers.bad_rows import BadRows, ReaderOfRows, unreadable
@@ -115,14 +116,14 @@ class RowsSource(ReaderOfRows):
             yield self._bad.clean(Block(X, *self._beside(batch)), row)
             row += n_rows
 
-    def _without(self, batch: Any, faulty: NDArray[np.bool_], first_row: int, reason: str) -> Any:
+    def _without(self, batch: Any, faulty: Flags, first_row: int, reason: str) -> Any:
         if not faulty.any():
             return batch
         for row in np.flatnonzero(faulty).tolist():
             self._bad.meet(first_row + row, reason)
         return batch.filter(~faulty)
 
-    def _beside(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    def _beside(self, batch: Any) -> tuple[NDArray[Any], Floats | None]:
         """The target and the weights."""
         column, weight = batch.column(self._target), None
         if is_text(column.type):
@@ -159,17 +160,17 @@ class RowsSource(ReaderOfRows):
         return batch, csr(values, indices.astype(np.int32, copy=False), indptr, self.n_features)
 
 
-def _is_null(column: Any) -> NDArray[np.bool_]:
+def _is_null(column: Any) -> Flags:
     if column.null_count == 0:
         return np.zeros(len(column), bool)
     return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
 
 
-def _unequal(batch: Any) -> NDArray[np.bool_]:
+def _unequal(batch: Any) -> Flags:
     """Rows whose lists differ in length, are missing, or hold a missing element."""
     idx, val = batch.column("idx"), batch.column("val")
     lengths = [np.diff(column.offsets.to_numpy()) for column in (idx, val)]
-    unequal: NDArray[np.bool_] = lengths[0] != lengths[1]
+    unequal: Flags = lengths[0] != lengths[1]
     for column in (idx, val):
         unequal = unequal | _is_null(column)
         offsets = column.offsets.to_numpy()

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Flags, Floats
+
 # More are believed of a file only when the caller says so: a garbled index must not make every
 # vector over the features a gigabyte.
 MOST_FEATURES = 1 << 27
@@ -29,7 +31,7 @@ class Block:
 
     X: Any
     y: NDArray[Any]
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -42,7 +44,7 @@ class Block:
         weight = None if self.weight is None else self.weight[start:stop]
         return Block(X, self.y[start:stop], weight)
 
-    def only(self, keep: NDArray[np.bool_]) -> Block:
+    def only(self, keep: Flags) -> Block:
         """The rows where `keep` is true."""
         return Block(
             self.X[np.flatnonzero(keep)],

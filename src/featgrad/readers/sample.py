@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Floats
 from featgrad.readers.block import Block, join
 
 # So many are held however wide they are.
@@ -43,7 +43,7 @@ class Sample:
 
     def __init__(self, most_bytes: int, seed: int) -> None:
         self._most, self._rng = most_bytes, np.random.default_rng(seed)
-        self._parts: list[tuple[Block, NDArray[np.float64]]] = []
+        self._parts: list[tuple[Block, Floats]] = []
         self.n_bytes, self._held, self._share = 0, 0, 1.0
         self.n_rows = 0
 
@@ -70,7 +70,7 @@ class Sample:
         # Tables come column by column, from which single rows are slow to take.
         return Block(np.ascontiguousarray(rows.X), rows.y, rows.weight)
 
-    def _hold(self, block: Block, keys: NDArray[np.float64]) -> None:
+    def _hold(self, block: Block, keys: Floats) -> None:
         drawn = keys < self._share
         if not drawn.all():
             block, keys = block.only(drawn), keys[drawn]

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Indices
 from featgrad.readers.bad_rows import BadRows, ReaderOfRows
 from featgrad.readers.block import Block, csr, regroup
 from featgrad.readers.kernels.entries import gather
@@ -270,13 +271,13 @@ def _check_column(table: Table, argument: str, column: Any) -> None:
     raise UnknownColumnError(f"{argument}={column!r} is no column of {columns}{nearest}.")
 
 
-def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Indices]:
     prints = Tokens.of_bytes([value.encode() for value in values]).fingerprints()
     order = np.argsort(prints)
     return prints[order], order
 
 
-def _mark(faults: dict[int, str], right: NDArray[np.bool_], reason: str) -> None:
+def _mark(faults: dict[int, str], right: Flags, reason: str) -> None:
     if not right.all():
         for row in np.flatnonzero(~right).tolist():
             faults.setdefault(row, reason)

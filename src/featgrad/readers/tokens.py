@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.readers.kernels import hashing, scan
 
 
@@ -38,17 +39,17 @@ class Tokens:
         return self.data[self.starts[row] : self.ends[row]].tobytes()
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Flags:
         return self.ends > self.starts
 
-    def are_utf8(self) -> NDArray[np.bool_]:
+    def are_utf8(self) -> Flags:
         right = np.ones(len(self), bool)
         # A look at all bytes at once is much cheaper, and text is mostly ASCII.
         if len(self) and self.data[self.starts[0] : self.ends[-1]].max(initial=0) >= 0x80:
             hashing.check_utf8(self.data, self.starts, self.ends, right)
         return right
 
-    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def numbers(self) -> tuple[Floats, Flags]:
         """The numbers that the tokens spell, NaN for missing ones, and where there is one."""
         values, right = np.empty(len(self)), np.ones(len(self), bool)
         scan.numbers(self.data, self.starts, self.ends, values, right)
@@ -62,7 +63,7 @@ class Tokens:
         second = hashing.hashes(self.data, self.starts, self.ends, 0x9747B28C)
         return np.asarray(self.hashes().astype(np.uint64) << np.uint64(32) | second)
 
-    def distinct(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+    def distinct(self, rows: Indices) -> Iterator[tuple[int, int]]:
         """For each different token in these rows one row that holds it, and how many do."""
         prints = self.fingerprints()[rows]
         _, first, counts = np.unique(prints, return_index=True, return_counts=True)
@@ -81,7 +82,7 @@ class Heaviest:
         self.asked[self._features] = True
         self._counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in self._features}
 
-    def add(self, features: NDArray[Any], tokens: Tokens, rows: NDArray[np.intp]) -> None:
+    def add(self, features: NDArray[Any], tokens: Tokens, rows: Indices) -> None:
         """Count tokens of these rows; `features` holds the feature of every row's token."""
         for row, count in tokens.distinct(rows[self.asked[features[rows]]]):
             self._counts[int(features[row])][tokens.token(row)] += count

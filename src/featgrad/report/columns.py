@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _BLOCK_ENTRIES = 1 << 20
 # Chosen columns whose products with all candidates are held at once.

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.learnability import Estimate
 from featgrad.report.columns import moments
 from featgrad.report.facts import Concern, SizeFacts
-
-Floats = NDArray[np.float64]
 
 # Share of the target's variance from which one feature is suspected to hold the target itself.
 _LEAK = 0.9
@@ -92,7 +90,7 @@ def weakness(
     return []
 
 
-def _shifts(X: Any) -> NDArray[np.bool_]:
+def _shifts(X: Any) -> Flags:
     n_rows = max(2, int(_END * X.shape[0]))
     (first, first_variance), (last, last_variance) = moments(X[:n_rows]), moments(X[-n_rows:])
     gap = np.abs(last - first)
@@ -101,7 +99,7 @@ def _shifts(X: Any) -> NDArray[np.bool_]:
     return np.asarray(sure & (gap > _SHIFT * np.sqrt(moments(X)[1])))
 
 
-def _listed(names: Sequence[str], features: NDArray[np.intp]) -> str:
+def _listed(names: Sequence[str], features: Indices) -> str:
     named = ", ".join(f"“{names[i]}”" for i in features[:_NAMED])
     more = len(features) - _NAMED
     return f"{named} and {more} more" if more > 0 else named

@@ -7,20 +7,18 @@ from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.constraints import group_labels
 from featgrad.learnability import Estimate, Learnability
 from featgrad.math.targets import encode
 from featgrad.report import concerns
 from featgrad.report.columns import nearest_chosen
-from featgrad.report.facts import Facts, Group, Indices, SizeFacts
+from featgrad.report.facts import Facts, Group, SizeFacts
 from featgrad.report.plots.axes import feature_names
 from featgrad.report.provenance import fingerprint, versions
 from featgrad.report.summary import summarise_data
-
-Floats = NDArray[np.float64]
 
 # Rows times squared size up to which the gains of the chosen size, and of each other size, are
 # measured: some seconds and some tenths of a second.

@@ -17,8 +17,8 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, SizeFacts
 from featgrad.report.writing import replacing
@@ -123,7 +123,7 @@ def _groups(facts: Facts) -> str:
 def _compact(facts: Facts) -> dict[str, Any]:
     """Whole numbers in place of fractions, and each set as its difference from the one before."""
     sizes = []
-    before: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+    before: Indices = np.zeros(0, dtype=np.intp)
     for point in facts.sizes:
         sizes.append(_compact_size(point, before))
         before = point.features
@@ -137,7 +137,7 @@ def _compact(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _compact_size(point: SizeFacts, before: NDArray[np.intp]) -> dict[str, Any]:
+def _compact_size(point: SizeFacts, before: Indices) -> dict[str, Any]:
     return {
         "added": np.setdiff1d(point.features, before).tolist(),
         "dropped": np.setdiff1d(before, point.features).tolist(),
@@ -148,7 +148,7 @@ def _compact_size(point: SizeFacts, before: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _scaled(values: NDArray[np.float64], factor: int) -> list[int]:
+def _scaled(values: Floats, factor: int) -> list[int]:
     return np.rint(values * factor).astype(int).tolist()  # type: ignore[no-any-return]
 
 

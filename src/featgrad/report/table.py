@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from featgrad.arrays import Floats
 from featgrad.learnability import Estimate, Learnability
 
 # Features of a group that its row names.
@@ -28,9 +26,7 @@ class Row(NamedTuple):
         return f"{self.name} ({', '.join(self.features[:_NAMED])}{more})"
 
 
-def gain_rows(
-    names: Sequence[str], gains: NDArray[np.float64], groups: Sequence[str] | None
-) -> list[Row]:
+def gain_rows(names: Sequence[str], gains: Floats, groups: Sequence[str] | None) -> list[Row]:
     """One row for each feature or group, the best first; features of a group share a gain."""
     labels: Sequence[int | str] = range(len(names)) if groups is None else groups
     rows: dict[int | str, Row] = {}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats
 from featgrad.learnability import Estimate
 
 
@@ -35,6 +35,6 @@ def draw_estimates(ax: Any, x: Sequence[float], estimates: Sequence[Estimate], *
     return drawn, band
 
 
-def intervals(estimates: Sequence[Estimate]) -> NDArray[np.float64]:
+def intervals(estimates: Sequence[Estimate]) -> Floats:
     """Lower and upper ends, shape (2, estimates)."""
     return np.array([estimate.interval for estimate in estimates]).T
