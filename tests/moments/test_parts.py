@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import reference
 from engine_kinds import KINDS, Example, Kind, example, relative_error
-from featgrad.math import reference
 from featgrad.moments.problem import Problem
 
 

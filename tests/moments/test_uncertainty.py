@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import reference
 from engine_kinds import KINDS, Kind, example, relative_error
-from featgrad.math import filters, reference
+from featgrad.math import filters
 from featgrad.math.normalise import tuple_weights
 from featgrad.moments import uncertainty
 
