@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from featgrad.atomic import atomic_path
 from featgrad.learnability import Estimate
-from featgrad.report.writing import replacing
 
 SELECTION_FORMATS = (".json", ".csv", ".txt")
 
@@ -16,8 +16,8 @@ SELECTION_FORMATS = (".json", ".csv", ".txt")
 def write_selection(selection: dict[str, Any], path: Path) -> None:
     """Everything as JSON, features and gains as CSV, or features one per line."""
     with (
-        replacing(path) as unfinished,
-        unfinished.open("w", encoding="utf-8", newline="") as file,
+        atomic_path(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
     ):
         if path.suffix == ".json":
             json.dump(selection, file, indent=2, ensure_ascii=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 from scipy import sparse
 
+from featgrad.atomic import atomic_path
 from featgrad.readers import Block
-from featgrad.report.writing import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
@@ -20,14 +20,14 @@ def write_reduced(
     """In the format of the path's suffix, block by block."""
     import pyarrow as pa
 
-    with replacing(path) as unfinished:
+    with atomic_path(path) as temporary:
         writer = None
         try:
             for block in blocks:
                 X = block.X[:, features]
                 X = X.toarray() if sparse.issparse(X) else X
                 batch = pa.record_batch([*X.T, block.y], names=[*names, target])
-                writer = writer or _writer(unfinished, batch.schema)
+                writer = writer or _writer(temporary, batch.schema)
                 writer.write_batch(batch)
         finally:
             if writer is not None:

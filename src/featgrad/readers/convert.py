@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
+from featgrad.atomic import atomic_path
 from featgrad.readers.ahead import ahead
 from featgrad.readers.arrow_files import need_pyarrow
 from featgrad.readers.block import Block, Source
@@ -59,24 +57,13 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
         raise ValueError("The source has no rows: there is nothing to convert.")
     schema = _schema(source, first)
     with (
-        _whole(path) as temporary,
+        atomic_path(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, schema) as writer,
     ):
         for block in chain([first], blocks):
             writer.write_batch(_batch(block, schema))
     return open_source(path, block_rows=source.block_rows, dtype=first.X.dtype)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place at the end, or is gone."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _schema(source: Source, first: Block) -> Any:

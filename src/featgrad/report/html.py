@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from featgrad.arrays import Floats, Indices
+from featgrad.atomic import atomic_path
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, SizeFacts
-from featgrad.report.writing import replacing
 
 # Correlation from which a rejected feature counts as made redundant by a chosen one.
 _REDUNDANT = 0.7
@@ -46,8 +46,8 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
     >>> selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
     >>> write_report(gather_facts(selector, X, y), "report.html")  # doctest: +SKIP
     """
-    with replacing(path) as unfinished:
-        unfinished.write_text(render(facts), encoding="utf-8")
+    with atomic_path(path) as temporary:
+        temporary.write_text(render(facts), encoding="utf-8")
 
 
 def render(facts: Facts) -> str:
