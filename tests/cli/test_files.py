@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from featgrad.cli import main
-from featgrad.cli.reading import Watched
+from featgrad.cli.reading import ProgressSource
 from featgrad.readers import open_source
 
 
@@ -39,7 +39,7 @@ def sales(folder) -> pd.DataFrame:
 @pytest.fixture
 def little_memory(monkeypatch):
     """Even small files are too large to be held, and are read block by block."""
-    monkeypatch.setattr("featgrad.cli.reading._HELD_BYTES", 2000)
+    monkeypatch.setattr("featgrad.cli.reading._MAX_MEMORY_BYTES", 2000)
     monkeypatch.setattr("featgrad.cli.reading._SAMPLE_BYTES", 6000)
     monkeypatch.setattr("featgrad.cli.reading._BLOCK_ROWS", 50)
 
@@ -221,15 +221,15 @@ def test_a_file_without_rows_is_told(folder, capsys):
 
 def interrupt_after(monkeypatch, n_blocks: int) -> None:
     """Ctrl-C while the search reads that block; none for 0."""
-    blocks = Watched.__iter__
+    blocks = ProgressSource.__iter__
 
     def interrupted(self):
         for number, block in enumerate(blocks(self)):
-            if self.samples and number == n_blocks:
+            if self.collect_sample and number == n_blocks:
                 raise KeyboardInterrupt
             yield block
 
-    monkeypatch.setattr(Watched, "__iter__", interrupted if n_blocks else blocks)
+    monkeypatch.setattr(ProgressSource, "__iter__", interrupted if n_blocks else blocks)
 
 
 def test_an_interrupted_search_goes_on_from_its_checkpoint(

@@ -6,7 +6,7 @@ import pytest
 
 from featgrad import FeatureGradientSelector
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import Watched
+from featgrad.cli.reading import ProgressSource
 from featgrad.readers import open_source
 
 
@@ -28,7 +28,7 @@ def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int 
     progress = Progress(quiet)
     progress.note("a note")
     source = open_source(rows[0], target=rows[1], block_rows=25)
-    assert len(list(Watched(source, expected, progress))) == 2
+    assert len(list(ProgressSource(source, expected, progress))) == 2
     selector = FeatureGradientSelector(2, max_iter=20)
     selector.set_callbacks(progress.searching(1)).fit(*rows)
     progress.line("a line")

@@ -72,7 +72,7 @@ def test_a_wrong_quote_is_one_bad_line(write, line: bytes):
 
 
 def test_quoted_fields_may_reach_over_pieces_of_text(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
     lines = [b'%d,"a\n""b""\n",x\n' % k for k in range(50)]
     path = write("rows.csv", b"y,t,u\n" + b"".join(lines) + b"oops,a,x\n")
     with pytest.raises(ValueError, match="line 152: column 'y' holds 'oops'"):
@@ -100,8 +100,8 @@ def test_a_cut_compressed_file_is_told(write):
 @pytest.mark.parametrize("unusual", [b"", b'"1",2,3\n', b"\n", b" 1,2,3\n"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: bytes, end: bytes):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 64)
-    monkeypatch.setattr("featgrad.readers.delimited._FEWEST_LINES", 0)
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 64)
+    monkeypatch.setattr("featgrad.readers.delimited._MIN_LINES", 0)
     lines = [b"%d,,-%d.5e-1" % (k, k) + end for k in range(60)]
     lines.insert(30, unusual)
     path = write("rows.csv", b"y,n,m" + end + b"".join(lines))
@@ -113,7 +113,7 @@ def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: 
 
 
 def test_a_bad_line_far_down_in_a_file_of_numbers_is_told(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 64)
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 64)
     path = write("rows.csv", b"y,n\n" + b"1,2\n" * 100 + b"1,inf\n" + b"1,2\n" * 100)
     with pytest.raises(ValueError, match="line 102: a value is infinite"):
         read(open_source(path, target="y"))

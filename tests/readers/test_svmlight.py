@@ -129,7 +129,7 @@ def test_a_file_without_features_is_told(write):
 
 
 def test_many_pieces_of_text_are_joined(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
     text = "".join(f"{k} {k % 7 + 1}:{k}\n" for k in range(100)).encode()
     rows = read(open_source(write("rows.svm", text), block_rows=9))
     np.testing.assert_array_equal(rows.y, np.arange(100))
@@ -137,7 +137,7 @@ def test_many_pieces_of_text_are_joined(write, monkeypatch):
 
 
 def test_a_line_without_end_is_told(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
-    monkeypatch.setattr("featgrad.readers.lines._LONGEST_LINE", 64)
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
+    monkeypatch.setattr("featgrad.readers.lines._MAX_LINE_BYTES", 64)
     with pytest.raises(ValueError, match="longer than"):
         open_source(write("rows.svm", b"1 " * 100))

@@ -8,7 +8,7 @@ from pathlib import Path
 from featgrad.cli import commands
 from featgrad.cli.completion import SHELLS, complete
 from featgrad.math.targets import TASKS
-from featgrad.readers.bad_rows import ON_BAD_ROWS
+from featgrad.readers.invalid_rows import ON_BAD_ROWS
 from featgrad.readers.opening import FORMATS
 
 _FILE = ".csv, .tsv, .parquet, .arrow, .svm, .vw or .npy; text also compressed"

@@ -27,7 +27,7 @@ def select(arguments: Namespace) -> None:
     check_output("--report", arguments.report, (".html",))
     check_output("--checkpoint", arguments.checkpoint, ())
     progress = Progress(arguments.quiet)
-    rows = read_rows(open_file(arguments, progress), to_the_end=False)
+    rows = read_rows(open_file(arguments, progress), read_all=False)
     selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
@@ -53,7 +53,7 @@ def select(arguments: Namespace) -> None:
     if arguments.out is not None:
         write_selection(answer, arguments.out)
     if arguments.write is not None:
-        blocks = [rows.block] if rows.is_whole else rows.source
+        blocks = [rows.block] if rows.is_complete else rows.source
         write_reduced(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
@@ -74,7 +74,7 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
 def _report(selector: FeatureGradientSelector, rows: Rows, arguments: Namespace) -> None:
     about = {"File": str(arguments.file), "Target column": arguments.target or "that of the file"}
     about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
-    if not rows.is_whole:
+    if not rows.is_complete:
         about["Told from"] = f"{len(rows.block):,} random rows, but for the choice itself"
     facts = gather_facts(
         selector,
@@ -93,7 +93,7 @@ def score(arguments: Namespace) -> None:
     features = None
     if arguments.features is not None:
         features = features_named(source, "--features", arguments.features)
-    rows = read_rows(source, to_the_end=True)
+    rows = read_rows(source, read_all=True)
     data = _data(rows, arguments)
     estimate = data.estimate(features)
     lines = [f"{estimate.n_features} features explain {estimate} of the variance"]
@@ -104,7 +104,7 @@ def score(arguments: Namespace) -> None:
 def path(arguments: Namespace) -> None:
     check_output("--checkpoint", arguments.checkpoint, ())
     progress = Progress(arguments.quiet)
-    rows = read_rows(open_file(arguments, progress), to_the_end=False)
+    rows = read_rows(open_file(arguments, progress), read_all=False)
     fitting = Fitting(rows, arguments, progress)
     sizes = arguments.sizes or fitting.default_sizes()
     fitting.check_sizes("--sizes", sizes)
@@ -125,7 +125,7 @@ def info(arguments: Namespace) -> None:
     columns, lines = describe_columns(arguments.file, arguments.format, arguments.target)
     if columns is None or arguments.target is not None:
         source = open_file(arguments, Progress(arguments.quiet))
-        rows = read_rows(source, to_the_end=True)
+        rows = read_rows(source, read_all=True)
         task = _data(rows, arguments).task_
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
@@ -157,7 +157,7 @@ def _about_rows(rows: Rows) -> list[str]:
     lines = []
     if rows.source.skipped:
         lines.append(f"left out: {rows.source.skipped:,} rows that cannot be used")
-    if not rows.is_whole:
+    if not rows.is_complete:
         lines.append(f"told from {len(rows.block):,} random rows of {rows.n_rows:,}")
     return lines
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from featgrad.readers.bad_rows import BadRows
+from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.opening import open_table
 
 
@@ -35,6 +35,6 @@ def describe_columns(
 
 
 def _count_rows(table: Any) -> int:
-    bad = BadRows(table.name, "skip", "nan")
+    bad = InvalidRows(table.name, "skip", "nan")
     first = table.columns[0]
-    return sum(len(piece[first]) for piece in table.pieces([first], {first}, bad))
+    return sum(len(chunk[first]) for chunk in table.chunks([first], {first}, bad))

@@ -9,7 +9,7 @@ import numpy as np
 from featgrad.cli.errors import UsageError, resumable
 from featgrad.cli.naming import features_named, groups_of
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import Rows, Watched, read_rows
+from featgrad.cli.reading import ProgressSource, Rows, read_rows
 from featgrad.selector import FeatureGradientSelector
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
@@ -55,7 +55,7 @@ class Fitting:
             random_state=arguments.seed,
         )
         selector.set_callbacks(progress.searching(len(sizes)))
-        if rows.is_whole:
+        if rows.is_complete:
             block = rows.block
             selector.fit(block.X, block.y, sample_weight=block.weight)
         else:
@@ -67,15 +67,15 @@ class Fitting:
         selector.set_callbacks()
         return selector, rows
 
-    def _streamed(self, selector: FeatureGradientSelector, source: Watched) -> Rows:
+    def _streamed(self, selector: FeatureGradientSelector, source: ProgressSource) -> Rows:
         """Fit to rows that are read block by block; some of them, to tell more from."""
-        source.samples = True
+        source.collect_sample = True
         with resumable(self._arguments.checkpoint):
             selector.fit_source(source, checkpoint=self._arguments.checkpoint)
         # A fit that goes on from a checkpoint may have had nothing left to read.
-        if source.left_behind is None:
-            return read_rows(source, to_the_end=True)
-        return Rows.of(source, source.left_behind)
+        if source.sample is None:
+            return read_rows(source, read_all=True)
+        return Rows.of(source, source.sample)
 
     def _smallest(self) -> int:
         """Features that have to be chosen at least."""

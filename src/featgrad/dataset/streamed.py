@@ -39,7 +39,7 @@ from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
 from featgrad.moments.sweeps import Engine
 from featgrad.preprocess.compression import Compression, CrossSums
-from featgrad.readers import Block, Source, ahead
+from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
 
 Floats = NDArray[np.float64]
@@ -81,7 +81,8 @@ class StreamedColumns:
         rng: np.random.RandomState,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> None:
-        self._source, self._preprocess, self._checkpoint = ahead(source), preprocess, checkpoint
+        self._source = prefetched(source)
+        self._preprocess, self._checkpoint = preprocess, checkpoint
         self.n_features = source.n_features
         first = FirstReading(self.n_features, task, missing, rng)
         blocks = ((block,) for block in used_rows(self._source))

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.readers.bad_rows import BadRows, ReaderOfRows, unreadable
 from featgrad.readers.block import Block, csr, regroup
+from featgrad.readers.invalid_rows import BaseSource, InvalidRows, unreadable
 
 
-class ArraySource(ReaderOfRows):
+class ArraySource(BaseSource):
     """Rows of a matrix that is already in memory, or mapped into it."""
 
     feature_names: Sequence[str] | None = None
     groups: NDArray[np.int32] | None = None
 
     def __init__(
-        self, X: Any, y: Any, weight: Any, *, block_rows: int, dtype: Any, bad: BadRows
+        self, X: Any, y: Any, weight: Any, *, block_rows: int, dtype: Any, bad: InvalidRows
     ) -> None:
         self._X, self._y, self._weight = X, y, weight
         self.block_rows, self._dtype, self._bad = block_rows, dtype, bad
@@ -30,13 +30,13 @@ class ArraySource(ReaderOfRows):
 
     def __iter__(self) -> Iterator[Block]:
         self._bad.skipped = 0
-        return regroup(self._pieces(), self.block_rows)
+        return regroup(self._chunks(), self.block_rows)
 
-    def _pieces(self) -> Iterator[Block]:
+    def _chunks(self) -> Iterator[Block]:
         rows = Block(self._X, self._y, self._weight)
         for start in range(0, len(rows), self.block_rows):
-            piece = rows.rows(start, min(start + self.block_rows, len(rows)))
-            yield self._bad.clean(Block(self._typed(piece.X), piece.y, piece.weight), start)
+            chunk = rows.rows(start, min(start + self.block_rows, len(rows)))
+            yield self._bad.clean(Block(self._typed(chunk.X), chunk.y, chunk.weight), start)
 
     def _typed(self, X: Any) -> Any:
         if not sparse.issparse(X):
@@ -50,7 +50,7 @@ class ArraySource(ReaderOfRows):
         return X
 
 
-def from_arrays(X: Any, y: Any, weight: Any, *, bad: BadRows, **options: Any) -> ArraySource:
+def from_arrays(X: Any, y: Any, weight: Any, *, bad: InvalidRows, **options: Any) -> ArraySource:
     """Check what was given, and read it block by block."""
     if y is None:
         raise ValueError(f"target=None: give the targets of {bad.name} as target=y.")

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from featgrad.readers.bad_rows import unreadable
+from featgrad.readers.invalid_rows import unreadable
 
 
-def need_pyarrow(what: str) -> None:
+def require_pyarrow(what: str) -> None:
     """Say how to get pyarrow where it is not installed."""
     if find_spec("pyarrow") is None:
         raise ImportError(f"{what} needs pyarrow: pip install 'featgrad[files]'.")

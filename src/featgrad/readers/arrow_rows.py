@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from featgrad.arrays import Flags, Floats
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
-from featgrad.readers.bad_rows import BadRows, ReaderOfRows, unreadable
-from featgrad.readers.block import MOST_FEATURES, Block, csr, regroup
+from featgrad.readers.block import MAX_FEATURES, Block, csr, regroup
+from featgrad.readers.invalid_rows import BaseSource, InvalidRows, unreadable
 from featgrad.readers.kernels.entries import faulty_rows
 from featgrad.readers.layout import METADATA_KEY, Layout
 from featgrad.readers.tables import UnknownColumnError
 
 
-def holds_rows(schema: Any) -> bool:
+def stores_rows(schema: Any) -> bool:
     """Whether the columns are those of rows rather than features."""
     from pyarrow import types
 
@@ -35,7 +35,7 @@ def holds_rows(schema: Any) -> bool:
     return fixed or (is_list("idx") and is_list("val"))
 
 
-class RowsSource(ReaderOfRows):
+class ArrowRowsSource(BaseSource):
     """Rows of one file."""
 
     def __init__(
@@ -47,7 +47,7 @@ class RowsSource(ReaderOfRows):
         n_features: int | None,
         block_rows: int,
         dtype: Any,
-        bad: BadRows,
+        bad: InvalidRows,
     ) -> None:
         self._file, self._bad, self._dtype = file, bad, np.dtype(dtype)
         self.block_rows = block_rows
@@ -73,7 +73,7 @@ class RowsSource(ReaderOfRows):
         return None if self._layout is None else self._layout.groups
 
     def __iter__(self) -> Iterator[Block]:
-        return regroup(self._pieces(), self.block_rows)
+        return regroup(self._chunks(), self.block_rows)
 
     def _check_types(self) -> None:
         from pyarrow import types
@@ -97,14 +97,14 @@ class RowsSource(ReaderOfRows):
         for batch in self._file.batches(self.block_rows):
             indices = batch.column("idx").flatten().to_numpy(zero_copy_only=False)
             highest = max(highest, int(np.nanmax(indices)) if indices.size else -1)
-        if not 0 <= highest < MOST_FEATURES:
+        if not 0 <= highest < MAX_FEATURES:
             raise ValueError(
                 f"{self._file.name} has the largest index {highest}: pass n_features to say how "
                 "many features there are."
             )
         return highest + 1
 
-    def _pieces(self) -> Iterator[Block]:
+    def _chunks(self) -> Iterator[Block]:
         self._bad.skipped, row = 0, 0
         for batch in self._file.batches(self.block_rows):
             n_rows = batch.num_rows
@@ -120,7 +120,7 @@ class RowsSource(ReaderOfRows):
         if not faulty.any():
             return batch
         for row in np.flatnonzero(faulty).tolist():
-            self._bad.meet(first_row + row, reason)
+            self._bad.report(first_row + row, reason)
         return batch.filter(~faulty)
 
     def _beside(self, batch: Any) -> tuple[NDArray[Any], Floats | None]:
@@ -196,7 +196,7 @@ def _described(file: BatchFile) -> tuple[int | None, Layout | None]:
         described = json.loads(text)
         parts = described["features"]
         n_features = described["n_features"]
-        if type(n_features) is not int or not 0 < n_features <= MOST_FEATURES:
+        if type(n_features) is not int or not 0 < n_features <= MAX_FEATURES:
             raise ValueError(f"n_features is {str(n_features)[:40]}")
         return n_features, None if parts is None else Layout.from_json(parts)
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from featgrad.readers.arrow_files import BatchFile
-from featgrad.readers.bad_rows import BadRows
-from featgrad.readers.tables import Piece
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.tables import Chunk
 from featgrad.readers.tokens import Tokens
 
 
@@ -31,9 +31,9 @@ class ArrowTable:
     def text_columns(self) -> Collection[str]:
         return [field.name for field in self._file.schema if is_text(field.type)]
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], bad: InvalidRows
+    ) -> Iterator[Chunk]:
         for batch in self._file.batches(self._block_rows):
             yield {
                 name: as_tokens(column)
@@ -86,6 +86,6 @@ def as_tokens(column: Any) -> Tokens:
         column = column.fill_null(b"")
     _, offsets, data = column.buffers()
     if data is None:
-        return Tokens.of_bytes([b""] * len(column))
+        return Tokens.from_bytes([b""] * len(column))
     every = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     return Tokens(np.frombuffer(data, np.uint8), every[:-1], every[1:])

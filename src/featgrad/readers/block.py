@@ -14,7 +14,7 @@ from featgrad.arrays import Flags, Floats
 
 # More are believed of a file only when the caller says so: a garbled index must not make every
 # vector over the features a gigabyte.
-MOST_FEATURES = 1 << 27
+MAX_FEATURES = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,19 @@ def csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:
     return X
 
 
-def regroup(pieces: Iterable[Block], block_rows: int) -> Iterator[Block]:
-    """The same rows in blocks of `block_rows`; a piece of that size passes as it is."""
+def regroup(chunks: Iterable[Block], block_rows: int) -> Iterator[Block]:
+    """The same rows in blocks of `block_rows`; a chunk of that size passes as it is."""
     held: list[Block] = []
     missing = block_rows
-    for piece in pieces:
+    for chunk in chunks:
         start = 0
-        while len(piece) - start >= missing:
-            held.append(piece.rows(start, start + missing))
+        while len(chunk) - start >= missing:
+            held.append(chunk.rows(start, start + missing))
             yield join(held)
             start, held, missing = start + missing, [], block_rows
-        if start < len(piece):
-            held.append(piece.rows(start, len(piece)))
-            missing -= len(piece) - start
+        if start < len(chunk):
+            held.append(chunk.rows(start, len(chunk)))
+            missing -= len(chunk) - start
     if held:
         yield join(held)
 

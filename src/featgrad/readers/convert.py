@@ -12,11 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.atomic import atomic_path
-from featgrad.readers.ahead import ahead
-from featgrad.readers.arrow_files import need_pyarrow
+from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import Block, Source
-from featgrad.readers.layout import METADATA_KEY, Layout, Part
+from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
 from featgrad.readers.opening import open_source
+from featgrad.readers.prefetch import prefetched
 
 
 def convert(source: Source, path: str | os.PathLike[str]) -> Source:
@@ -47,11 +47,11 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     ...     convert(rows, pathlib.Path(folder, "rows.arrow")).n_rows
     3
     """
-    need_pyarrow("Writing Arrow files")
+    require_pyarrow("Writing Arrow files")
     import pyarrow as pa
 
     path = Path(path)
-    blocks = iter(ahead(source))
+    blocks = iter(prefetched(source))
     first = next(blocks, None)
     if first is None:
         raise ValueError("The source has no rows: there is nothing to convert.")
@@ -83,7 +83,7 @@ def _schema(source: Source, first: Block) -> Any:
 def _description(source: Source) -> dict[str, Any]:
     names = source.feature_names
     if names is not None and not isinstance(names, Layout):
-        names = Layout([Part(name) for name in names])
+        names = Layout([EncodedColumn(name) for name in names])
     parts = None if names is None else names.to_json()
     return {"version": 1, "n_features": source.n_features, "features": parts}
 

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.readers.bad_rows import BadRows
+from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels.delimited import by_column, count_lines, plain_numbers, split
-from featgrad.readers.kernels.reasons import FIELDS, REASONS
-from featgrad.readers.lines import pieces_of_lines
-from featgrad.readers.tables import Piece
+from featgrad.readers.kernels.errors import FIELDS, MESSAGES
+from featgrad.readers.lines import line_chunks
+from featgrad.readers.tables import Chunk
 from featgrad.readers.tokens import Tokens
 
-# Each column of a piece takes some time, however few lines there are.
-_FEWEST_LINES = 64
+# Each column of a chunk takes some time, however few lines there are.
+_MIN_LINES = 64
 # A quote that does not close within as many bytes is a mistake.
-_LONGEST_RECORD = 1 << 20
+_MAX_RECORD_BYTES = 1 << 20
 
 
 class DelimitedTable:
@@ -38,13 +38,13 @@ class DelimitedTable:
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
-        bad = BadRows(self.name, "skip", "nan")
-        first = next(self.pieces(self.columns, frozenset(self.columns), bad), {})
+        bad = InvalidRows(self.name, "skip", "nan")
+        first = next(self.chunks(self.columns, frozenset(self.columns), bad), {})
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], bad: InvalidRows
+    ) -> Iterator[Chunk]:
         places = [self.columns.index(name) for name in columns]
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._below_header(), [b""]):
@@ -59,7 +59,7 @@ class DelimitedTable:
             lines, doubled = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
             data = np.frombuffer(content, np.uint8)
             rows, used, passed, reason, fields, n_bad = split(
-                data, ord(self._delimiter), _LONGEST_RECORD if read else 0, bad.skip,
+                data, ord(self._delimiter), _MAX_RECORD_BYTES if read else 0, bad.skip,
                 starts, ends, doubled, lines,
             )  # fmt: skip
             bad.skipped += n_bad
@@ -67,13 +67,13 @@ class DelimitedTable:
                 bad.place = partial(_place, line + lines, row)
                 starts, ends = starts[places, :rows], ends[places, :rows]
                 together = by_column(data, starts, ends, doubled[places, :rows], rows)
-                yield _piece(columns, text, together, starts, ends)
+                yield _chunk(columns, text, together, starts, ends)
             if reason:
                 bad.place = partial(_place, [line + passed], 0)
-                bad.meet(0, self._explain(reason, fields))
+                bad.report(0, self._explain(reason, fields))
             row, line, rest = row + rows, line + passed, content[used:]
 
-    def _plain(self, content: bytes, n_lines: int) -> Piece:
+    def _plain(self, content: bytes, n_lines: int) -> Chunk:
         """Columns of numbers, where there is nothing else: the usual case, and much faster."""
         values = np.empty((n_lines, len(self.columns)))
         delimiter, data = ord(self._delimiter), np.frombuffer(content, np.uint8)
@@ -84,7 +84,7 @@ class DelimitedTable:
     def _below_header(self) -> Iterator[bytes]:
         """The file's text from the first row on."""
         lines = self._header_lines
-        for number, read in enumerate(pieces_of_lines(self._path, _FEWEST_LINES)):
+        for number, read in enumerate(line_chunks(self._path, _MIN_LINES)):
             text = read if number else read.removeprefix(codecs.BOM_UTF8)
             while lines and text:
                 text, lines = text[text.index(b"\n") + 1 :], lines - 1
@@ -93,11 +93,11 @@ class DelimitedTable:
     def _explain(self, reason: int, fields: int) -> str:
         if reason == FIELDS:
             return f"it has {fields} fields where {len(self.columns)} belong"
-        return REASONS[reason]
+        return MESSAGES[reason]
 
     def _header(self) -> list[str]:
         try:
-            text = next(pieces_of_lines(self._path), b"").decode("utf-8-sig", "replace")
+            text = next(line_chunks(self._path), b"").decode("utf-8-sig", "replace")
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
             names = next(row for row in reader if row)
         except (StopIteration, csv.Error):
@@ -108,14 +108,14 @@ class DelimitedTable:
         return names
 
 
-def _piece(
+def _chunk(
     columns: Sequence[str], text: Collection[str], data: Any, starts: Any, ends: Any
-) -> Piece:
+) -> Chunk:
     """Columns of text, and numbers where all fields are; parsed at once, there may be many."""
     numeric = [column for column, name in enumerate(columns) if name not in text]
     fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
-    values, right = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
-    whole = np.asarray(right.all(axis=1))
+    values, valid = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
+    whole = np.asarray(valid.all(axis=1))
     parsed = {column: values[k] for k, column in enumerate(numeric) if whole[k]}
     return {
         name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
@@ -129,5 +129,5 @@ def _place(lines: Any, first_row: int, row: int) -> str:
 
 def _are_numbers(tokens: Any) -> bool:
     """Whether most of the fields that are not empty are numbers: a few may be mistakes."""
-    _, right = tokens.numbers()
-    return bool(2 * np.sum(right & tokens.present) >= np.sum(tokens.present))
+    _, valid = tokens.numbers()
+    return bool(2 * np.sum(valid & tokens.present) >= np.sum(tokens.present))

@@ -7,8 +7,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from featgrad.readers.bad_rows import BadRows
-from featgrad.readers.tables import Piece
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.tables import Chunk
 from featgrad.readers.tokens import Tokens
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
@@ -35,9 +35,9 @@ class FrameTable:
     def text_columns(self) -> Collection[str]:
         return [name for name, kind in self._frame.schema.items() if isinstance(kind, _TEXT)]
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], bad: InvalidRows
+    ) -> Iterator[Chunk]:
         for start in range(0, len(self._frame), self._block_rows):
             rows = self._frame[start : start + self._block_rows]
             yield {
@@ -56,7 +56,7 @@ def _numbers(column: Any) -> Any:
 
 def _tokens(column: Any) -> Tokens:
     pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
-    return Tokens.of_bytes([_bytes(value, missing) for value, missing in pairs])
+    return Tokens.from_bytes([_bytes(value, missing) for value, missing in pairs])
 
 
 def _bytes(value: Any, missing: bool) -> bytes:

@@ -16,7 +16,7 @@ KINDS = ("number", "hash", "one-hot")
 
 
 @dataclass(frozen=True)
-class Part:
+class EncodedColumn:
     """One original column and the consecutive features it became."""
 
     name: str
@@ -35,13 +35,13 @@ class Layout(Sequence[str]):
 
     Examples
     --------
-    >>> from featgrad.readers.layout import Layout, Part
-    >>> layout = Layout([Part("age"), Part("town", "hash", 1000)])
+    >>> from featgrad.readers.layout import Layout, EncodedColumn
+    >>> layout = Layout([EncodedColumn("age"), EncodedColumn("town", "hash", 1000)])
     >>> len(layout), layout[0], layout[1000]
     (1001, 'age', 'town#999')
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[EncodedColumn]) -> None:
         self.parts = tuple(parts)
         self.starts = np.cumsum([0, *(part.width for part in parts)])
 
@@ -79,9 +79,9 @@ class Layout(Sequence[str]):
             raise ValueError(f"its list of features is damaged ({error})") from error
 
 
-def _part(name: str, kind: str, width: int, values: Sequence[str]) -> Part:
-    part = Part(name, kind, width, tuple(values))
-    right = (
+def _part(name: str, kind: str, width: int, values: Sequence[str]) -> EncodedColumn:
+    part = EncodedColumn(name, kind, width, tuple(values))
+    valid = (
         isinstance(name, str)
         and kind in KINDS
         and type(width) is int
@@ -90,6 +90,6 @@ def _part(name: str, kind: str, width: int, values: Sequence[str]) -> Part:
         and (kind != "number" or width == 1)
         and (kind != "one-hot" or len(part.values) == width)
     )
-    if not right:
+    if not valid:
         raise ValueError(f"its list of features is damaged ({json.dumps(name)[:80]})")
     return part

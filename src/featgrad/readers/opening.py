@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.dataset.checks import check_number, check_option
-from featgrad.readers.arrow_files import need_pyarrow
-from featgrad.readers.bad_rows import MISSING, ON_BAD_ROWS, BadRows
+from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import Source
-from featgrad.readers.lines import first_lines
+from featgrad.readers.invalid_rows import MISSING, ON_BAD_ROWS, InvalidRows
+from featgrad.readers.lines import read_head
 
 if TYPE_CHECKING:
     from featgrad.readers.tables import Table
@@ -138,7 +138,7 @@ def open_source(
     }  # fmt: skip
     options = {argument: value for argument, value in given.items() if value is not None}
     kind, thing, name = _recognise(thing, format)
-    bad = BadRows(name, on_bad_rows, missing)
+    bad = InvalidRows(name, on_bad_rows, missing)
     return _OPENERS[kind](thing, options, block_rows=int(block_rows), dtype=dtype, bad=bad)
 
 
@@ -199,7 +199,7 @@ def _format_of(path: Path) -> str:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SUFFIXES:
         return _SUFFIXES[suffixes[-1]]
-    head = first_lines(path)
+    head = read_head(path)
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format
@@ -219,7 +219,7 @@ def _only(accepted: Sequence[str], options: Options, name: str) -> Options:
     return options
 
 
-def _open_array(X: Any, options: Options, *, bad: BadRows, **common: Any) -> Source:
+def _open_array(X: Any, options: Options, *, bad: InvalidRows, **common: Any) -> Source:
     from featgrad.readers.arrays import from_arrays
 
     options = _only(_COLUMNS, options, bad.name)
@@ -253,7 +253,7 @@ def _open_frame(frame: Any, options: Options, **common: Any) -> Source:
 
 
 def _batch_file(kind: str, path: Path) -> Any:
-    need_pyarrow(f"Reading {path}")
+    require_pyarrow(f"Reading {path}")
     from featgrad.readers import arrow_files
 
     return arrow_files.IpcFile(path) if kind == "arrow" else arrow_files.ParquetFile(path)
@@ -262,7 +262,7 @@ def _batch_file(kind: str, path: Path) -> Any:
 def _batch_table(file: Any, block_rows: int) -> Table | None:
     from featgrad.readers import arrow_rows, arrow_tables
 
-    if arrow_rows.holds_rows(file.schema):
+    if arrow_rows.stores_rows(file.schema):
         return None
     return arrow_tables.ArrowTable(file, block_rows)
 
@@ -277,7 +277,7 @@ def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Sou
     options = _only((*_COLUMNS, "n_features"), options, file.name)
     weight = "weight" if "weight" in file.schema.names else None
     defaults: Options = {"target": "y", "weight": weight, "n_features": None}
-    return arrow_rows.RowsSource(file, **defaults | options, **common)
+    return arrow_rows.ArrowRowsSource(file, **defaults | options, **common)
 
 
 def _delimited_table(kind: str, path: Path, columns: Sequence[str] | None) -> Table:

@@ -9,7 +9,7 @@ from featgrad.arrays import Floats
 from featgrad.readers.block import Block, join
 
 # So many are held however wide they are.
-_FEWEST_ROWS = 64
+_MIN_ROWS = 64
 
 
 class Sample:
@@ -17,7 +17,7 @@ class Sample:
 
     Parameters
     ----------
-    most_bytes : int
+    max_bytes : int
         Memory that the features of the rows may take, if more than some rows then fit.
     seed : int
         Of the draw.
@@ -34,28 +34,28 @@ class Sample:
     >>> import numpy as np
     >>> from featgrad.readers import Block
     >>> from featgrad.readers.sample import Sample
-    >>> sample = Sample(most_bytes=8000, seed=0)
+    >>> sample = Sample(max_bytes=8000, seed=0)
     >>> for _ in range(3):
     ...     sample.add(Block(np.zeros((100, 4)), np.zeros(100)))
-    >>> sample.n_rows, sample.is_whole, len(sample.rows()) <= 250
+    >>> sample.n_rows, sample.is_complete, len(sample.rows()) <= 250
     (300, False, True)
     """
 
-    def __init__(self, most_bytes: int, seed: int) -> None:
-        self._most, self._rng = most_bytes, np.random.default_rng(seed)
+    def __init__(self, max_bytes: int, seed: int) -> None:
+        self._most, self._rng = max_bytes, np.random.default_rng(seed)
         self._parts: list[tuple[Block, Floats]] = []
         self.n_bytes, self._held, self._share = 0, 0, 1.0
         self.n_rows = 0
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all rows that were seen are held."""
         return self._share == 1.0
 
     def add(self, block: Block) -> None:
         self.n_rows += len(block)
         self._hold(block, self._rng.random(len(block)))
-        while self.n_bytes > self._most and self._held > 2 * _FEWEST_ROWS:
+        while self.n_bytes > self._most and self._held > 2 * _MIN_ROWS:
             self._share /= 2
             parts, self._parts = self._parts, []
             self.n_bytes = self._held = 0

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Indices
-from featgrad.readers.bad_rows import BadRows, ReaderOfRows
 from featgrad.readers.block import Block, csr, regroup
+from featgrad.readers.invalid_rows import BaseSource, InvalidRows
 from featgrad.readers.kernels.entries import gather
-from featgrad.readers.layout import Layout, Part
-from featgrad.readers.tokens import Heaviest, Tokens
+from featgrad.readers.layout import EncodedColumn, Layout
+from featgrad.readers.tokens import Tokens, TopTokens
 
-Piece = dict[str, Any]
+Chunk = dict[str, Any]
 """Columns by name: an array of numbers, or Tokens."""
 
-_MOST_VALUES = 1000
+_MAX_VALUES = 1000
 # Hashes from here on count as -1 where signs are asked for.
 _HALF = np.uint32(1 << 31)
 
@@ -44,9 +44,9 @@ class Table(Protocol):
     def text_columns(self) -> Collection[str]:
         """Columns that hold text."""
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], bad: InvalidRows
+    ) -> Iterator[Chunk]:
         """Some rows of these columns at a time, those of `text` as Tokens; others as either."""
 
 
@@ -95,7 +95,7 @@ class Roles:
         return cls(target, weight, text, features)
 
 
-class TableSource(ReaderOfRows):
+class TableSource(BaseSource):
     """Rows of a table, encoded."""
 
     def __init__(
@@ -107,14 +107,14 @@ class TableSource(ReaderOfRows):
         signed: bool,
         block_rows: int,
         dtype: Any,
-        bad: BadRows,
+        bad: InvalidRows,
     ) -> None:
         self._table, self._roles, self._bad = table, roles, bad
         self._signed, self._dtype, self.block_rows = signed, np.dtype(dtype), block_rows
         self.n_rows: int | None = None if bad.skip else table.n_rows
         self._text = [name for name in roles.features if name in roles.text]
         parts = self._one_hot() if hash_dim is None else self._hashed(hash_dim)
-        self._layout = Layout([parts.get(name, Part(name)) for name in roles.features])
+        self._layout = Layout([parts.get(name, EncodedColumn(name)) for name in roles.features])
         self.n_features = len(self._layout)
         self._vocabularies = {
             name: _sorted_fingerprints(part.values)
@@ -148,65 +148,65 @@ class TableSource(ReaderOfRows):
         dict
             For each feature its texts, the most frequent first.
         """
-        heaviest = Heaviest(buckets, self.n_features)
-        for piece in self._pieces(self._text):
+        heaviest = TopTokens(buckets, self.n_features)
+        for chunk in self._chunks(self._text):
             for part, start in zip(self._layout.parts, self._layout.starts[:-1], strict=True):
                 if part.kind == "number" or not heaviest.asked[start : start + part.width].any():
                     continue
-                tokens = piece[part.name]
+                tokens = chunk[part.name]
                 features = self._features(part, int(start), tokens)
-                rows = np.flatnonzero((features >= 0) & tokens.are_utf8())
+                rows = np.flatnonzero((features >= 0) & tokens.is_utf8())
                 heaviest.add(features, tokens, rows)
         return heaviest.tokens(most)
 
-    def _pieces(self, columns: Sequence[str]) -> Iterator[Piece]:
+    def _chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
         self._bad.skipped = 0
-        return self._table.pieces(columns, self._roles.text, self._bad)
+        return self._table.chunks(columns, self._roles.text, self._bad)
 
-    def _hashed(self, hash_dim: int) -> dict[str, Part]:
+    def _hashed(self, hash_dim: int) -> dict[str, EncodedColumn]:
         n_text = len(self._text)
         if hash_dim < 2 * n_text:
             raise ValueError(
                 f"hash_dim={hash_dim} is too small for {n_text} columns of text: give at least "
                 f"{2 * n_text}."
             )
-        return {name: Part(name, "hash", hash_dim // n_text) for name in self._text}
+        return {name: EncodedColumn(name, "hash", hash_dim // n_text) for name in self._text}
 
-    def _one_hot(self) -> dict[str, Part]:
+    def _one_hot(self) -> dict[str, EncodedColumn]:
         """Read the whole table once for the values of its text columns."""
         values: dict[str, set[bytes]] = {name: set() for name in self._text}
-        for piece in self._pieces(self._text) if values else ():
+        for chunk in self._chunks(self._text) if values else ():
             for name, seen in values.items():
-                tokens = piece[name]
-                rows = np.flatnonzero(tokens.are_utf8() & tokens.present)
+                tokens = chunk[name]
+                rows = np.flatnonzero(tokens.is_utf8() & tokens.present)
                 seen.update(tokens.token(row) for row, _ in tokens.distinct(rows))
-                if len(seen) > _MOST_VALUES:
+                if len(seen) > _MAX_VALUES:
                     raise ValueError(
-                        f"{self._table.name}: column {name!r} has more than {_MOST_VALUES} "
+                        f"{self._table.name}: column {name!r} has more than {_MAX_VALUES} "
                         "different texts: pass hash_dim=2**20, say, to hash text columns."
                     )
         parts = {}
         for name, seen in values.items():
             # A column without any text keeps one feature, which is always 0.
             texts = tuple(sorted(token.decode() for token in seen)) or ("",)
-            parts[name] = Part(name, "one-hot", len(texts), texts)
+            parts[name] = EncodedColumn(name, "one-hot", len(texts), texts)
         return parts
 
     def _blocks(self) -> Iterator[Block]:
         row = 0
-        for piece in self._pieces(self._roles.columns):
-            block, faults = self._encode(piece)
+        for chunk in self._chunks(self._roles.columns):
+            block, faults = self._encode(chunk)
             n_rows = len(block)
             block = self._bad.drop(block, faults, row)
             yield self._bad.clean(block, row)
             row += n_rows
 
-    def _encode(self, piece: Piece) -> tuple[Block, dict[int, str]]:
-        """All rows of a piece, and why some of them cannot be used."""
+    def _encode(self, chunk: Chunk) -> tuple[Block, dict[int, str]]:
+        """All rows of a chunk, and why some of them cannot be used."""
         faults: dict[int, str] = {}
-        X = self._sparse(piece, faults) if self._text else self._dense(piece, faults)
+        X = self._sparse(chunk, faults) if self._text else self._dense(chunk, faults)
         roles = self._roles
-        target = piece[roles.target]
+        target = chunk[roles.target]
         if roles.target in roles.text:
             y: NDArray[Any] = _texts(roles.target, target, faults)
         else:
@@ -214,28 +214,28 @@ class TableSource(ReaderOfRows):
         weight = (
             None
             if roles.weight is None
-            else _numbers(roles.weight, piece[roles.weight], faults).astype(np.float64)
+            else _numbers(roles.weight, chunk[roles.weight], faults).astype(np.float64)
         )
         return Block(X, y, weight), faults
 
-    def _dense(self, piece: Piece, faults: dict[int, str]) -> NDArray[Any]:
-        columns = [_numbers(name, piece[name], faults) for name in self._roles.features]
+    def _dense(self, chunk: Chunk, faults: dict[int, str]) -> NDArray[Any]:
+        columns = [_numbers(name, chunk[name], faults) for name in self._roles.features]
         with np.errstate(over="ignore"):
             return np.stack(columns, dtype=self._dtype, casting="unsafe").T
 
-    def _sparse(self, piece: Piece, faults: dict[int, str]) -> Any:
+    def _sparse(self, chunk: Chunk, faults: dict[int, str]) -> Any:
         """One feature per row and original column, then only those that are not 0."""
-        n_rows, n_parts = len(piece[self._roles.target]), len(self._layout.parts)
+        n_rows, n_parts = len(chunk[self._roles.target]), len(self._layout.parts)
         features = np.empty((n_parts, n_rows), np.int32)
         values = np.ones((n_parts, n_rows), self._dtype)
         for j, part in enumerate(self._layout.parts):
-            start, column = int(self._layout.starts[j]), piece[part.name]
+            start, column = int(self._layout.starts[j]), chunk[part.name]
             if part.kind == "number":
                 with np.errstate(over="ignore"):
                     values[j] = _numbers(part.name, column, faults)
                 features[j] = np.where(values[j] == 0, -1, start)
                 continue
-            _mark(faults, column.are_utf8(), f"column {part.name!r} is not UTF-8")
+            _mark(faults, column.is_utf8(), f"column {part.name!r} is not UTF-8")
             features[j] = self._features(part, start, column)
             if self._signed and part.kind == "hash":
                 values[j, column.hashes() >= _HALF] = -1
@@ -244,7 +244,7 @@ class TableSource(ReaderOfRows):
         used = gather(features, values, indptr, indices, data)
         return csr(data[:used], indices[:used], indptr, self.n_features)
 
-    def _features(self, part: Part, start: int, tokens: Tokens) -> NDArray[Any]:
+    def _features(self, part: EncodedColumn, start: int, tokens: Tokens) -> NDArray[Any]:
         """The feature of each token, -1 for a missing or new one."""
         if part.kind == "hash":
             found = (tokens.hashes() % np.uint32(part.width)).astype(np.int32)
@@ -272,23 +272,23 @@ def _check_column(table: Table, argument: str, column: Any) -> None:
 
 
 def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Indices]:
-    prints = Tokens.of_bytes([value.encode() for value in values]).fingerprints()
+    prints = Tokens.from_bytes([value.encode() for value in values]).fingerprints()
     order = np.argsort(prints)
     return prints[order], order
 
 
-def _mark(faults: dict[int, str], right: Flags, reason: str) -> None:
-    if not right.all():
-        for row in np.flatnonzero(~right).tolist():
+def _mark(faults: dict[int, str], valid: Flags, reason: str) -> None:
+    if not valid.all():
+        for row in np.flatnonzero(~valid).tolist():
             faults.setdefault(row, reason)
 
 
 def _numbers(name: str, column: Any, faults: dict[int, str]) -> NDArray[Any]:
     if not isinstance(column, Tokens):
         return np.asarray(column)
-    values, right = column.numbers()
-    if not right.all():
-        for row in np.flatnonzero(~right).tolist():
+    values, valid = column.numbers()
+    if not valid.all():
+        for row in np.flatnonzero(~valid).tolist():
             text = column.token(row)[:40].decode(errors="replace")
             faults.setdefault(
                 row,
@@ -299,7 +299,7 @@ def _numbers(name: str, column: Any, faults: dict[int, str]) -> NDArray[Any]:
 
 
 def _texts(name: str, column: Tokens, faults: dict[int, str]) -> NDArray[Any]:
-    _mark(faults, column.are_utf8(), f"column {name!r} is not UTF-8")
+    _mark(faults, column.is_utf8(), f"column {name!r} is not UTF-8")
     _mark(faults, column.present, f"column {name!r}, the target, is missing")
     texts = [column.token(row).decode(errors="replace") for row in range(len(column))]
     return np.array(texts, dtype=str)

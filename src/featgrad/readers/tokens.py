@@ -28,7 +28,7 @@ class Tokens:
             array.flags.writeable = False
 
     @classmethod
-    def of_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
+    def from_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
         ends = np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(tokens), np.uint8), ends[:-1], ends[1:])
 
@@ -42,18 +42,18 @@ class Tokens:
     def present(self) -> Flags:
         return self.ends > self.starts
 
-    def are_utf8(self) -> Flags:
-        right = np.ones(len(self), bool)
+    def is_utf8(self) -> Flags:
+        valid = np.ones(len(self), bool)
         # A look at all bytes at once is much cheaper, and text is mostly ASCII.
         if len(self) and self.data[self.starts[0] : self.ends[-1]].max(initial=0) >= 0x80:
-            hashing.check_utf8(self.data, self.starts, self.ends, right)
-        return right
+            hashing.check_utf8(self.data, self.starts, self.ends, valid)
+        return valid
 
     def numbers(self) -> tuple[Floats, Flags]:
         """The numbers that the tokens spell, NaN for missing ones, and where there is one."""
-        values, right = np.empty(len(self)), np.ones(len(self), bool)
-        scan.numbers(self.data, self.starts, self.ends, values, right)
-        return values, right
+        values, valid = np.empty(len(self)), np.ones(len(self), bool)
+        scan.numbers(self.data, self.starts, self.ends, values, valid)
+        return values, valid
 
     def hashes(self) -> NDArray[np.uint32]:
         return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]
@@ -70,7 +70,7 @@ class Tokens:
         return zip(rows[first].tolist(), counts.tolist(), strict=True)
 
 
-class Heaviest:
+class TopTokens:
     """Which tokens fall most often into some features."""
 
     def __init__(self, features: Any, n_features: int) -> None:

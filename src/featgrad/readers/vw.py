@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.readers.bad_rows import MISSING, BadRows, ReaderOfRows
 from featgrad.readers.block import Block, csr, regroup
-from featgrad.readers.kernels.reasons import REASONS
+from featgrad.readers.invalid_rows import MISSING, BaseSource, InvalidRows
+from featgrad.readers.kernels.errors import MESSAGES
 from featgrad.readers.kernels.vw import parse
-from featgrad.readers.lines import pieces_of_lines
-from featgrad.readers.tokens import Heaviest, Tokens
+from featgrad.readers.lines import line_chunks
+from featgrad.readers.tokens import Tokens, TopTokens
 
 _SHORTEST_ENTRY = len(" a")
 
 
-class VWSource(ReaderOfRows):
+class VWSource(BaseSource):
     """Rows of one file."""
 
     feature_names: Sequence[str] | None = None
@@ -30,7 +30,14 @@ class VWSource(ReaderOfRows):
     n_rows: int | None = None
 
     def __init__(
-        self, path: Path, *, hash_dim: int, signed: bool, block_rows: int, dtype: Any, bad: BadRows
+        self,
+        path: Path,
+        *,
+        hash_dim: int,
+        signed: bool,
+        block_rows: int,
+        dtype: Any,
+        bad: InvalidRows,
     ) -> None:
         self._path, self._signed, self._dtype, self._bad = path, signed, np.dtype(dtype), bad
         bad.place = lambda line: f"line {line + 1}"
@@ -54,7 +61,7 @@ class VWSource(ReaderOfRows):
         dict
             For each feature its names, the most frequent first.
         """
-        heaviest = Heaviest(buckets, self.n_features)
+        heaviest = TopTokens(buckets, self.n_features)
         for text, places, *_, hashes, _ in self._parsed():
             features = (hashes % np.uint32(self.n_features)).astype(np.int64)
             asked = np.flatnonzero(heaviest.asked[features])
@@ -62,13 +69,13 @@ class VWSource(ReaderOfRows):
                 text[space:space_end] + b"^" + text[name:name_end]
                 for space, space_end, name, name_end in places[asked].tolist()
             ]
-            heaviest.add(features[asked], Tokens.of_bytes(names), np.arange(len(names)))
+            heaviest.add(features[asked], Tokens.from_bytes(names), np.arange(len(names)))
         return heaviest.tokens(most)
 
     def _parsed(self) -> Iterator[Any]:
-        """Text, places of names, labels, weights, row pointers, hashes and values, in pieces."""
+        """Text, places of names, labels, weights, row pointers, hashes and values, in chunks."""
         self._bad.skipped, line = 0, 0
-        for text in pieces_of_lines(self._path):
+        for text in line_chunks(self._path):
             n_lines, n_entries = text.count(b"\n"), len(text) // _SHORTEST_ENTRY
             labels, weights = np.empty(n_lines), np.empty(n_lines)
             indptr = np.empty(n_lines + 1, np.int32)
@@ -79,7 +86,7 @@ class VWSource(ReaderOfRows):
                 float(np.finfo(self._dtype).max), MISSING.index(self._bad.missing),
                 labels, weights, indptr, hashes, values, places,
             )  # fmt: skip
-            self._bad.count(bad, line + passed, REASONS[reason])
+            self._bad.count(bad, line + passed, MESSAGES[reason])
             line += passed
             used = slice(indptr[rows])
             yield (

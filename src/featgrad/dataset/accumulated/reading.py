@@ -12,7 +12,7 @@ from featgrad.dataset.checks import check_missing, check_raw_weights
 from featgrad.dataset.streamed import used_rows
 from featgrad.math.target_sums import TargetSums
 from featgrad.math.targets import Encoding
-from featgrad.readers import Source, ahead
+from featgrad.readers import Source, prefetched
 
 
 def read_once(
@@ -27,7 +27,7 @@ def read_once(
     if (source.n_rows or np.inf) * source.n_features <= kept_rows.MOST_ENTRIES:
         return None
     state, targets = None, TargetSums(task)
-    for block in used_rows(ahead(source)):
+    for block in used_rows(prefetched(source)):
         if state is None:
             encoding = Encoding.of(block.y, task)
             if not fit_into_memory(source.n_features, encoding.n_columns):

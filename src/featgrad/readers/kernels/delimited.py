@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels import errors
 from featgrad.readers.kernels.scan import (
     AT_0,
     AT_1,
@@ -77,8 +77,8 @@ def plain_numbers(text, delimiter, values):
             if text[i] == delimiter or text[i] == NEWLINE:
                 values[row, column] = np.nan
             else:
-                value, i, right = _short_number(text, i, delimiter)
-                if not right:
+                value, i, valid = _short_number(text, i, delimiter)
+                if not valid:
                     return False
                 values[row, column] = value
             last = column == n_columns - 1
@@ -111,7 +111,7 @@ def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
     """Find the fields of each record that has as many as `starts` has rows.
 
     `doubled` says which fields hold doubled quotes, `lines` on which line each record starts.
-    Where a quote does not close, what is left is kept for the next piece of text if it is no
+    Where a quote does not close, what is left is kept for the next chunk of text if it is no
     longer than `patience`; else the line on which the record starts is a bad one. Returns the
     records, the bytes and lines passed, the reason if the record after those stopped it, the
     number of its fields, and that of bad records.
@@ -119,7 +119,7 @@ def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
     n_columns = len(starts)
     i, size, line, rows, bad = AT_0, np.uintp(len(text)), 0, 0, 0
     while i < size:
-        begin, first_line, reason, fields = i, line, reasons.FINE, 0
+        begin, first_line, reason, fields = i, line, errors.OK, 0
         line += 1
         if text[i] == NEWLINE or (text[i] == RETURN and text[i + AT_1] == NEWLINE):
             i += AT_1 if text[i] == NEWLINE else AT_2
@@ -131,15 +131,15 @@ def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
                 stop, twice, within = _quoted_end(text, start, size)
                 if stop == size:
                     if size - begin <= patience:
-                        return rows, begin, first_line, reasons.FINE, 0, bad
-                    reason = reasons.UNCLOSED
+                        return rows, begin, first_line, errors.OK, 0, bad
+                    reason = errors.UNCLOSED
                     break
                 line += within
                 i = stop + AT_1
                 if text[i] == RETURN and text[i + AT_1] == NEWLINE:
                     i += AT_1
                 if text[i] != delimiter and text[i] != NEWLINE:
-                    reason = reasons.UNCLOSED
+                    reason = errors.UNCLOSED
                     break
             else:
                 start = i
@@ -155,21 +155,21 @@ def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
             i += AT_1
             if text[i - AT_1] == NEWLINE:
                 break
-        if reason == reasons.UNCLOSED:
+        if reason == errors.UNCLOSED:
             i, line = begin, first_line + 1
             while text[i] != NEWLINE:
                 i += AT_1
             i += AT_1
         elif fields != n_columns:
-            reason = reasons.FIELDS
-        if reason != reasons.FINE:
+            reason = errors.FIELDS
+        if reason != errors.OK:
             if not skip:
                 return rows, begin, first_line, reason, fields, bad
             bad += 1
             continue
         lines[rows] = first_line
         rows += 1
-    return rows, i, line, reasons.FINE, 0, bad
+    return rows, i, line, errors.OK, 0, bad
 
 
 @compiled

@@ -78,7 +78,7 @@ def is_utf8(data, start, stop):
 
 
 @compiled
-def check_utf8(data, starts, ends, right):
-    """Clear `right` where a token is not UTF-8."""
-    for row in range(len(right)):
-        right[row] &= is_utf8(data, starts[row], ends[row])
+def check_utf8(data, starts, ends, valid):
+    """Clear `valid` where a token is not UTF-8."""
+    for row in range(len(valid)):
+        valid[row] &= is_utf8(data, starts[row], ends[row])

@@ -1,6 +1,6 @@
 """Numbers and the signs between them, in bytes of text.
 
-Every piece of text ends with a newline, which stops each loop over it.
+Every chunk of text ends with a newline, which stops each loop over it.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
@@ -105,10 +105,10 @@ def number(buffer, i, end):
                 exponent -= 1
             i += AT_1
         digits += i - start
-    right = digits > 0
-    if not right:
+    valid = digits > 0
+    if not valid:
         value, after = _word(buffer, i, end)
-        right = after > i and not pointed
+        valid = after > i and not pointed
         i = after
     else:
         if i < end and buffer[i] | 32 == 101:
@@ -122,10 +122,10 @@ def number(buffer, i, end):
                 if power < 100_000:
                     power = 10 * power + np.int64(buffer[i]) - 48
                 i += AT_1
-            right = i > start
+            valid = i > start
             exponent += -power if below else power
         value = _scaled(mantissa, exponent)
-    return -value if negative else value, i, right
+    return -value if negative else value, i, valid
 
 
 @compiled
@@ -139,8 +139,8 @@ def is_end(byte):
 
 
 @compiled
-def numbers(data, starts, ends, values, right):
-    """Numbers in tokens; an empty token is NaN. `right` is false where there is no number."""
+def numbers(data, starts, ends, values, valid):
+    """Numbers in tokens; an empty token is NaN. `valid` is false where there is no number."""
     for row in range(len(values)):
         i, end = np.uintp(starts[row]), np.uintp(ends[row])
         while i < end and (data[i] == SPACE or data[i] == TAB):
@@ -152,4 +152,4 @@ def numbers(data, starts, ends, values, right):
             continue
         value, i, found = number(data, i, end)
         values[row] = value
-        right[row] &= found and i == end
+        valid[row] &= found and i == end

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels import errors
 from featgrad.readers.kernels.scan import (
     AT_0,
     AT_1,
@@ -34,15 +34,15 @@ def parse(
     indptr[0] = 0
     while i < size:
         line += 1
-        reason, start, low, high = reasons.FINE, entries, lowest, highest
+        reason, start, low, high = errors.OK, entries, lowest, highest
         while is_blank(text[i]):
             i += AT_1
         if not is_end(text[i]):
-            label, i, right = number(text, i, size)
-            if not (right and np.isfinite(label) and (is_blank(text[i]) or is_end(text[i]))):
-                reason = reasons.LABEL
+            label, i, valid = number(text, i, size)
+            if not (valid and np.isfinite(label) and (is_blank(text[i]) or is_end(text[i]))):
+                reason = errors.LABEL
             last = np.int64(-1)
-            while reason == reasons.FINE:
+            while reason == errors.OK:
                 while is_blank(text[i]):
                     i += AT_1
                 if is_end(text[i]):
@@ -50,14 +50,14 @@ def parse(
                 if text[i] == 113 and text[i + AT_1] == 105 and text[i + AT_2] == 100:
                     i += AT_3
                     if text[i] != COLON or entries > start:
-                        reason = reasons.QID
+                        reason = errors.QID
                         break
                     i += AT_1
                     digits = i
                     while 48 <= text[i] <= 57:
                         i += AT_1
                     if i == digits or not (is_blank(text[i]) or is_end(text[i])):
-                        reason = reasons.QID
+                        reason = errors.QID
                     continue
                 digits, index = i, np.int64(0)
                 while 48 <= text[i] <= 57:
@@ -65,37 +65,35 @@ def parse(
                         index = 10 * index + np.int64(text[i]) - 48
                     i += AT_1
                 if i == digits:
-                    reason = reasons.INDEX
+                    reason = errors.INDEX
                     break
                 if text[i] != COLON:
-                    reason = (
-                        reasons.COLON if is_blank(text[i]) or is_end(text[i]) else reasons.INDEX
-                    )
+                    reason = errors.COLON if is_blank(text[i]) or is_end(text[i]) else errors.INDEX
                     break
                 if index < first_index:
-                    reason = reasons.ZERO
+                    reason = errors.ZERO
                     break
                 if index > largest_index:
-                    reason = reasons.LARGE
+                    reason = errors.LARGE
                     break
                 if index <= last:
-                    reason = reasons.ORDER
+                    reason = errors.ORDER
                     break
                 last = index
-                value, i, right = number(text, i + AT_1, size)
-                if not (right and (is_blank(text[i]) or is_end(text[i]))):
-                    reason = reasons.VALUE
+                value, i, valid = number(text, i + AT_1, size)
+                if not (valid and (is_blank(text[i]) or is_end(text[i]))):
+                    reason = errors.VALUE
                 elif abs(value) > largest_value:
-                    reason = reasons.INFINITE
+                    reason = errors.INFINITE
                 elif np.isnan(value) and missing == 0:
-                    reason = reasons.NAN
+                    reason = errors.NAN
                 else:
                     low, high = min(low, index), max(high, index)
                     if not (np.isnan(value) and missing == 2):
                         indices[entries] = index - first_index
                         values[entries] = value
                         entries += 1
-            if reason == reasons.FINE:
+            if reason == errors.OK:
                 labels[rows] = label
                 lowest, highest = low, high
                 rows += 1
@@ -108,4 +106,4 @@ def parse(
         while text[i] != NEWLINE:
             i += AT_1
         i += AT_1
-    return rows, line + 1, reasons.FINE, bad, lowest, highest
+    return rows, line + 1, errors.OK, bad, lowest, highest

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels import errors
 from featgrad.readers.kernels.hashing import is_utf8, murmur
 from featgrad.readers.kernels.scan import (
     AT_0,
@@ -37,15 +37,15 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
     indptr[0] = 0
     while i < size:
         line += 1
-        reason, start = reasons.FINE, entries
+        reason, start = errors.OK, entries
         while is_blank(text[i]):
             i += AT_1
         if text[i] != NEWLINE:
             weight, numbers_seen, tagged = 1.0, 1, False
-            label, i, right = number(text, i, size)
-            if not (right and np.isfinite(label) and _ends_token(text[i])):
-                reason = reasons.LABEL
-            while reason == reasons.FINE:
+            label, i, valid = number(text, i, size)
+            if not (valid and np.isfinite(label) and _ends_token(text[i])):
+                reason = errors.LABEL
+            while reason == errors.OK:
                 while is_blank(text[i]):
                     i += AT_1
                 if text[i] == BAR or text[i] == NEWLINE:
@@ -54,19 +54,19 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
                 while not _ends_token(text[i]):
                     i += AT_1
                 if tagged:
-                    reason = reasons.HEAD
+                    reason = errors.HEAD
                 elif text[token] == QUOTE or text[i] == BAR:
                     tagged = True
                 else:
-                    value, after, right = number(text, token, size)
-                    if not right or after != i or numbers_seen > 2:
-                        reason = reasons.HEAD
+                    value, after, valid = number(text, token, size)
+                    if not valid or after != i or numbers_seen > 2:
+                        reason = errors.HEAD
                     elif numbers_seen == 1:
                         weight = value
                         if not (0 <= value < np.inf):
-                            reason = reasons.WEIGHT
+                            reason = errors.WEIGHT
                     numbers_seen += 1
-            while reason == reasons.FINE and text[i] == BAR:
+            while reason == errors.OK and text[i] == BAR:
                 i += AT_1
                 space = i
                 while not _ends_token(text[i]) and text[i] != COLON:
@@ -74,13 +74,13 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
                 space_end, scale = i, 1.0
                 seed = murmur(text, space, space_end, 0)
                 if not is_utf8(text, space, space_end):
-                    reason = reasons.ENCODING
+                    reason = errors.ENCODING
                     break
                 if text[i] == COLON:
-                    scale, i, right = number(text, i + AT_1, size)
-                    if not (right and np.isfinite(scale) and _ends_token(text[i])):
-                        reason = reasons.VALUE
-                while reason == reasons.FINE:
+                    scale, i, valid = number(text, i + AT_1, size)
+                    if not (valid and np.isfinite(scale) and _ends_token(text[i])):
+                        reason = errors.VALUE
+                while reason == errors.OK:
                     while is_blank(text[i]):
                         i += AT_1
                     if text[i] == BAR or text[i] == NEWLINE:
@@ -90,28 +90,28 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
                         i += AT_1
                     name_end, value = i, 1.0
                     if name == name_end:
-                        reason = reasons.NAME
+                        reason = errors.NAME
                         break
                     if not is_utf8(text, name, name_end):
-                        reason = reasons.ENCODING
+                        reason = errors.ENCODING
                         break
                     if text[i] == COLON:
-                        value, i, right = number(text, i + AT_1, size)
-                        if not (right and _ends_token(text[i])):
-                            reason = reasons.VALUE
+                        value, i, valid = number(text, i + AT_1, size)
+                        if not (valid and _ends_token(text[i])):
+                            reason = errors.VALUE
                             break
                     value *= scale
                     if abs(value) > largest_value:
-                        reason = reasons.INFINITE
+                        reason = errors.INFINITE
                     elif np.isnan(value) and missing == 0:
-                        reason = reasons.NAN
+                        reason = errors.NAN
                     elif not (np.isnan(value) and missing == 2):
                         found[entries] = murmur(text, name, name_end, seed)
                         values[entries] = value
                         names[entries, 0], names[entries, 1] = space, space_end
                         names[entries, 2], names[entries, 3] = name, name_end
                         entries += 1
-            if reason == reasons.FINE:
+            if reason == errors.OK:
                 labels[rows], weights[rows] = label, weight
                 rows += 1
                 indptr[rows] = entries
@@ -123,4 +123,4 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
         while text[i] != NEWLINE:
             i += AT_1
         i += AT_1
-    return rows, line + 1, reasons.FINE, bad
+    return rows, line + 1, errors.OK, bad

@@ -16,7 +16,7 @@ ON_BAD_ROWS = ("error", "skip")
 MISSING = ("error", "nan", "zero")
 
 
-class BadRows:
+class InvalidRows:
     """What to do with the bad rows of one source."""
 
     def __init__(self, name: str, on_bad_rows: str, missing: str) -> None:
@@ -26,7 +26,7 @@ class BadRows:
         # How the place of a row is told; readers of text know its line.
         self.place: Callable[[int], str] = lambda row: f"row {row + 1}"
 
-    def meet(self, row: int, reason: str) -> None:
+    def report(self, row: int, reason: str) -> None:
         """Stop at this row, or count it."""
         if not self.skip:
             raise ValueError(
@@ -38,7 +38,7 @@ class BadRows:
     def count(self, bad: int, row: int, reason: str) -> None:
         """Count rows that a reader has skipped; if it stopped at one instead, tell of that."""
         if reason:
-            self.meet(row, reason)
+            self.report(row, reason)
         self.skipped += bad
 
     def drop(self, block: Block, faults: dict[int, str], first_row: int) -> Block:
@@ -46,7 +46,7 @@ class BadRows:
         if not faults:
             return block
         for row in sorted(faults):
-            self.meet(first_row + row, faults[row])
+            self.report(first_row + row, faults[row])
         keep = np.ones(len(block), bool)
         keep[list(faults)] = False
         return block.only(keep)
@@ -73,10 +73,10 @@ class BadRows:
         return faults
 
 
-class ReaderOfRows:
+class BaseSource:
     """A source that knows its bad rows, and by them its name."""
 
-    _bad: BadRows
+    _bad: InvalidRows
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from featgrad.readers.block import Block, Source
 
 
-class Around:
+class SourceWrapper:
     """The same rows as another source's; what is done on the way is up to `__iter__`."""
 
     def __init__(self, source: Source) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-REASONS = (
+MESSAGES = (
     "",
     "the label is missing or is no finite number",
     "an index is no whole number of 0 or more",
@@ -22,6 +22,6 @@ REASONS = (
     "it has another number of fields than there are columns",
 )
 (
-    FINE, LABEL, INDEX, COLON, LARGE, ORDER, VALUE, INFINITE, NAN, HEAD, NAME, QID,
+    OK, LABEL, INDEX, COLON, LARGE, ORDER, VALUE, INFINITE, NAN, HEAD, NAME, QID,
     WEIGHT, ZERO, ENCODING, UNCLOSED, FIELDS,
-) = range(len(REASONS))  # fmt: skip
+) = range(len(MESSAGES))  # fmt: skip

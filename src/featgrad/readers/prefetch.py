@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from featgrad.readers.around import Around
 from featgrad.readers.block import Block, Source
+from featgrad.readers.source import SourceWrapper
 
 
-class Ahead(Around):
+class Prefetched(SourceWrapper):
     """A source read one block ahead in a thread of its own."""
 
     def __iter__(self) -> Iterator[Block]:
         blocks = iter(self._source)
         # Leaving the pool waits for its thread, also when the caller stops early.
-        with ThreadPoolExecutor(1, thread_name_prefix="featgrad-ahead") as pool:
+        with ThreadPoolExecutor(1, thread_name_prefix="featgrad-prefetch") as pool:
             coming = pool.submit(next, blocks, None)
             while (block := coming.result()) is not None:
                 coming = pool.submit(next, blocks, None)
                 yield block
 
 
-def ahead(source: Source) -> Source:
+def prefetched(source: Source) -> Source:
     """Read each block of a source while the one before it is used.
 
     Parameters
@@ -38,9 +38,9 @@ def ahead(source: Source) -> Source:
     Examples
     --------
     >>> import numpy as np
-    >>> from featgrad.readers import ahead, open_source
-    >>> source = ahead(open_source(np.eye(5), target=np.arange(5), block_rows=2))
+    >>> from featgrad.readers import open_source, prefetched
+    >>> source = prefetched(open_source(np.eye(5), target=np.arange(5), block_rows=2))
     >>> [len(block) for block in source]
     [2, 2, 1]
     """
-    return Ahead(source)
+    return Prefetched(source)
