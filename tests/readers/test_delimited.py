@@ -47,7 +47,7 @@ def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no first line"),
+        (b"", "no header"),
         (b"y,n,n\n1,2,3\n", "two columns 'n'"),
         (b"y,\xff\n1,2\n", "not UTF-8"),
     ],
@@ -64,7 +64,7 @@ def test_a_first_line_alone_is_a_table_without_rows(write):
 @pytest.mark.parametrize("line", [b'1,"2', b'1,"2"3'])
 def test_a_wrong_quote_is_one_bad_line(write, line: bytes):
     path = write("rows.csv", b"y,n\n1,2\n" + line + b"\n" + b"1,2\n" * 10)
-    with pytest.raises(ValueError, match=r"rows\.csv, line 3: a quote does not close"):
+    with pytest.raises(ValueError, match=r"rows\.csv, line 3: a quoted field is not closed"):
         read(open_source(path, target="y"))
     source = open_source(path, target="y", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).X, np.full((11, 1), 2))

@@ -177,7 +177,7 @@ def test_hash_dim_must_hold_every_column(store, frame):
 
 
 def test_a_target_alone_is_told(store, frame):
-    with pytest.raises(ValueError, match="no column beside its target"):
+    with pytest.raises(ValueError, match="no column but its target"):
         open_source(store(frame[["label"]]), target="label")
 
 

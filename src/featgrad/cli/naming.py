@@ -28,8 +28,8 @@ def features_named(source: Source, option: str, named: Sequence[str]) -> Indices
     found: dict[str, Any] = {name: [feature] for feature, name in enumerate(every)}
     layout = source.feature_names
     if isinstance(layout, Layout):
-        for part, start in zip(layout.parts, layout.starts[:-1].tolist(), strict=True):
-            found[part.name] = range(start, start + part.width)
+        for column, start in zip(layout.columns, layout.starts[:-1].tolist(), strict=True):
+            found[column.name] = range(start, start + column.width)
     for name in named:
         if name not in found:
             raise unknown_column(option, name, list(found))
@@ -42,10 +42,10 @@ def groups_of(source: Source) -> list[str] | None:
     Hashed features stay single: the share of a column is too large to be chosen as one.
     """
     layout = source.feature_names
-    if not isinstance(layout, Layout) or all(part.kind != "one-hot" for part in layout.parts):
+    if not isinstance(layout, Layout) or all(column.kind != "one-hot" for column in layout.columns):
         return None
     labels: list[str] = []
-    for part in layout.parts:
-        hashed = part.kind == "hash"
-        labels += [part.feature(i) if hashed else part.name for i in range(part.width)]
+    for column in layout.columns:
+        hashed = column.kind == "hash"
+        labels += [column.feature(i) if hashed else column.name for i in range(column.width)]
     return labels

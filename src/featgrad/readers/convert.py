@@ -1,4 +1,4 @@
-"""Write a source as an Arrow file, so that later passes run at the speed of the disk."""
+"""Conversion of a source to an Arrow file, which is read without parsing."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from scipy import sparse
 
 from featgrad.atomic import atomic_path
 from featgrad.readers.arrow_files import require_pyarrow
-from featgrad.readers.block import Block, Source
+from featgrad.readers.block import Block
 from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
 from featgrad.readers.opening import open_source
 from featgrad.readers.prefetch import prefetched
+from featgrad.readers.source import Source
 
 
 def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     """Write the rows of a source to an Arrow IPC file.
 
-    Sparse rows become lists `idx` and `val`, dense ones lists `x` of a fixed size, beside `y` and,
-    where rows have one, `weight`. Names, groups and sizes are kept as JSON in the schema's
-    metadata. The file appears under its name only when it is complete.
+    Sparse rows are stored as lists `idx` and `val`, dense ones as lists `x` of a fixed size; more
+    columns are `y` and, if there are weights, `weight`. The schema metadata hold the names, groups
+    and number of features as JSON. An existing file is replaced once the new one is complete.
 
     Parameters
     ----------
     source : Source
-        What to write; one block becomes one record batch.
+        The rows; each block is written as one record batch.
     path : str or path
-        Where to; an existing file is replaced.
+        The file to write.
 
     Returns
     -------
     Source
-        The new file, opened. Its blocks are views of the mapped file.
+        The new file. Its blocks are views of the mapped file.
 
     Examples
     --------
@@ -77,15 +78,12 @@ def _schema(source: Source, first: Block) -> Any:
     fields.append(("y", pa.string() if first.y.dtype.kind == "U" else pa.float64()))
     if first.weight is not None:
         fields.append(("weight", pa.float64()))
-    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(_description(source))})
-
-
-def _description(source: Source) -> dict[str, Any]:
     names = source.feature_names
     if names is not None and not isinstance(names, Layout):
         names = Layout([EncodedColumn(name) for name in names])
-    parts = None if names is None else names.to_json()
-    return {"version": 1, "n_features": source.n_features, "features": parts}
+    columns = None if names is None else names.to_json()
+    metadata = {"version": 1, "n_features": source.n_features, "features": columns}
+    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata)})
 
 
 def _batch(block: Block, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows that cannot be used: the first one stops the reading, or all are counted and left out."""
+"""Invalid rows: the first one raises an error, or all of them are skipped and counted."""
 
 from __future__ import annotations
 
@@ -10,99 +10,80 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.readers.block import Block
+from featgrad.readers.kernels.errors import INFINITE, MESSAGES, NAN
 
 ON_BAD_ROWS = ("error", "skip")
-# What becomes of a missing value: its row is a bad one, it stays NaN, or it counts as 0.
+# A missing value makes its row invalid, stays NaN, or counts as 0.
 MISSING = ("error", "nan", "zero")
 
 
 class InvalidRows:
-    """What to do with the bad rows of one source."""
+    """What to do with the invalid rows of one source."""
 
     def __init__(self, name: str, on_bad_rows: str, missing: str) -> None:
         self.name, self.missing = name, missing
         self.skip = on_bad_rows == "skip"
         self.skipped = 0
-        # How the place of a row is told; readers of text know its line.
-        self.place: Callable[[int], str] = lambda row: f"row {row + 1}"
+        # Describes the location of a row; readers of text give its line.
+        self.locate: Callable[[int], str] = lambda row: f"row {row + 1}"
 
     def report(self, row: int, reason: str) -> None:
-        """Stop at this row, or count it."""
+        """Raise an error for this row, or count it."""
         if not self.skip:
             raise ValueError(
-                f"{self.name}, {self.place(row)}: {reason}. Mend the row, or pass "
+                f"{self.name}, {self.locate(row)}: {reason}. Correct the row, or pass "
                 "on_bad_rows='skip' to leave such rows out and count them."
             )
         self.skipped += 1
 
-    def count(self, bad: int, row: int, reason: str) -> None:
-        """Count rows that a reader has skipped; if it stopped at one instead, tell of that."""
-        if reason:
-            self.report(row, reason)
-        self.skipped += bad
+    def count(self, skipped: int, row: int, error: int) -> None:
+        """Count rows that a compiled parser skipped, or report the row at which it stopped."""
+        if MESSAGES[error]:
+            self.report(row, MESSAGES[error])
+        self.skipped += skipped
 
-    def drop(self, block: Block, faults: dict[int, str], first_row: int) -> Block:
-        """The block without these rows, the first of which stops the reading if it must."""
-        if not faults:
+    def drop(self, block: Block, reasons: dict[int, str], first_row: int) -> Block:
+        """The block without these rows."""
+        if not reasons:
             return block
-        for row in sorted(faults):
-            self.report(first_row + row, faults[row])
+        for row in sorted(reasons):
+            self.report(first_row + row, reasons[row])
         keep = np.ones(len(block), bool)
-        keep[list(faults)] = False
+        keep[list(reasons)] = False
         return block.only(keep)
 
     def clean(self, block: Block, first_row: int) -> Block:
-        """The block without rows whose numbers cannot be used."""
+        """The block without rows that hold invalid numbers."""
         values = block.X.data if sparse.issparse(block.X) else block.X
         if _all_finite(values) and _all_finite(block.y) and _all_finite(block.weight):
             return block
         if self.missing == "zero":
             block = Block(_without_nan(block.X), block.y, block.weight)
-        return self.drop(block, self._faults(block), first_row)
+        return self.drop(block, self._reasons(block), first_row)
 
-    def _faults(self, block: Block) -> dict[int, str]:
-        faults = dict.fromkeys(_rows_where(np.isinf, block.X), "a value is infinite")
+    def _reasons(self, block: Block) -> dict[int, str]:
+        reasons = dict.fromkeys(_rows_where(np.isinf, block.X), MESSAGES[INFINITE])
         if self.missing == "error":
-            reason = "a value is missing: pass missing='nan' or missing='zero' to keep such rows"
-            faults |= dict.fromkeys(_rows_where(np.isnan, block.X), reason)
+            reasons |= dict.fromkeys(_rows_where(np.isnan, block.X), MESSAGES[NAN])
         for name, column in (("target", block.y), ("weight", block.weight)):
             if not _all_finite(column):
-                faults |= dict.fromkeys(
-                    _rows_where(_not_finite, column), f"the {name} is missing or infinite"
-                )
-        return faults
+                rows = _rows_where(lambda values: ~np.isfinite(values), column)
+                reasons |= dict.fromkeys(rows, f"the {name} is missing or infinite")
+        return reasons
 
 
-class BaseSource:
-    """A source that knows its bad rows, and by them its name."""
-
-    _bad: InvalidRows
-
-    @property
-    def name(self) -> str:
-        return self._bad.name
-
-    @property
-    def skipped(self) -> int:
-        return self._bad.skipped
-
-
-def unreadable(name: str, error: Exception) -> NoReturn:
-    """Say of a file that its reader gave up on it."""
+def raise_unreadable(name: str, error: Exception) -> NoReturn:
+    """Report that a file could not be read."""
     detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     raise ValueError(
-        f"{name} cannot be read: {detail}. Is the file complete and of the kind its name says?"
+        f"{name} cannot be read: {detail}. Is the file complete and of the format of its name?"
     ) from error
-
-
-def _not_finite(values: Any) -> Any:
-    return ~np.isfinite(values)
 
 
 def _all_finite(values: Any) -> bool:
     if values is None or values.dtype.kind not in "fc":
         return True
-    # A sum is finite only if every term is; looking at each takes a second array.
+    # A finite sum has finite terms only; a test of each term takes another array.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum(dtype=np.float64))) or bool(np.isfinite(values).all())
 
@@ -112,9 +93,8 @@ def _rows_where(test: Any, X: Any) -> list[int]:
         entries = np.flatnonzero(test(X.data))
         rows: NDArray[Any] = np.unique(np.searchsorted(X.indptr, entries, side="right") - 1)
     else:
-        found = test(X)
-        rows = np.flatnonzero(found if found.ndim == 1 else found.any(axis=1))
-    return [int(row) for row in rows]
+        rows = np.flatnonzero(test(X).reshape(len(X), -1).any(axis=1))
+    return rows.tolist()  # type: ignore[no-any-return]
 
 
 def _without_nan(X: Any) -> Any:

@@ -1,34 +1,32 @@
-"""Read and parse the next block while the present one is used."""
+"""Read and parse the next block in a thread while the current one is used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from featgrad.readers.block import Block, Source
-from featgrad.readers.source import SourceWrapper
+from featgrad.readers.block import Block
+from featgrad.readers.source import Source, SourceWrapper
 
 
 class Prefetched(SourceWrapper):
-    """A source read one block ahead in a thread of its own."""
-
     def __iter__(self) -> Iterator[Block]:
         blocks = iter(self._source)
-        # Leaving the pool waits for its thread, also when the caller stops early.
+        # Leaving the pool waits for its thread, also if the caller stops early.
         with ThreadPoolExecutor(1, thread_name_prefix="featgrad-prefetch") as pool:
-            coming = pool.submit(next, blocks, None)
-            while (block := coming.result()) is not None:
-                coming = pool.submit(next, blocks, None)
+            upcoming = pool.submit(next, blocks, None)
+            while (block := upcoming.result()) is not None:
+                upcoming = pool.submit(next, blocks, None)
                 yield block
 
 
 def prefetched(source: Source) -> Source:
-    """Read each block of a source while the one before it is used.
+    """Read each block of a source while the previous one is used.
 
     Parameters
     ----------
     source : Source
-        What to read. At most one block beside the present one is in memory.
+        The source to read. At most one additional block is in memory.
 
     Returns
     -------

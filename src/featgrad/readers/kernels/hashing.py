@@ -1,4 +1,4 @@
-"""Hashes of tokens, and whether they are text at all."""
+"""Hashes of tokens and validation of UTF-8."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 from __future__ import annotations
@@ -50,7 +50,7 @@ def hashes(data, starts, ends, seed):
 
 @compiled
 def is_utf8(data, start, stop):
-    """Whether ``data[start:stop]`` is UTF-8: neither cut short, overlong nor a surrogate."""
+    """Whether ``data[start:stop]`` is valid UTF-8: not truncated, overlong or a surrogate."""
     i, stop = np.int64(start), np.int64(stop)
     while i < stop:
         lead = data[i]

@@ -1,6 +1,6 @@
-"""Numbers and the signs between them, in bytes of text.
+"""Parser of numbers in bytes of text.
 
-Every chunk of text ends with a newline, which stops each loop over it.
+Every chunk of text ends with a newline, which terminates each loop over it.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
@@ -14,11 +14,11 @@ from numba import njit
 
 compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
 
-# Places in the text are unsigned, or each access would first be tested for a negative one.
+# Offsets are unsigned: signed ones would be tested for negative values at each access.
 AT_0, AT_1, AT_2, AT_3, AT_5 = (np.uintp(k) for k in (0, 1, 2, 3, 5))
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
 # Powers of ten as sums of two doubles: together exact to 106 bits.
-_ONE = 280  # where 10^0 stands
+_ONE = 280  # index of 10^0
 _EXACT_POWERS = [Fraction(10) ** e for e in range(-_ONE, 309)]
 _POWERS = np.array([float(power) for power in _EXACT_POWERS])
 _RESTS = np.array([float(power - Fraction(float(power))) for power in _EXACT_POWERS])
@@ -64,7 +64,7 @@ def _scaled(mantissa, exponent):
 
 @compiled
 def _word(buffer, i, end):
-    """NaN or infinity spelt out, after the sign; nothing is consumed otherwise."""
+    """NaN or infinity as a word, after the sign; consumes nothing else."""
     if i + AT_3 <= end:
         a, b, c = buffer[i] | 32, buffer[i + AT_1] | 32, buffer[i + AT_2] | 32
         if a == 110 and b == 97 and c == 110:
@@ -83,7 +83,7 @@ def _word(buffer, i, end):
 
 @compiled
 def number(buffer, i, end):
-    """A number from i on: its value, where it ends, and whether there is one."""
+    """Number that starts at i: its value, its end, and whether it is valid."""
     negative = False
     if i < end and (buffer[i] == 45 or buffer[i] == 43):
         negative = buffer[i] == 45
@@ -140,7 +140,7 @@ def is_end(byte):
 
 @compiled
 def numbers(data, starts, ends, values, valid):
-    """Numbers in tokens; an empty token is NaN. `valid` is false where there is no number."""
+    """Parse tokens as numbers; an empty token is NaN. Clears `valid` for invalid tokens."""
     for row in range(len(values)):
         i, end = np.uintp(starts[row]), np.uintp(ends[row])
         while i < end and (data[i] == SPACE or data[i] == TAB):
