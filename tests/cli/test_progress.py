@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from featgrad import FeatureGradientSelector
+from featgrad.cli.loading import ProgressSource
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import ProgressSource
 from featgrad.readers import open_source
 
 

@@ -1,4 +1,4 @@
-"""Run a command and turn what goes wrong into one line and an exit code."""
+"""Run a command; errors become one line and an exit code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from featgrad.cli.arguments import build_parser
-from featgrad.cli.errors import MISUSES, one_line
+from featgrad.cli.errors import USAGE_ERRORS, one_line
 
-FAILED, MISUSED = 1, 2
+FAILED, USAGE = 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well, 1 if it did not, 2 if the command line asks for what does not exist.
+        0 for success, 1 for failure, 2 if the command line names something that does not exist.
     """
     argv = sys.argv[1:] if argv is None else argv
     arguments = build_parser().parse_args(argv)
@@ -33,15 +33,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        left = str(interrupt) or "nothing was written"
-        print(f"\nfeatgrad: interrupted, {left}", file=sys.stderr)
+        message = str(interrupt) or "nothing was written"
+        print(f"\nfeatgrad: interrupted, {message}", file=sys.stderr)
         return FAILED
-    except BrokenPipeError:  # whoever reads has read enough, as in `| head`
+    except BrokenPipeError:  # the reader stopped early, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
         if arguments.debug:
             raise
         print(f"featgrad: error: {one_line(error)}", file=sys.stderr)
-        return MISUSED if isinstance(error, MISUSES) else FAILED
+        return USAGE if isinstance(error, USAGE_ERRORS) else FAILED
     return 0

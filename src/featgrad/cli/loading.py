@@ -1,4 +1,4 @@
-"""From FILE to a source, and to rows in memory."""
+"""Open FILE as a source and load its rows."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from featgrad.readers.opening import open_table
 from featgrad.readers.sample import Sample
 from featgrad.readers.source import SourceWrapper
 
-# Values that are held in memory: data that take no more are fitted as a whole.
+# Data that take no more memory are loaded and fitted as a whole.
 _MAX_MEMORY_BYTES = 1 << 27
-# Of larger data, so much tells what a fit need not look at all rows for: gains, warnings, report.
+# Size of the random sample of larger data, for gains, warnings and the report.
 _SAMPLE_BYTES = 1 << 25
-# Entries and rows of a block of a table.
+# Entries and rows per block of a table.
 _BLOCK_ENTRIES = 1 << 22
 _BLOCK_ROWS, _MIN_BLOCK_ROWS = 4096, 64
 
 
 class ProgressSource(SourceWrapper):
-    """A source that tells how far its reading has come.
+    """A source that reports progress while it is read.
 
     Attributes
     ----------
     expected_rows : int or None
-        About how many rows there are.
+        Approximate number of rows.
     sample : Sample or None
-        Random rows of the first whole reading, since `samples` was set.
+        Random rows of the first complete iteration after `collect_sample` was set.
     """
 
     collect_sample = False
@@ -42,8 +42,8 @@ class ProgressSource(SourceWrapper):
         self.sample: Sample | None = None
 
     def __iter__(self) -> Iterator[Block]:
-        wanted = self.collect_sample and self.sample is None
-        sample = Sample(_SAMPLE_BYTES, seed=0) if wanted else None
+        collect = self.collect_sample and self.sample is None
+        sample = Sample(_SAMPLE_BYTES, seed=0) if collect else None
         rows = 0
         with self._progress.reading(self.expected_rows):
             for block in self._source:
@@ -57,17 +57,17 @@ class ProgressSource(SourceWrapper):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """What FILE holds.
+class LoadedRows:
+    """Rows of FILE that are in memory.
 
     Attributes
     ----------
     source : ProgressSource
-        All rows, to be read again.
+        All rows.
     n_rows : int
-        How many there are, or were seen before they were too many.
+        Number of rows in FILE, or read until they were too many.
     block : Block
-        Those in memory: all of them, random ones, or the first.
+        The rows in memory: all of them, random ones, or the first.
     is_complete : bool
         Whether all are in memory.
     """
@@ -78,13 +78,13 @@ class Rows:
     is_complete: bool
 
     @classmethod
-    def of(cls, source: ProgressSource, held: Sample) -> Rows:
-        """All that were seen, or random ones of them."""
-        return cls(source, held.n_rows, held.rows(), held.is_complete)
+    def from_sample(cls, source: ProgressSource, sample: Sample) -> LoadedRows:
+        """All rows, or random ones if they were too many."""
+        return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
 
 
 def open_file(arguments: Namespace, progress: Progress) -> ProgressSource:
-    """The rows of FILE, as the options say."""
+    """Open FILE with the options of the command line."""
     path: Path = arguments.file
     table = open_table(path, format=arguments.format)
     block_rows = _BLOCK_ROWS
@@ -107,26 +107,26 @@ def open_file(arguments: Namespace, progress: Progress) -> ProgressSource:
     return ProgressSource(source, source.n_rows or _expected_rows(path), progress)
 
 
-def read_rows(source: ProgressSource, *, read_all: bool) -> Rows:
-    """Hold the rows in memory; where they are too many, random ones, or the first."""
-    held = Sample(_MAX_MEMORY_BYTES, seed=0)
+def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
+    """Load all rows; if they are too many, a random sample or the first block."""
+    sample = Sample(_MAX_MEMORY_BYTES, seed=0)
     for block in prefetched(source):
-        held.add(block)
-        if not read_all and _is_too_large(held, source.expected_rows):
-            return Rows(source, held.n_rows, block, is_complete=False)
-    if held.n_rows == 0:
-        raise ValueError("FILE has no rows that can be used: look into it.")
-    return Rows.of(source, held)
+        sample.add(block)
+        if not read_all and _is_too_large(sample, source.expected_rows):
+            return LoadedRows(source, sample.n_rows, block, is_complete=False)
+    if sample.n_rows == 0:
+        raise ValueError("FILE has no valid rows.")
+    return LoadedRows.from_sample(source, sample)
 
 
-def _is_too_large(held: Sample, expected_rows: int | None) -> bool:
-    """Whether the rows are too many, or by far will be: no need to read on."""
-    expected = held.n_bytes / held.n_rows * (expected_rows or 0)
-    return not held.is_complete or expected > 2 * _MAX_MEMORY_BYTES
+def _is_too_large(sample: Sample, expected_rows: int | None) -> bool:
+    """Whether the rows are too many, or clearly will be."""
+    expected = sample.n_bytes / sample.n_rows * (expected_rows or 0)
+    return not sample.is_complete or expected > 2 * _MAX_MEMORY_BYTES
 
 
 def _expected_rows(path: Path) -> int | None:
-    """About how many lines a file of plain text has, told by its first ones."""
+    """Number of lines of an uncompressed text file, estimated from the first ones."""
     head = read_head(path)
     lines = head.count(b"\n")
     with path.open("rb") as file:
