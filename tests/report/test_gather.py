@@ -9,7 +9,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import gather_facts
 from featgrad.report.columns import nearest_chosen
-from featgrad.report.provenance import fingerprint
+from featgrad.report.summary import fingerprint
 
 PathPoint = namedtuple("PathPoint", "size features learnability")
 
@@ -217,7 +217,7 @@ def test_settings_other_than_the_defaults_are_told():
     X, y = table()
     selector = FeatureGradientSelector(2, order=3, random_state=7).fit(X, y)
     facts = gather_facts(selector, X, y)
-    assert facts.asked["Settings"] == "order=3"
+    assert facts.settings["Settings"] == "order=3"
     assert facts.provenance["Seed"] == "7"
     assert facts.provenance["Command"] == (
         "FeatureGradientSelector(n_features_to_select=2, order=3, random_state=7).fit(X, y)"
@@ -247,7 +247,7 @@ def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
         3, keep=[7], feature_groups=groups, n_resamples=2, random_state=0
     ).fit(X, y)
     facts = gather_facts(selector, X, y, names=names)
-    assert len(facts.names) == len(facts.alone) == len(facts.stability) < 12
+    assert len(facts.names) == len(facts.univariate) == len(facts.stability) < 12
     assert [facts.names[i] for i in facts.selection.features] == ["n0", "n1", "n7"]
     expected = Learnability(X, y).gains([0, 1, 7], list("aab"))
     np.testing.assert_array_equal(facts.selection.gains, expected)

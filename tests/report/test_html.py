@@ -25,7 +25,7 @@ def test_names_survive_embedding():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"asked": {EVIL: EVIL}},
+        {"settings": {EVIL: EVIL}},
         {"data": {EVIL: EVIL}},
         {"provenance": {EVIL: EVIL}},
         {"concerns": (Concern(EVIL, EVIL),)},
