@@ -1,4 +1,4 @@
-"""One point on the path of sizes."""
+"""One point of the path over sizes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_parts_make_the_target_that_the_whole_makes(kind: str):
 
 
 def test_too_many_whole_numbers_are_no_classes(monkeypatch):
-    monkeypatch.setattr(target_sums, "MOST_CLASSES", 5)
+    monkeypatch.setattr(target_sums, "MAX_CLASSES", 5)
     y = np.arange(N_ROWS) % 6
     assert added(y, np.ones(N_ROWS), "auto").encoding.task == "regression"
     with pytest.raises(ValueError, match="more than 5 classes"):

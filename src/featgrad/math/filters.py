@@ -1,4 +1,4 @@
-"""Filters: polynomials ``p(x) = sum_i a_i x^(i+1)`` that stand for 1 on (0, 1].
+"""Filters: polynomials ``p(x) = sum_i a_i x^(i+1)`` that approximate 1 on (0, 1].
 
 Applied to the spectrum of the masked covariance they turn the moments into the explained
 variance: the closer to 1 on the spectrum, the closer to least squares.
@@ -123,7 +123,7 @@ def coefficients(filter: str | ArrayLike, order: int) -> Floats:
 
 
 def up_to(filter: str | ArrayLike, order: int) -> tuple[Floats, ...]:
-    """A filter preceded by its lower orders; an array has none."""
+    """The filters of all orders up to `order`; an array has only its own."""
     lowest = 1 if isinstance(filter, str) else order
     return tuple(coefficients(filter, lower) for lower in range(lowest, order + 1))
 
@@ -134,7 +134,7 @@ def value_at(coefficients: Floats, x: float) -> float:
 
 
 def first_peak(coefficients: Floats) -> float:
-    """Where the filter first stops rising on (0, 1], or 1."""
+    """Position of the first maximum of the filter on (0, 1]."""
     x = np.linspace(0, 1, 1001)[1:]
     values = Polynomial([0, *coefficients])(x)
     falls = np.flatnonzero(np.diff(values) < 0)

@@ -1,4 +1,4 @@
-"""What a target is that comes in parts, none of which is kept."""
+"""Statistics of a target that arrives in chunks, which are not stored."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from featgrad.math.targets import (
     task_of_values,
 )
 
-# Different values of a target beyond which they are no classes.
-MOST_CLASSES = 1 << 16
+# Limit on the number of classes.
+MAX_CLASSES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """How parts of a target become output columns of mean 0 and variance 1.
+    """Encoding of a target as output columns of mean 0 and variance 1.
 
     Attributes
     ----------
     encoding : Encoding
-        Before they are standardised.
+        Encoding before standardisation.
     means, deviations : ndarray of shape (n_outputs,)
         Over all rows; a deviation of 0 counts as 1.
     variance : float
-        Of all output columns together, before they are brought to variance 1.
+        Sum of the variances of the output columns before standardisation.
     """
 
     encoding: Encoding
@@ -45,7 +45,7 @@ class Outputs:
     variance: float
 
     def __call__(self, y: Any) -> Floats:
-        """Output columns of targets that were among those added up."""
+        """Output columns of targets that were added."""
         return np.asarray((self.encoding.columns(y) - self.means) / self.deviations)
 
     @property
@@ -55,12 +55,12 @@ class Outputs:
 
 
 class TargetSums:
-    """Values and moments of a target.
+    """Class counts and moments of a target.
 
     Parameters
     ----------
     task : str
-        What the target is, or "auto".
+        Type of the target, or "auto".
     """
 
     def __init__(self, task: str) -> None:
@@ -74,13 +74,13 @@ class TargetSums:
         self._means, self._squares = np.zeros((2, 0))
 
     def add(self, y: Any, weights: Floats) -> None:
-        """More rows, of positive weights."""
+        """Add rows of positive weights."""
         y = as_array(y)
-        several = y.ndim == 2 and self._task not in WITH_CLASSES
-        numbers = self._task in ("regression", "multilabel") or several
-        if not numbers:
+        multioutput = y.ndim == 2 and self._task not in WITH_CLASSES
+        numeric = self._task in ("regression", "multilabel") or multioutput
+        if not numeric:
             self._count(y, weights)
-        if numbers or (self._task == "auto" and y.dtype.kind in "biuf"):
+        if numeric or (self._task == "auto" and y.dtype.kind in "biuf"):
             self._add_moments(y, weights)
         self._indicator &= is_indicator(y)
         self._n_outputs[:] = 1 if y.ndim == 1 else y.shape[1]
@@ -88,7 +88,7 @@ class TargetSums:
         self._total += weights.sum()
 
     def outputs(self) -> Outputs:
-        """Once all rows have come; refuses a target that does not vary."""
+        """Outputs after all rows were added; a constant target is an error."""
         encoding = self.encoding()
         if encoding.classes is None:
             means, squares = self._means, self._squares / self._total
@@ -102,12 +102,12 @@ class TargetSums:
         return Outputs(encoding, means, deviations, variance)
 
     def encoding(self) -> Encoding:
-        task = self._told_task()
+        task = self._inferred_task()
         if task not in WITH_CLASSES:
             return Encoding(task, None, int(self._n_outputs[0]))
         if self._too_many:
             raise ValueError(
-                f"y has more than {MOST_CLASSES} classes, too many for task={task!r}: use "
+                f"y has more than {MAX_CLASSES} classes, too many for task={task!r}: use "
                 "task='regression' if they are numbers, or join rare classes."
             )
         return Encoding(task, self._values, 1)
@@ -122,7 +122,7 @@ class TargetSums:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         vars(self).update(state)
 
-    def _told_task(self) -> str:
+    def _inferred_task(self) -> str:
         if self._task != "auto":
             return self._task
         if self._n_outputs > 1:
@@ -133,7 +133,7 @@ class TargetSums:
         return task_of_values(self._values, int(self._n_rows[0]))
 
     def _count(self, y: NDArray[Any], weights: Floats) -> None:
-        """Tell apart the values, up to a number of them."""
+        """Count the distinct values, up to a limit."""
         if self._too_many:
             return
         values = distinct(one_column(y, self._task))
@@ -141,24 +141,24 @@ class TargetSums:
         if self._values is not None:
             values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)
             shares = _totals(at, np.append(self._shares, shares))
-        self._too_many[:] = len(values) > MOST_CLASSES
+        self._too_many[:] = len(values) > MAX_CLASSES
         keep = slice(0 if self._too_many else None)
         self._values, self._shares = values[keep], shares[keep]
 
     def _add_moments(self, y: NDArray[Any], weights: Floats) -> None:
-        """Means, and sums of squares about them, of both parts together (Chan et al.)."""
+        """Merge means and sums of squared deviations (Chan et al.)."""
         task = "regression" if self._task == "auto" else self._task
         columns = Encoding(task, None, 1 if y.ndim == 1 else y.shape[1])(y)
         if len(self._means) == 0:
             self._means, self._squares = np.zeros((2, columns.shape[1]))
-        here = weights.sum()
-        means = weights @ columns / here
+        added = weights.sum()
+        means = weights @ columns / added
         squares = weights @ (columns - means) ** 2
-        apart, together = means - self._means, self._total + here
-        self._squares = self._squares + squares + apart**2 * (self._total * here / together)
-        self._means = self._means + apart * (here / together)
+        gap, total = means - self._means, self._total + added
+        self._squares = self._squares + squares + gap**2 * (self._total * added / total)
+        self._means = self._means + gap * (added / total)
 
 
 def _totals(at: Indices, weights: Floats) -> Floats:
-    """Weights added up by value."""
+    """Total weight of each value."""
     return np.asarray(np.bincount(at, weights), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Targets: from the y of any task to centred output columns whose moments add up."""
+"""Targets: encoding of the y of any task as centred output columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from featgrad.arrays import Floats
 
 TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
 
-# A whole-numbered y is taken for classes if it has this few values or this many rows for each.
+# An integer y is taken for classes if it has this few values or this many rows per value.
 _FEW_CLASSES = 20
 _ROWS_PER_CLASS = 10
 
@@ -30,7 +30,7 @@ class Target:
     variance : float
         Weighted variance, summed over outputs.
     task : str
-        What the target was taken for.
+        Type of the target.
     positive_share : float or None
         Weighted share of the second class of a binary target.
     """
@@ -43,16 +43,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How targets that come in parts become output columns.
+    """Encoding of targets that arrive in chunks as output columns.
 
     Attributes
     ----------
     task : str
-        What they were taken for.
+        Type of the target.
     classes : ndarray or None
-        All classes, sorted, for a task that has them.
+        Sorted classes; None for a task without classes.
     n_outputs : int
-        Columns of a target of another task.
+        Number of columns of a target without classes.
     """
 
     task: str
@@ -61,7 +61,7 @@ class Encoding:
 
     @classmethod
     def of(cls, y: Any, task: str, classes: Any = None) -> Encoding:
-        """That of the first part, which may lack some of the classes if these are given."""
+        """Encoding of the first chunk, which need not contain all `classes`."""
         y = as_array(y)
         known = None if classes is None else distinct(as_array(classes))
         task = _task(y if known is None else known, task)
@@ -75,12 +75,12 @@ class Encoding:
 
     @property
     def n_columns(self) -> int:
-        """Output columns."""
-        some = np.zeros((1, self.n_outputs)) if self.classes is None else self.classes[:1]
-        return int(_ENCODERS[self.task](some, self.classes).shape[1])
+        """Number of output columns."""
+        example = np.zeros((1, self.n_outputs)) if self.classes is None else self.classes[:1]
+        return int(_ENCODERS[self.task](example, self.classes).shape[1])
 
     def knows(self, y: Any) -> bool:
-        """Whether some targets have no other classes."""
+        """Whether all classes of y are known."""
         return len(self._unseen(as_array(y))) == 0
 
     def _unseen(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -89,7 +89,7 @@ class Encoding:
         return np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
 
     def __call__(self, y: Any) -> Floats:
-        """Output columns of some targets."""
+        """Output columns of y."""
         y = as_array(y)
         if self.classes is not None:
             unseen = self._unseen(y)
@@ -106,11 +106,11 @@ class Encoding:
         return self.columns(y)
 
     def columns(self, y: Any) -> Floats:
-        """Output columns of targets that are known to fit."""
+        """Output columns of targets that need no check."""
         return _ENCODERS[self.task](as_array(y), self.classes)
 
     def check_classes(self, classes: Any) -> None:
-        """Refuse classes that are not those of the first part."""
+        """Raise an error for classes that are not those of the first chunk."""
         if self.classes is None or not np.array_equal(np.unique(classes), self.classes):
             known = None if self.classes is None else self.classes.tolist()[:20]
             raise ValueError(
@@ -127,7 +127,7 @@ class Encoding:
 
 
 def encode(y: Any, task: str) -> tuple[Floats, str]:
-    """Output columns of y for a task, and the task."""
+    """Output columns of y, and its task."""
     y = as_array(y)
     task = _task(y, task)
     classes = distinct(one_column(y, task)) if task in WITH_CLASSES else None
@@ -144,7 +144,7 @@ def centre(raw: Floats, task: str, weights: Floats) -> Target:
 
 
 def check_varies(variance: float, means: Floats) -> None:
-    """Refuse a target that is the same in all rows."""
+    """Raise an error for a constant target."""
     if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
         raise ValueError(
             "y has only one value among the rows of positive weight, or one class only: a target "
@@ -159,26 +159,26 @@ def _task(y: NDArray[Any], task: str) -> str:
 
 
 def infer_task(y: NDArray[Any]) -> str:
-    """Strings, booleans and whole numbers with few values are classes, the rest numbers."""
+    """Strings, booleans and integers with few values are classes, the rest numbers."""
     if y.ndim == 2 and y.shape[1] > 1:
         return "multilabel" if is_indicator(y) else "regression"
     return task_of_values(distinct(y), y.shape[0])
 
 
 def task_of_values(values: NDArray[Any], n_rows: int) -> str:
-    """The same by the different values of one column."""
-    # Two values are two classes, whole numbers or not.
+    """Task of one column with these distinct values."""
+    # Two values are two classes, integers or not.
     if len(values) <= 2:
         return "binary"
     if values.dtype.kind in "iuf":
-        whole = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
-        if not whole or len(values) > max(_FEW_CLASSES, n_rows // _ROWS_PER_CLASS):
+        integer = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
+        if not integer or len(values) > max(_FEW_CLASSES, n_rows // _ROWS_PER_CLASS):
             return "regression"
     return "multiclass"
 
 
 def as_array(y: Any) -> NDArray[Any]:
-    """One value or one row of outputs per row."""
+    """Y as an array with one value or one row of outputs per row."""
     if sparse.issparse(y):
         y = y.toarray()
     y = np.asarray(y)
@@ -205,7 +205,7 @@ def _check_finite(y: NDArray[Any]) -> None:
 
 
 def distinct(y: NDArray[Any]) -> NDArray[Any]:
-    """The different values, sorted."""
+    """The distinct values, sorted."""
     if y.dtype.kind == "f":
         _check_finite(y)
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
@@ -232,7 +232,7 @@ def _regression(y: NDArray[Any], classes: None) -> Floats:
 
 
 def one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
-    """Refuse several outputs where a task takes one."""
+    """Raise an error for several outputs if the task takes one."""
     if y.ndim != 1:
         raise ValueError(
             f"y has {y.shape[1]} columns but task={task!r} takes one: pass one column, or use "

@@ -1,4 +1,4 @@
-"""A prepared problem: rows, target, filter and scale; asks for a mask, tells what it explains."""
+"""Explained variance as a function of the mask, for given rows, target and filter."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Problem:
     variance : float
         The target's total variance.
     filters : tuple of ndarray
-        Coefficients of the filter in use, last, and of its lower orders, where it has them.
+        Coefficients of the filter, preceded by those of its lower orders if it has any.
     scale : float
-        The eigenvalue that the filter takes for 1.
+        The eigenvalue that is scaled to 1.
     """
 
     engine: Engine
@@ -59,7 +59,7 @@ class Problem:
 
     @cached_property
     def alpha(self) -> Floats:
-        """What each raw moment counts: ``a_i / e_(i+2)(w) / var(y)``."""
+        """Coefficient of each raw moment: ``a_i / e_(i+2)(w) / var(y)``."""
         return self.coefficients / tuple_weights(self.weights, self.order) / self.variance
 
     @cached_property
@@ -69,7 +69,7 @@ class Problem:
 
     @cached_property
     def strength(self) -> Floats:
-        """What a feature whose mask is 1 counts in an inner product of rows."""
+        """Factor of a feature with mask 1 in an inner product of rows."""
         return self.engine.inverse_variance / self.scale
 
     def value(self, mask: Floats) -> float:
@@ -87,16 +87,16 @@ class Problem:
         return replace(self, engine=self.engine.columns(indices))
 
     def batches(self, size: int) -> list[Problem]:
-        """Disjoint runs of at least `size` rows, each a problem of its own."""
+        """Problems of consecutive runs of at least `size` rows."""
         n_rows = len(self.weights)
-        parts = np.array_split(np.arange(n_rows), max(1, n_rows // size))
-        return [self._rows(part) for part in parts]
+        runs = np.array_split(np.arange(n_rows), max(1, n_rows // size))
+        return [self._take(run) for run in runs]
 
-    def _rows(self, part: Indices) -> Problem:
-        weights = self.weights[part]
+    def _take(self, rows: Indices) -> Problem:
+        weights = self.weights[rows]
         return replace(
             self,
-            engine=self.engine.take(part),
-            outputs=self.outputs[part],
+            engine=self.engine.take(rows),
+            outputs=self.outputs[rows],
             weights=weights / weights.sum(),
         )
