@@ -42,7 +42,8 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     Examples
     --------
     >>> import numpy as np, tempfile, pathlib
-    >>> from featgrad.readers import convert, open_source
+    >>> from featgrad import open_source
+    >>> from featgrad.readers import convert
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = open_source(np.eye(3), target=[0, 1, 0])
     ...     convert(rows, pathlib.Path(folder, "rows.arrow")).n_rows

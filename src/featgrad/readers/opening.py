@@ -110,7 +110,7 @@ def open_source(
     Examples
     --------
     >>> import numpy as np
-    >>> from featgrad.readers import open_source
+    >>> from featgrad import open_source
     >>> source = open_source(np.eye(3), target=[0, 1, 1], block_rows=2)
     >>> [block.y.tolist() for block in source]
     [[0, 1], [1]]

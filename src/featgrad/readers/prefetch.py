@@ -36,7 +36,8 @@ def prefetched(source: Source) -> Source:
     Examples
     --------
     >>> import numpy as np
-    >>> from featgrad.readers import open_source, prefetched
+    >>> from featgrad import open_source
+    >>> from featgrad.readers import prefetched
     >>> source = prefetched(open_source(np.eye(5), target=np.arange(5), block_rows=2))
     >>> [len(block) for block in source]
     [2, 2, 1]
