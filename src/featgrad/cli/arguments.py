@@ -16,8 +16,7 @@ _FILE = ".csv, .tsv, .parquet, .arrow, .svm, .vw or .npy; text also compressed"
 
 def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="featgrad",
-        description="Select the features of a file that best predict a target.",
+        prog="featgrad", description="Select the features of a file that best predict a target."
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     shared = [_output_options(), _reading_options()]

@@ -20,10 +20,7 @@ TABLE_FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
 def write_selection(selection: dict[str, Any], path: Path) -> None:
     """Everything as JSON, features and gains as CSV, or one feature per line."""
-    with (
-        atomic_path(path) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".json":
             json.dump(selection, file, indent=2, ensure_ascii=False)
             file.write("\n")

@@ -6,15 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from featgrad.readers.kernels import errors
-from featgrad.readers.kernels.scan import (
-    AT_0,
-    AT_1,
-    AT_2,
-    NEWLINE,
-    RETURN,
-    compiled,
-    number,
-)
+from featgrad.readers.kernels.scan import AT_0, AT_1, AT_2, NEWLINE, RETURN, compiled, number
 
 _QUOTE, _MINUS, _POINT, _ZERO = (ord(c) for c in '"-.0')
 # Digits that fit 64 bits, the largest integer whose double is exact, and exact powers of ten.

@@ -3,10 +3,4 @@
 from featgrad.report.plots.estimates import OrderDisplay, PathDisplay
 from featgrad.report.plots.features import ComparisonDisplay, MaskDisplay, StabilityDisplay
 
-__all__ = [
-    "ComparisonDisplay",
-    "MaskDisplay",
-    "OrderDisplay",
-    "PathDisplay",
-    "StabilityDisplay",
-]
+__all__ = ["ComparisonDisplay", "MaskDisplay", "OrderDisplay", "PathDisplay", "StabilityDisplay"]

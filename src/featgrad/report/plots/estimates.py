@@ -174,13 +174,7 @@ class OrderDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        orders: Sequence[int] = _ORDERS,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any, *, orders: Sequence[int] = _ORDERS, ax: Any = None
     ) -> Self:
         """Estimate for the features that a fitted selector chose and draw.
 
