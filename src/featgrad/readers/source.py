@@ -1,7 +1,5 @@
 """Sources of rows: protocol and base classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -84,38 +82,13 @@ class BaseSource:
 
 
 class SourceWrapper:
-    """The rows of another source; a subclass overrides `__iter__`."""
+    """Has the attributes of another source; a subclass reads its blocks in `__iter__`."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
 
-    @property
-    def name(self) -> str:
-        return self._source.name
-
-    @property
-    def n_features(self) -> int:
-        return self._source.n_features
-
-    @property
-    def feature_names(self) -> Sequence[str] | None:
-        return self._source.feature_names
-
-    @property
-    def groups(self) -> NDArray[np.int32] | None:
-        return self._source.groups
-
-    @property
-    def n_rows(self) -> int | None:
-        return self._source.n_rows
-
-    @property
-    def block_rows(self) -> int:
-        return self._source.block_rows
-
-    @property
-    def skipped(self) -> int:
-        return self._source.skipped
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
 
     def __iter__(self) -> Iterator[Block]:
-        return iter(self._source)
+        raise NotImplementedError
