@@ -1,7 +1,5 @@
 """Atomic replacement of files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Learnability: the variance of a target that features explain, without fitting a model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """One point of the path over sizes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from featgrad.arrays import Indices

@@ -1,7 +1,5 @@
 """The argument parser."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Columns of a file and names of features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

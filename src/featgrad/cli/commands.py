@@ -1,7 +1,5 @@
 """The commands: each takes the parsed arguments and prints its result."""
 
-from __future__ import annotations
-
 import time
 from argparse import Namespace
 

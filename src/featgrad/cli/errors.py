@@ -1,7 +1,5 @@
 """Errors on the command line and their messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Fit a selector to the rows of a file, at the sizes that a path or a report shows."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run a command; errors become one line and an exit code."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Output of the commands: text, JSON and files."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ Applied to the spectrum of the masked covariance they turn the moments into the 
 variance: the closer to 1 on the spectrum, the closer to least squares.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Each link maps the explained fraction (of the total variance) to a loss and its derivative.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Normalisation of moments over tuples of distinct rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.arrays import Floats

@@ -1,7 +1,5 @@
 """Statistics of a target that arrives in chunks, which are not stored."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Differences between array libraries: namespace, device, copy to NumPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weighted mean and variance of columns, merged over blocks of rows without cancellation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

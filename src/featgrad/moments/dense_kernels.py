@@ -5,8 +5,6 @@ loops in place of slice assignments halve its time.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The prefetch instruction, which numba does not offer."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-from __future__ import annotations
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils

@@ -4,8 +4,6 @@ The threads of numba spin while they wait for each other and for work. If the ma
 work, such as reading the next block, that takes longer than a short loop.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -12,8 +12,6 @@ row, which costs more than the loops themselves.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, operator"
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np

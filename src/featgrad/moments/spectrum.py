@@ -1,7 +1,5 @@
 """Spectrum of the covariance of masked features, which sets the scale of the filter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Limit BLAS to one thread for short products."""
 
-from __future__ import annotations
-
 import functools
 from contextlib import AbstractContextManager
 from typing import Any

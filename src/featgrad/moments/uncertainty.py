@@ -9,8 +9,6 @@ The same replicates determine the order: all orders follow from the same moments
 one with acceptable noise is used.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """NumPy arrays, memory-mapped .npy files and CSR matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

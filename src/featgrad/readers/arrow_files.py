@@ -1,7 +1,5 @@
 """Record batches of memory-mapped Arrow IPC files and of Parquet files."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Either `idx` and `val`, lists whose buffers are those of a CSR matrix, or `x`, l
 size whose buffer is a dense matrix; also `y`, and optionally `weight`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Arrow and Parquet files whose columns are features."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 

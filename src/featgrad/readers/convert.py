@@ -1,7 +1,5 @@
 """Conversion of a source to an Arrow file, which is read without parsing."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import chain

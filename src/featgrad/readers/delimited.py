@@ -1,7 +1,5 @@
 """CSV and TSV text. Quoted fields may contain delimiters and newlines."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -1,7 +1,5 @@
 """pandas, polars and all other data frames that narwhals supports."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 

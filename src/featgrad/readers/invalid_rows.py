@@ -1,7 +1,5 @@
 """Invalid rows: the first one raises an error, or all of them are skipped and counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NoReturn
 

@@ -1,7 +1,5 @@
 """Chunks of whole lines of a text file, compressed or not, of about a megabyte."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

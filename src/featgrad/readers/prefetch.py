@@ -1,7 +1,5 @@
 """Read and parse the next block in a thread while the current one is used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 

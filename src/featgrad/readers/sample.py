@@ -1,7 +1,5 @@
 """Random sample of rows that fits into a given amount of memory."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 

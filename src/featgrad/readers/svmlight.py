@@ -1,7 +1,5 @@
 """svmlight / libsvm text: ``label index:value index:value ... # comment``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Features are hashed into `hash_dim` columns; the namespace is the seed of the hash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

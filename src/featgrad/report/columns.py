@@ -1,7 +1,5 @@
 """Statistics of columns and correlations between them, in blocks of rows and of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

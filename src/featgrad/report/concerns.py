@@ -1,7 +1,5 @@
 """Checks before a selection is trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

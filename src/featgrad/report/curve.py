@@ -1,7 +1,5 @@
 """SVG plot of learnability against the number of features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import floor, log, log10
 

@@ -1,7 +1,5 @@
 """Contents of a report as plain data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from featgrad.arrays import Floats, Indices

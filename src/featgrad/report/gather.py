@@ -1,7 +1,5 @@
 """Facts of a report from a fitted selector and its data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from reprlib import repr as shortened
 from typing import Any

@@ -4,8 +4,6 @@ Names of features are untrusted: text is escaped, the script of the page writes 
 the content security policy blocks all other scripts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Summary of a data set, and what is needed to reproduce a selection."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 from importlib.metadata import PackageNotFoundError, version

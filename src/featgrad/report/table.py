@@ -1,7 +1,5 @@
 """A plain table of the chosen features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

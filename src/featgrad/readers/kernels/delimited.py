@@ -1,8 +1,6 @@
 """Split records of CSV and TSV text into fields."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.readers.kernels import errors

@@ -1,7 +1,5 @@
 """Errors of invalid rows: codes for compiled parsers, and their messages."""
 
-from __future__ import annotations
-
 MESSAGES = (
     "",
     "the label is missing or not a finite number",

@@ -1,8 +1,6 @@
 """Hashes of tokens and validation of UTF-8."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.readers.kernels.scan import compiled

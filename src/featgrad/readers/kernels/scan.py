@@ -4,8 +4,6 @@ Every chunk of text ends with a newline, which terminates each loop over it.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 

@@ -1,8 +1,6 @@
 """Parser of svmlight text."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.readers.kernels import errors

@@ -1,7 +1,5 @@
 """Displays of estimates against the number of features and against the order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

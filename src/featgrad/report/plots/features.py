@@ -1,7 +1,5 @@
 """Displays of selected features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 
