@@ -26,12 +26,7 @@ _BLOCK_ROWS, _MIN_BLOCK_ROWS = 4096, 64
 class ProgressSource(SourceWrapper):
     """A source that reports progress while it is read.
 
-    Attributes
-    ----------
-    expected_rows : int or None
-        Approximate number of rows.
-    sample : Sample or None
-        Random rows of the first complete iteration after `collect_sample` was set.
+    The first complete iteration after `collect_sample` was set leaves random rows in `sample`.
     """
 
     collect_sample = False
@@ -58,24 +53,12 @@ class ProgressSource(SourceWrapper):
 
 @dataclass(frozen=True)
 class LoadedRows:
-    """Rows of FILE that are in memory.
+    """Rows of FILE that are in memory."""
 
-    Attributes
-    ----------
-    source : ProgressSource
-        All rows.
-    n_rows : int
-        Number of rows in FILE, or read until they were too many.
-    block : Block
-        The rows in memory: all of them, random ones, or the first.
-    is_complete : bool
-        Whether all are in memory.
-    """
-
-    source: ProgressSource
-    n_rows: int
-    block: Block
-    is_complete: bool
+    source: ProgressSource  # all rows
+    n_rows: int  # in FILE, or read until they were too many
+    block: Block  # all rows, random ones, or the first
+    is_complete: bool  # whether the block holds all rows
 
     @classmethod
     def from_sample(cls, source: ProgressSource, sample: Sample) -> LoadedRows:

@@ -8,22 +8,12 @@ from collections.abc import Sequence
 from featgrad.cli.arguments import build_parser
 from featgrad.cli.errors import USAGE_ERRORS, one_line
 
+# Exit codes: a failure, and a command line that names something that does not exist.
 FAILED, USAGE = 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `featgrad`.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments; None takes those of the process.
-
-    Returns
-    -------
-    int
-        0 for success, 1 for failure, 2 if the command line names something that does not exist.
-    """
+    """Run `featgrad` with these arguments, or those of the process; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     arguments = build_parser().parse_args(argv)
     arguments.command_line = shlex.join(["featgrad", *argv])

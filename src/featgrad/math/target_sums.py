@@ -25,22 +25,12 @@ MAX_CLASSES = 1 << 16
 
 @dataclass(frozen=True)
 class Outputs:
-    """Encoding of a target as output columns of mean 0 and variance 1.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        Encoding before standardisation.
-    means, deviations : ndarray of shape (n_outputs,)
-        Over all rows; a deviation of 0 counts as 1.
-    variance : float
-        Sum of the variances of the output columns before standardisation.
-    """
+    """Encoding of a target as output columns of mean 0 and variance 1."""
 
     encoding: Encoding
     means: Floats
-    deviations: Floats
-    variance: float
+    deviations: Floats  # 1 for a constant column
+    variance: float  # of all columns together, before standardisation
 
     def __call__(self, y: Any) -> Floats:
         """Output columns of targets that were added."""
@@ -53,13 +43,7 @@ class Outputs:
 
 
 class TargetSums:
-    """Class counts and moments of a target.
-
-    Parameters
-    ----------
-    task : str
-        Type of the target, or "auto".
-    """
+    """Class counts and moments of a target."""
 
     def __init__(self, task: str) -> None:
         self._task = task
@@ -111,11 +95,8 @@ class TargetSums:
         return Encoding(task, self._values, 1)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name != "_task" and value is not None
-        }
+        state = vars(self).items()
+        return {name: value for name, value in state if name != "_task" and value is not None}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         vars(self).update(state)

@@ -21,50 +21,31 @@ _ROWS_PER_CLASS = 10
 
 @dataclass(frozen=True)
 class Target:
-    """Centred output columns of a target.
-
-    Attributes
-    ----------
-    outputs : ndarray of shape (n_rows, n_outputs)
-        Weighted mean 0 in each column.
-    variance : float
-        Weighted variance, summed over outputs.
-    task : str
-        Type of the target.
-    positive_share : float or None
-        Weighted share of the second class of a binary target.
-    """
+    """Centred output columns of a target, shape (rows, outputs)."""
 
     outputs: Floats
-    variance: float
+    variance: float  # weighted, summed over outputs
     task: str
-    positive_share: float | None = None
+    positive_share: float | None = None  # weighted share of the second class of a binary target
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Encoding of targets that arrive in chunks as output columns.
-
-    Attributes
-    ----------
-    task : str
-        Type of the target.
-    classes : ndarray or None
-        Sorted classes; None for a task without classes.
-    n_outputs : int
-        Number of columns of a target without classes.
-    """
+    """Encoding of targets that arrive in chunks as output columns."""
 
     task: str
-    classes: NDArray[Any] | None
-    n_outputs: int
+    classes: NDArray[Any] | None  # sorted; None for a task without classes
+    n_outputs: int  # columns of a target without classes
 
     @classmethod
     def of(cls, y: Any, task: str, classes: Any = None) -> Encoding:
         """Encoding of the first chunk, which need not contain all `classes`."""
         y = as_array(y)
         known = None if classes is None else distinct(as_array(classes))
-        task = _task(y if known is None else known, task)
+        if task not in TASKS:
+            raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
+        if task == "auto":
+            task = infer_task(y if known is None else known)
         if task in WITH_CLASSES:
             known = distinct(one_column(y, task)) if known is None else known
         elif known is not None:
@@ -128,10 +109,8 @@ class Encoding:
 
 def encode(y: Any, task: str) -> tuple[Floats, str]:
     """Output columns of y, and its task."""
-    y = as_array(y)
-    task = _task(y, task)
-    classes = distinct(one_column(y, task)) if task in WITH_CLASSES else None
-    return _ENCODERS[task](y, classes), task
+    encoding = Encoding.of(y, task)
+    return encoding.columns(y), encoding.task
 
 
 def centre(raw: Floats, task: str, weights: Floats) -> Target:
@@ -150,12 +129,6 @@ def check_varies(variance: float, means: Floats) -> None:
             "y has only one value among the rows of positive weight, or one class only: a target "
             "that does not vary cannot be predicted. Pass rows with different targets."
         )
-
-
-def _task(y: NDArray[Any], task: str) -> str:
-    if task not in TASKS:
-        raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
-    return infer_task(y) if task == "auto" else task
 
 
 def infer_task(y: NDArray[Any]) -> str:

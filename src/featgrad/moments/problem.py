@@ -14,30 +14,14 @@ from featgrad.moments.sweeps import Engine, TwoSweeps
 
 @dataclass(frozen=True)
 class Problem:
-    """The explained fraction of the target's variance as a function of the mask.
-
-    Parameters
-    ----------
-    engine : Engine
-        The rows.
-    outputs : ndarray of shape (n_rows, n_outputs)
-        Centred target, rows as in the engine.
-    weights : ndarray of shape (n_rows,)
-        Positive weights that sum to one.
-    variance : float
-        The target's total variance.
-    filters : tuple of ndarray
-        Coefficients of the filter, preceded by those of its lower orders if it has any.
-    scale : float
-        The eigenvalue that is scaled to 1.
-    """
+    """The explained fraction of the target's variance as a function of the mask."""
 
     engine: Engine
-    outputs: Floats
-    weights: Floats
-    variance: float
-    filters: tuple[Floats, ...]
-    scale: float
+    outputs: Floats  # centred target, shape (rows, outputs)
+    weights: Floats  # positive, sum to one
+    variance: float  # of the target
+    filters: tuple[Floats, ...]  # coefficients, preceded by those of lower orders if there are any
+    scale: float  # the eigenvalue that is scaled to 1
 
     @property
     def coefficients(self) -> Floats:

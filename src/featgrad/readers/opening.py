@@ -142,20 +142,7 @@ def open_table(
 ) -> Table | None:
     """Open the columns of a file, without a target.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    format : str, default=None
-        As for `open_source`.
-    block_rows : int, default=4096
-        Number of rows that are read at a time.
-
-    Returns
-    -------
-    Table or None
-        None if the file stores rows of features and their target: svmlight, VW, .npy, and files
-        written by `convert`.
+    None if the file stores rows of features: svmlight, VW, .npy, and files written by `convert`.
     """
     kind, data, _ = _detect(path, format)
     if kind in ("npy", "svmlight", "vw"):

@@ -8,27 +8,13 @@ from featgrad.learnability import Estimate
 
 @dataclass(frozen=True)
 class SizeFacts:
-    """The selection at one size.
+    """The selection at one size; what would take too long is None."""
 
-    Attributes
-    ----------
-    features : ndarray
-        The chosen columns, rising.
-    learnability : Estimate
-        Fraction of the variance that they explain.
-    gains : ndarray or None
-        Explained fraction that is lost without each feature or its group; None if that would take
-        too long.
-    nearest : ndarray or None
-        For each candidate, the position in `features` of the other chosen feature that it
-        correlates with most, -1 for none; None if this was not computed.
-    correlation : ndarray or None
-        That correlation.
-    """
-
-    features: Indices
+    features: Indices  # the chosen columns, sorted
     learnability: Estimate
-    gains: Floats | None = None
+    gains: Floats | None = None  # explained fraction that is lost without each feature or its group
+    # Position in `features` of the chosen feature that each candidate correlates with most, -1 for
+    # none, and that correlation.
     nearest: Indices | None = None
     correlation: Floats | None = None
 
