@@ -26,7 +26,8 @@ def build_parser() -> ArgumentParser:
         added.set_defaults(run=run)
         return added
 
-    task, search = _task_option(), _search_options()
+    task, search = ArgumentParser(add_help=False), _search_options()
+    task.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
     select = add("select", commands.select, "select features", task, search)
     option = select.add_argument
     option("-k", type=_size, default="auto", metavar="N|auto", help="number of features")
@@ -68,12 +69,6 @@ def _reading_options() -> ArgumentParser:
     add("--hash-dim", type=_count, metavar="N", help="hash text columns into N features")
     add("--on-bad-rows", choices=ON_BAD_ROWS, default="error", help="stop, or skip and count")
     add("--float32", action="store_true", help="single precision: half the memory, seven digits")
-    return shared
-
-
-def _task_option() -> ArgumentParser:
-    shared = ArgumentParser(add_help=False)
-    shared.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
     return shared
 
 

@@ -7,7 +7,7 @@ is compiled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class _Sums:
     Z: Any  # (order * outputs, features)
     strength: Any
     gradient: Any
-    grams: dict[int, Any] = field(repr=False)
+    grams: dict[int, Any]
 
 
 class DenseEngine:

@@ -145,13 +145,9 @@ class SparseEngine:
         X = self._X if len(weights) == self.n_rows else self._X[: len(weights)]
         vectors = vectors[self._by_frequency]
         along = ((X @ vectors - self._mean @ vectors).T * weights).T
-        return self._outside(X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0)))
-
-    def _outside(self, inside: NDArray[Any]) -> Floats:
-        """A vector over features in the caller's order."""
-        outside = np.empty(inside.shape)
-        outside[self._by_frequency] = inside
-        return outside
+        product = np.empty(vectors.shape)
+        product[self._by_frequency] = X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0))
+        return product
 
     def _workspace(self, ascending: bool, chunks: int) -> NDArray[Any]:
         """Memory that is reused between calls: new pages cost as much as the sweep."""
