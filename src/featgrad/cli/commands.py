@@ -15,7 +15,7 @@ from featgrad.cli.outputs import (
     show,
     write_selection,
     write_table,
-)  # fmt: skip
+)
 from featgrad.cli.progress import Progress
 from featgrad.learnability import Learnability
 from featgrad.readers import convert as write_arrow
@@ -114,10 +114,8 @@ def path(arguments: Namespace) -> None:
     fitting.check_sizes("--sizes", sizes)
     selector, rows = fitting.fit(max(sizes), sizes)
     answer = [
-        {
-            **as_json(point.learnability),
-            "features": [name_of(rows.source, i) for i in point.features],
-        }
+        as_json(point.learnability)
+        | {"features": [name_of(rows.source, i) for i in point.features]}
         for point in selector.path_
     ]
     lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
@@ -167,7 +165,5 @@ def _about_rows(rows: LoadedRows) -> list[str]:
 
 
 def _data(rows: LoadedRows, arguments: Namespace) -> Learnability:
-    block = rows.block
-    return Learnability(
-        block.X, block.y, task=arguments.task, sample_weight=block.weight, missing="mean"
-    )
+    options = {"task": arguments.task, "sample_weight": rows.block.weight, "missing": "mean"}
+    return Learnability(rows.block.X, rows.block.y, **options)

@@ -30,9 +30,7 @@ class Fitting:
     def check_sizes(self, option: str, sizes: list[int]) -> None:
         n_features = self._rows.source.n_features
         if max(sizes, default=0) > n_features:
-            raise UsageError(
-                f"{option} {max(sizes)} is more than there are features: use {n_features} or less."
-            )
+            raise UsageError(f"{option} {max(sizes)} is more than the {n_features} features.")
 
     def fit(
         self, wanted: int | str, sizes: list[int]

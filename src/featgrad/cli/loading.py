@@ -9,6 +9,7 @@ from pathlib import Path
 
 from featgrad.cli.progress import Progress
 from featgrad.readers import Block, Source, open_source, prefetched
+from featgrad.readers.block import BLOCK_ROWS
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.sample import Sample
@@ -20,7 +21,7 @@ _MAX_MEMORY_BYTES = 1 << 27
 _SAMPLE_BYTES = 1 << 25
 # Entries and rows per block of a table.
 _BLOCK_ENTRIES = 1 << 22
-_BLOCK_ROWS, _MIN_BLOCK_ROWS = 4096, 64
+_BLOCK_ROWS, _MIN_BLOCK_ROWS = BLOCK_ROWS, 64
 
 
 class ProgressSource(SourceWrapper):

@@ -113,10 +113,7 @@ def coefficients(filter: str | ArrayLike, order: int) -> Floats:
     if not isinstance(filter, str):
         return _from_array(filter, order)
     if filter not in _FILTERS:
-        raise ValueError(
-            f"filter={filter!r} is unknown: use one of {sorted(_FILTERS)} or an array of "
-            "coefficients."
-        )
+        raise ValueError(f"filter={filter!r} is unknown: use one of {list(_FILTERS)} or an array.")
     return _FILTERS[filter](check_order(order))
 
 
@@ -155,7 +152,5 @@ def _from_array(filter: ArrayLike, order: int) -> Floats:
             "x, that of x first, or a filter's name."
         )
     if len(values) != check_order(order):
-        raise ValueError(
-            f"filter has {len(values)} coefficients but order={order}: give as many as the order."
-        )
+        raise ValueError(f"filter has {len(values)} coefficients but order={order}: give {order}.")
     return values.astype(np.float64)

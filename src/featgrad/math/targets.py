@@ -151,16 +151,14 @@ def task_of_values(values: NDArray[Any], n_rows: int) -> str:
 
 
 def as_array(y: Any) -> NDArray[Any]:
-    """Y as an array with one value or one row of outputs per row."""
+    """Array with one value or one row of outputs per row."""
     if sparse.issparse(y):
         y = y.toarray()
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim not in (1, 2):
-        raise ValueError(
-            f"y has {y.ndim} dimensions: give one value or one row of outputs per row of X."
-        )
+        raise ValueError(f"y has {y.ndim} dimensions: give one value or row of outputs per row.")
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass its parts as outputs.")
     return np.asarray(y)
@@ -179,17 +177,14 @@ def _check_finite(y: NDArray[Any]) -> None:
 
 def distinct(y: NDArray[Any]) -> NDArray[Any]:
     """The distinct values, sorted."""
-    if y.dtype.kind == "f":
-        _check_finite(y)
+    _check_finite(y)
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
         raise ValueError("Input y contains NaN or None: drop those rows or fill in their targets.")
     try:
         return np.unique(y)
     except TypeError:
-        raise ValueError(
-            "y mixes labels that cannot be compared, such as strings and numbers: make them one "
-            "type."
-        ) from None
+        message = "y mixes labels that cannot be compared, like strings and numbers: use one type."
+        raise ValueError(message) from None
 
 
 def _regression(y: NDArray[Any], classes: None) -> Floats:

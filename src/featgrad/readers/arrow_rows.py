@@ -67,9 +67,7 @@ class ArrowRowsSource(BaseSource):
         schema, name = self._file.schema, self._file.name
         for column in filter(None, (self._target, self._weight)):
             if column not in schema.names:
-                raise UnknownColumnError(
-                    f"{name} has no column {column!r}: its columns are {schema.names}."
-                )
+                raise UnknownColumnError(f"{name} has no column {column!r} but {schema.names}.")
         sparse_types = {"idx": types.is_integer, "val": types.is_floating}
         for column, test in ({"x": types.is_floating} if self._dense else sparse_types).items():
             kind = schema.field(column).type.value_type

@@ -12,6 +12,8 @@ from scipy import sparse
 
 from featgrad.arrays import Flags, Floats
 
+# Default number of rows per block.
+BLOCK_ROWS = 4096
 # Limit on the number of features found in a file, against garbled indices that would allocate
 # gigabytes. The caller can pass a larger number.
 MAX_FEATURES = 1 << 27

@@ -97,9 +97,7 @@ class DelimitedTable:
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
             names = next(row for row in reader if row)
         except (StopIteration, csv.Error):
-            raise ValueError(
-                f"{self.name} has no header: its first line must name the columns."
-            ) from None
+            raise ValueError(f"{self.name} has no header with names of columns.") from None
         if any("\ufffd" in name for name in names):
             raise ValueError(f"{self.name}: its header is not UTF-8.")
         self._header_lines = reader.line_num

@@ -23,9 +23,7 @@ class FrameTable:
         self.n_rows: int | None = len(frame)
         for column, kind in frame.schema.items():
             if not isinstance(column, str):
-                raise ValueError(
-                    f"The frame's column {column!r} has a name that is not a string: rename it."
-                )
+                raise ValueError(f"The column {column!r} is not named by a string: rename it.")
             if not (kind.is_numeric() or kind == nw.Boolean or isinstance(kind, _TEXT)):
                 raise ValueError(
                     f"Column {column!r} of the frame holds {kind}: convert it to numbers or text, "

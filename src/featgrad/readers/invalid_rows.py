@@ -12,7 +12,7 @@ from featgrad.readers.kernels.errors import INFINITE, MESSAGES, NAN
 
 ON_BAD_ROWS = ("error", "skip")
 # A missing value makes its row invalid, stays NaN, or counts as 0.
-MISSING = ("error", "nan", "zero")
+ON_MISSING = ("error", "nan", "zero")
 
 
 class InvalidRows:

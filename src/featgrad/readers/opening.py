@@ -15,7 +15,8 @@ from scipy import sparse
 
 from featgrad.dataset.checks import check_number, check_option
 from featgrad.readers.arrow_files import require_pyarrow
-from featgrad.readers.invalid_rows import MISSING, ON_BAD_ROWS, InvalidRows
+from featgrad.readers.block import BLOCK_ROWS
+from featgrad.readers.invalid_rows import ON_BAD_ROWS, ON_MISSING, InvalidRows
 from featgrad.readers.lines import read_head
 from featgrad.readers.source import Source
 
@@ -60,7 +61,7 @@ def open_source(
     zero_based: bool | None = None,
     missing: str = "error",
     on_bad_rows: str = "error",
-    block_rows: int = 4096,
+    block_rows: int = BLOCK_ROWS,
     dtype: Any = "float32",
 ) -> Source:
     """Open an array, a data frame or a file, to be read block by block as often as needed.
@@ -115,7 +116,7 @@ def open_source(
     >>> [block.y.tolist() for block in source]
     [[0, 1], [1]]
     """
-    check_option("missing", missing, MISSING)
+    check_option("missing", missing, ON_MISSING)
     check_option("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
     check_number("block_rows", block_rows, Integral, at_least=1)
     for name, size in (("hash_dim", hash_dim), ("n_features", n_features)):
@@ -138,7 +139,7 @@ def open_source(
 
 
 def open_table(
-    path: str | os.PathLike[str], *, format: str | None = None, block_rows: int = 4096
+    path: str | os.PathLike[str], *, format: str | None = None, block_rows: int = BLOCK_ROWS
 ) -> Table | None:
     """Open the columns of a file, without a target.
 
@@ -188,9 +189,7 @@ def _format_of(path: Path) -> str:
     for format, pattern in _FIRST_LINES.items():
         if pattern.match(first):
             return format
-    raise ValueError(
-        f"The format of {path} cannot be detected: pass format, one of {list(FORMATS)}."
-    )
+    raise ValueError(f"The format of {path} is unknown: pass format, one of {list(FORMATS)}.")
 
 
 def _open(kind: str, data: Any, options: dict[str, Any], **common: Any) -> Source:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.readers.block import MAX_FEATURES, Block, csr
-from featgrad.readers.invalid_rows import MISSING
+from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.svmlight import parse
 from featgrad.readers.lines import line_chunks
 from featgrad.readers.source import BaseSource
@@ -59,7 +59,7 @@ class SvmlightSource(BaseSource):
             indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, self._dtype)
             rows, n_parsed, error, skipped, low, high = parse(
                 np.frombuffer(text, np.uint8), self._invalid.skip, self._first_index, max_index,
-                float(np.finfo(self._dtype).max), MISSING.index(self._invalid.missing),
+                float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
                 labels, indptr, indices, values,
             )  # fmt: skip
             self._invalid.count(skipped, line + n_parsed, error)

@@ -146,10 +146,8 @@ class TableSource(BaseSource):
     def _hashed(self, hash_dim: int) -> dict[str, EncodedColumn]:
         n_text = len(self._text)
         if hash_dim < 2 * n_text:
-            raise ValueError(
-                f"hash_dim={hash_dim} is too small for {n_text} columns of text: give at least "
-                f"{2 * n_text}."
-            )
+            few = f"hash_dim={hash_dim} is too small for {n_text} columns of text"
+            raise ValueError(f"{few}: give at least {2 * n_text}.")
         return {name: EncodedColumn(name, "hash", hash_dim // n_text) for name in self._text}
 
     def _one_hot(self) -> dict[str, EncodedColumn]:

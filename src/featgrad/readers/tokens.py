@@ -77,9 +77,7 @@ class TopTokens:
         wanted: list[int] = np.asarray(features, dtype=np.int64).tolist()
         for feature in wanted:
             if not 0 <= feature < n_features:
-                raise ValueError(
-                    f"buckets holds {feature}: give features from 0 to {n_features - 1}."
-                )
+                raise ValueError(f"buckets holds {feature}: give 0 to {n_features - 1}.")
         self.wanted = np.zeros(n_features, bool)
         self.wanted[wanted] = True
         self._counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in wanted}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.readers.block import Block, csr
-from featgrad.readers.invalid_rows import MISSING
+from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.vw import parse
 from featgrad.readers.lines import line_chunks
 from featgrad.readers.source import BaseSource
@@ -73,7 +73,7 @@ class VWSource(BaseSource):
             spans = np.empty((n_entries, 4), np.int32)
             rows, n_parsed, error, skipped = parse(
                 np.frombuffer(text, np.uint8), self._invalid.skip,
-                float(np.finfo(self._dtype).max), MISSING.index(self._invalid.missing),
+                float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
                 labels, weights, indptr, hashes, values, spans,
             )  # fmt: skip
             self._invalid.count(skipped, line + n_parsed, error)

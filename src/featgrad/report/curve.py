@@ -4,11 +4,10 @@ from collections.abc import Callable
 from math import floor, log, log10
 
 from featgrad.report.facts import Facts
+from featgrad.report.plots.axes import LOG_RATIO
 
 _WIDTH, _HEIGHT = 640, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 44
-# Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
-_LOG_RATIO = 20
 
 Scale = Callable[[float], float]
 
@@ -51,7 +50,7 @@ def _x_scale(facts: Facts) -> Scale:
     span = _WIDTH - _LEFT - _RIGHT
     if first == last:
         return lambda size: _LEFT + span / 2
-    if last / first >= _LOG_RATIO:
+    if last / first >= LOG_RATIO:
         return lambda size: _LEFT + 12 + (span - 24) * log(size / first) / log(last / first)
     return lambda size: _LEFT + 12 + (span - 24) * (size - first) / (last - first)
 
@@ -75,14 +74,12 @@ def _vertical_axis(facts: Facts, y: Scale) -> list[str]:
     bottom, top = _range(facts)
     step = _nice((top - bottom) / 5)
     ticks = [step * i for i in range(-int(-bottom // step), int(top / step) + 1)]
-    parts = []
-    for tick in ticks:
-        parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" '
-            f'y2="{y(tick):.1f}"/><text x="{_LEFT - 6}" y="{y(tick) + 4:.1f}" '
-            f'text-anchor="end">{100 * tick:.3g} %</text>'
-        )
-    return parts
+    return [
+        f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" '
+        f'y2="{y(tick):.1f}"/><text x="{_LEFT - 6}" y="{y(tick) + 4:.1f}" '
+        f'text-anchor="end">{100 * tick:.3g} %</text>'
+        for tick in ticks
+    ]
 
 
 def _horizontal_axis(facts: Facts, x: Scale) -> list[str]:

@@ -105,16 +105,12 @@ def _path_rows(facts: Facts) -> str:
 def _groups(facts: Facts) -> str:
     if not facts.groups:
         return ""
-    heads = "".join(
-        f"<th scope='col'{kind}>{head}</th>"
-        for head, kind in (
-            ("Group", ""), ("", ""), ("Gain, %", " class='number'"), ("Features", ""),
-        )
-    )  # fmt: skip
     return (
-        f"<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>{heads}</tr>"
-        "</thead><tbody></tbody></table></div><p class='note'>Gain: what is lost when the whole "
-        "group is left out of the chosen features. <span id='more'></span></p></section>"
+        "<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>"
+        "<th scope='col'>Group</th><th scope='col'></th><th scope='col' class='number'>Gain, %</th>"
+        "<th scope='col'>Features</th></tr></thead><tbody></tbody></table></div>"
+        "<p class='note'>Gain: what is lost when the whole group is left out of the selection. "
+        "<span id='more'></span></p></section>"
     )
 
 

@@ -5,6 +5,9 @@ from typing import Any
 
 from featgrad.learnability import Estimate
 
+# Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
+LOG_RATIO = 20
+
 
 class Display:
     """Base class of the displays."""

@@ -6,11 +6,9 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from featgrad.learnability import Estimate, Learnability
-from featgrad.report.plots.axes import Display, draw_estimates
+from featgrad.report.plots.axes import LOG_RATIO, Display, draw_estimates
 
 _ORDERS = (1, 2, 3, 4, 5, 6, 8)
-# Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
-_LOG_RATIO = 20
 
 
 class PathDisplay(Display):
@@ -89,7 +87,7 @@ class PathDisplay(Display):
             label = f"chosen: {self.chosen}"
             self.chosen_ = self.ax_.axvline(self.chosen, color="C1", linestyle="--", label=label)
             self.ax_.legend()
-        if max(self.sizes) / min(self.sizes) >= _LOG_RATIO:
+        if max(self.sizes) / min(self.sizes) >= LOG_RATIO:
             self._spread_sizes()
         self.ax_.set_xlabel("number of features")
         return self
