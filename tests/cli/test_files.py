@@ -78,7 +78,7 @@ def test_texts_of_a_column_can_be_chosen_one_by_one(sales, capsys):
     assert answer(capsys, *given)["features"] == ["b", "colour=red"]
 
 
-def test_a_column_too_wide_for_the_size_is_told(sales, capsys):
+def test_a_column_too_wide_for_the_size_is_reported(sales, capsys):
     assert main(["select", "sales.csv", "--target", "price", "-k", "2"]) == 0
     assert (
         "never selected, as they have more than 2 features each: colour" in capsys.readouterr().err
@@ -193,7 +193,7 @@ def test_convert_writes_what_the_other_commands_read(sales, capsys):
     assert answer(capsys, "info", "sales.arrow")["summary"]["Candidate features"] == "7"
 
 
-def test_convert_tells_in_words(sales, capsys):
+def test_convert_prints_a_summary(sales, capsys):
     assert main(["convert", "sales.csv", "sales.arrow", "--target", "price", "-q"]) == 0
     assert "300 rows of 7 features written to sales.arrow" in capsys.readouterr().out
 
@@ -206,14 +206,14 @@ def test_a_failed_conversion_leaves_the_old_file(sales, capsys):
     assert sorted(path.name for path in Path().iterdir()) == ["sales.arrow", "sales.csv"]
 
 
-def test_too_many_texts_are_told_in_the_words_of_the_command(folder, capsys):
+def test_too_many_texts_are_reported_with_the_option(folder, capsys):
     rows = frame(1100).assign(name=[f"n{i}" for i in range(1100)])
     rows.to_csv("named.csv", index=False)
     assert main(["score", "named.csv", "--target", "price"]) == 1
     assert "pass --hash-dim 1048576" in capsys.readouterr().err
 
 
-def test_a_file_without_rows_is_told(folder, capsys):
+def test_a_file_without_rows_is_reported(folder, capsys):
     Path("empty.csv").write_text("a,price\n")
     assert main(["score", "empty.csv", "--target", "price", "-q"]) == 1
     assert "FILE has no valid rows" in capsys.readouterr().err

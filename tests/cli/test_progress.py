@@ -22,7 +22,7 @@ def rows():
 
 
 def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int | None = 50) -> str:
-    """What a reading and a search tell."""
+    """Output while rows are read and a search runs."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("featgrad.cli.progress._SECONDS_BETWEEN", 0)
     progress = Progress(quiet)

@@ -1,4 +1,4 @@
-"""Targets that come in parts against the same targets at once."""
+"""Targets that arrive in chunks against the same targets at once."""
 
 import numpy as np
 import pytest
@@ -34,10 +34,10 @@ def added(y: np.ndarray, weights: np.ndarray, task: str) -> Outputs:
 def test_parts_make_the_target_that_the_whole_makes(kind: str):
     y, task = TARGETS[kind], "ordinal" if kind == "ordinal" else "auto"
     weights = RNG.uniform(0.5, 2, N_ROWS)
-    raw, told = encode(y, task)
-    expected = centre(raw, told, weights / weights.sum())
+    raw, inferred = encode(y, task)
+    expected = centre(raw, inferred, weights / weights.sum())
     found = added(y, weights, task)
-    assert found.encoding.task == told
+    assert found.encoding.task == inferred
     assert found.variance == pytest.approx(expected.variance)
     assert found.positive_share == pytest.approx(expected.positive_share)
     np.testing.assert_allclose(found(y) * found.deviations, expected.outputs, atol=1e-12)

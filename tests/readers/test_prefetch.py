@@ -8,17 +8,17 @@ from source_rows import read
 
 
 class Counted:
-    """A source that counts the blocks it was asked for, and may fail at one."""
+    """A source that counts the blocks it yielded, and may fail at one."""
 
     n_features, feature_names, groups, n_rows, block_rows, skipped = 1, None, None, None, 1, 0
 
     def __init__(self, fails_at: int = -1) -> None:
-        self.fails_at, self.asked, self.closed = fails_at, 0, False
+        self.fails_at, self.requested, self.closed = fails_at, 0, False
 
     def __iter__(self):
         try:
             for k in range(10):
-                self.asked += 1
+                self.requested += 1
                 if k == self.fails_at:
                     raise ValueError("no such block")
                 yield Block(np.full((1, 1), k), np.zeros(1))
@@ -39,7 +39,7 @@ def test_the_same_rows_again_and_again():
 def test_one_block_ahead_and_no_more():
     source = Counted()
     for used, _ in enumerate(prefetched(source), start=1):
-        assert source.asked <= used + 1
+        assert source.requested <= used + 1
 
 
 def test_an_error_reaches_the_reader_in_its_place():

@@ -51,7 +51,7 @@ def test_everything_a_line_may_hold(write):
         (b"1 |a \xff\xfe", "UTF-8"),
     ],
 )
-def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
+def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
     path = write("rows.vw", b"0 |a x\n" + line + b"\n1 |a x\n")
     with pytest.raises(ValueError, match=rf"rows\.vw, line 2: .*{reason}"):
         read(open_source(path))

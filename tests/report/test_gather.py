@@ -110,7 +110,7 @@ def test_noise_is_called_noise():
     assert "Perhaps nothing to learn" in titles(gathered(X, y, k=1))
 
 
-def test_a_curve_cut_off_while_it_rises_is_told():
+def test_a_curve_cut_off_while_it_rises_is_reported():
     X = np.random.default_rng(0).standard_normal((400, 12))
     y = X.sum(axis=1)
     selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
@@ -213,7 +213,7 @@ def test_a_sparse_matrix_is_summed_up_by_its_entries():
     assert facts.data["Constant features"].startswith("4,")
 
 
-def test_settings_other_than_the_defaults_are_told():
+def test_settings_other_than_the_defaults_are_reported():
     X, y = table()
     selector = FeatureGradientSelector(2, order=3, random_state=7).fit(X, y)
     facts = gather_facts(selector, X, y)
@@ -240,7 +240,7 @@ def test_what_would_take_long_is_left_out(monkeypatch):
 def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
     monkeypatch.setattr("featgrad.report.gather._CANDIDATES", 4)
     X, y = table(n_columns=12)
-    X[:, 7] = 1.0  # tells nothing, but is to be kept
+    X[:, 7] = 1.0  # constant, but must be kept
     names = [f"n{i}" for i in range(12)]
     groups = [[0, 1], [2, 3]]
     selector = FeatureGradientSelector(

@@ -123,7 +123,7 @@ def test_comparison_needs_the_same_features(selector):
         ComparisonDisplay.from_estimators(selector, other)
 
 
-def test_displays_draw_where_they_are_told(selector):
+def test_displays_draw_on_given_axes(selector):
     figure, ax = plt.subplots()
     display = MaskDisplay.from_estimator(selector, shape=(2, 3), ax=ax)
     assert display.ax_ is ax

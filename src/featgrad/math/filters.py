@@ -88,9 +88,9 @@ def _without_constant(polynomial: Polynomial, order: int) -> Floats:
 
 
 _FILTERS: dict[str, Callable[[int], Floats]] = {
+    "chebyshev": _chebyshev,
     "kong-valiant": _kong_valiant,
     "monotone": _monotone,
-    "chebyshev": _chebyshev,
 }
 
 
