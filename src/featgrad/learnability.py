@@ -271,8 +271,16 @@ class Learnability:
             return np.zeros(n_features)
         if given.dtype.kind in "OUT":
             given = self._by_name(given)
-        if given.dtype.kind == "i" or given.dtype.kind == "u":
-            return self._from_indices(given)
+        if given.dtype.kind in "iu":
+            outside = given[(given < 0) | (given >= n_features)]
+            if len(outside):
+                raise ValueError(
+                    f"features contains {outside[0]} but X has {n_features} columns: use 0 to "
+                    f"{n_features - 1}."
+                )
+            mask = np.zeros(n_features)
+            mask[given] = 1.0
+            return mask
         if given.shape != (n_features,):
             raise ValueError(
                 f"features is a mask of length {len(given)} but X has {n_features} columns: give "
@@ -281,18 +289,6 @@ class Learnability:
         mask = given.astype(np.float64)
         if not np.all((mask >= 0) & (mask <= 1)):
             raise ValueError("features as a mask must lie between 0 and 1: clip it first.")
-        return mask
-
-    def _from_indices(self, indices: NDArray[Any]) -> Floats:
-        n_features = self.n_features_in_
-        outside = indices[(indices < 0) | (indices >= n_features)]
-        if len(outside):
-            raise ValueError(
-                f"features contains {outside[0]} but X has {n_features} columns: use 0 to "
-                f"{n_features - 1}."
-            )
-        mask = np.zeros(n_features)
-        mask[indices] = 1.0
         return mask
 
     def _by_name(self, names: NDArray[Any]) -> Indices:
