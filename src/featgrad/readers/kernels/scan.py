@@ -13,8 +13,9 @@ from numba import njit
 compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
 
 # Offsets are unsigned: signed ones would be tested for negative values at each access.
-AT_0, AT_1, AT_2, AT_3, AT_5 = (np.uintp(k) for k in (0, 1, 2, 3, 5))
+AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
+_NAN, _INF, _INFINITY = (np.frombuffer(w, np.uint8) for w in (b"nan", b"inf", b"infinity"))
 # Powers of ten as sums of two doubles: together exact to 106 bits.
 _ONE = 280  # index of 10^0
 _EXACT_POWERS = [Fraction(10) ** e for e in range(-_ONE, 309)]
@@ -61,22 +62,25 @@ def _scaled(mantissa, exponent):
 
 
 @compiled
+def _after(buffer, i, end, word):
+    """The end of a lower-case word that starts at i in any case, or i."""
+    stop = i + np.uintp(len(word))
+    if stop > end:
+        return i
+    for k in range(len(word)):
+        if buffer[i + np.uintp(k)] | 32 != word[k]:
+            return i
+    return stop
+
+
+@compiled
 def _word(buffer, i, end):
     """NaN or infinity as a word, after the sign; consumes nothing else."""
-    if i + AT_3 <= end:
-        a, b, c = buffer[i] | 32, buffer[i + AT_1] | 32, buffer[i + AT_2] | 32
-        if a == 110 and b == 97 and c == 110:
-            return np.nan, i + AT_3
-        if a == 105 and b == 110 and c == 102:
-            i += AT_3
-            rest = (105, 110, 105, 116, 121)
-            if i + AT_5 <= end:
-                whole = True
-                for k in range(5):
-                    whole &= buffer[i + np.uintp(k)] | 32 == rest[k]
-                i += AT_5 if whole else AT_0
-            return np.inf, i
-    return 0.0, i
+    after = _after(buffer, i, end, _NAN)
+    if after > i:
+        return np.nan, after
+    after = max(_after(buffer, i, end, _INF), _after(buffer, i, end, _INFINITY))
+    return (np.inf, after) if after > i else (0.0, i)
 
 
 @compiled
