@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from featgrad.arrays import Indices
-from featgrad.cli.errors import unknown_column
 from featgrad.readers import Source
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.layout import Layout
 from featgrad.readers.opening import open_table
+from featgrad.readers.tables import check_column
 
 
 def describe_columns(
@@ -50,7 +50,7 @@ def all_names(source: Source) -> list[str]:
     return [name_of(source, feature) for feature in range(source.n_features)]
 
 
-def features_named(source: Source, option: str, named: Sequence[str]) -> Indices:
+def features_named(source: Source, argument: str, named: Sequence[str]) -> Indices:
     """Features by name; the name of a text column stands for all of its features."""
     found: dict[str, Any] = {name: [feature] for feature, name in enumerate(all_names(source))}
     layout = source.feature_names
@@ -58,8 +58,7 @@ def features_named(source: Source, option: str, named: Sequence[str]) -> Indices
         for column, start in zip(layout.columns, layout.starts[:-1].tolist(), strict=True):
             found[column.name] = range(start, start + column.width)
     for name in named:
-        if name not in found:
-            raise unknown_column(option, name, list(found))
+        check_column(argument, name, source.name, list(found))
     return np.unique([feature for name in named for feature in found[name]])
 
 

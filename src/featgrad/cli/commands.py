@@ -96,7 +96,7 @@ def score(arguments: Namespace) -> None:
     source = open_file(arguments, Progress(arguments.quiet))
     features = None
     if arguments.features is not None:
-        features = features_named(source, "--features", arguments.features)
+        features = features_named(source, "features", arguments.features)
     rows = load_rows(source, read_all=True)
     data = _data(rows, arguments)
     estimate = data.estimate(features)

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 
 from featgrad.readers.tables import UnknownColumnError
 
-_LISTED = 20
 # Arguments of the library that are options of the command; messages are translated.
-_ARGUMENTS = "target|weight|format|categorical|hash_dim|on_bad_rows|task|order|keep|exclude"
+_ARGUMENTS = (
+    "target|weight|format|categorical|hash_dim|on_bad_rows|task|order|features|keep|exclude"
+)
 _ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\w[\w*]*)?")
 
 
@@ -38,14 +38,6 @@ def _option(argument: str, value: str | None) -> str:
         base, power = value.split("**")
         value = str(int(base) ** int(power))
     return f"{option} {value}"
-
-
-def unknown_column(option: str, name: str, columns: Sequence[str]) -> UsageError:
-    near = get_close_matches(name, columns, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(columns[:_LISTED])
-    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    return UsageError(f"{option} {name!r} is no feature.{hint} There are {listed}{more}.")
 
 
 @contextmanager

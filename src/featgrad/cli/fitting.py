@@ -84,7 +84,7 @@ class Fitting:
     def _kept(self) -> list[int] | None:
         if self._arguments.keep is None:
             return None
-        kept = features_named(self._rows.source, "--keep", self._arguments.keep)
+        kept = features_named(self._rows.source, "keep", self._arguments.keep)
         return [int(feature) for feature in kept]
 
     def _warn_wide_groups(self, size: int) -> None:

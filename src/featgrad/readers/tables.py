@@ -81,7 +81,7 @@ class Roles:
         }
         for argument, columns in named.items():
             for column in columns:
-                _check_column(table, argument, column)
+                check_column(argument, column, table.name, table.columns)
         repeated = [name for name, times in Counter(table.columns).items() if times > 1]
         if repeated:
             raise ValueError(f"{table.name} has two columns {repeated[0]!r}: rename one.")
@@ -226,19 +226,20 @@ class TableSource(BaseSource):
         return np.where(known, start + order[at], -1)
 
 
-def _check_column(table: Table, argument: str, column: Any) -> None:
+def check_column(argument: str, column: Any, owner: str, columns: Sequence[str]) -> None:
+    """Raise an error that lists the columns if there is none of this name."""
     is_name = isinstance(column, str)
-    if is_name and column in table.columns:
+    if is_name and column in columns:
         return
-    shown = ", ".join(repr(name) for name in table.columns[:20])
-    more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
-    columns = f"{table.name}, which has {shown}{more}"
+    shown = ", ".join(repr(name) for name in columns[:20])
+    more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
+    existing = f"{owner}, which has {shown}{more}"
     if not is_name:
         kind = "None" if column is None else type(column).__name__
-        raise UnknownColumnError(f"{argument} is {kind}: name a column of {columns}.")
-    near = get_close_matches(column, table.columns, n=1, cutoff=0)
+        raise UnknownColumnError(f"{argument} is {kind}: name a column of {existing}.")
+    near = get_close_matches(column, columns, n=1, cutoff=0)
     nearest = f"; the nearest is {near[0]!r}" if near else ""
-    raise UnknownColumnError(f"{argument}={column!r} is no column of {columns}{nearest}.")
+    raise UnknownColumnError(f"{argument}={column!r} is no column of {existing}{nearest}.")
 
 
 def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Indices]:
