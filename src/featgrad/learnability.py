@@ -131,17 +131,17 @@ class Learnability:
             sample_weight=sample_weight,
             rng=check_random_state(random_state),
         )
-        self._set(scaled(problem), target)
+        self._adopt(scaled(problem), target)
 
     @classmethod
     def from_prepared(cls, problem: Problem, target: Target) -> Self:
         """Use a prepared problem, with the default filter in place of its own."""
         self = cls.__new__(cls)
         self.feature_names_in_ = None
-        self._set(replace(problem, filters=up_to("chebyshev", problem.order)), target)
+        self._adopt(replace(problem, filters=up_to("chebyshev", problem.order)), target)
         return self
 
-    def _set(self, problem: Problem, target: Target) -> None:
+    def _adopt(self, problem: Problem, target: Target) -> None:
         self._problem, self._target = problem, target
         self.task_ = target.task
         self.n_features_in_ = problem.n_features
