@@ -79,11 +79,8 @@ def gather_facts(
     points, chosen = _points(selector)
     everything, univariate = data.estimate(), data.alone()
     shown = _shown(points, univariate)
-    labels = group_labels(
-        selector.feature_groups,
-        selector.n_features_in_,
-        getattr(selector, "feature_names_in_", None),
-    )
+    seen_names = getattr(selector, "feature_names_in_", None)
+    labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
     sizes = _sizes(data, matrix, points, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
     names, univariate = [every_name[i] for i in shown], univariate[shown]
@@ -95,17 +92,15 @@ def gather_facts(
         *concerns.drift(_columns(matrix, shown), outputs, sizes[chosen], names),
     ]
     stability = getattr(selector, "stability_", None)
+    # Lines of the caller come first and override those of the summary.
+    summary = {**about, **summarise_data(matrix, y, data.task_), **about}
+    if len(shown) < matrix.shape[1]:
+        summary["Shown here"] = f"{len(shown):,} candidates, those that explain most by themselves"
     return Facts(
         settings=_settings(selector),
-        # Lines of the caller come first and override those of the summary.
-        data={
-            **about,
-            **summarise_data(matrix, y, data.task_),
-            **about,
-            **_shown_note(len(shown), matrix),
-        },
+        data=summary,
         provenance={
-            "Command": command or _call(selector),
+            "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
             "Seed": str(selector.random_state),
             "Data fingerprint": fingerprint(matrix, y),
             "Versions": versions(),
@@ -137,12 +132,6 @@ def _shown(points: list[tuple[Indices, Estimate]], univariate: Floats) -> Indice
         return np.arange(len(univariate))
     best = np.argsort(-univariate, kind="stable")[:_CANDIDATES]
     return np.unique(np.concatenate([best, *(features for features, _ in points)]))
-
-
-def _shown_note(n_shown: int, X: Any) -> dict[str, str]:
-    if n_shown == X.shape[1]:
-        return {}
-    return {"Shown here": f"{n_shown:,} candidates, those that explain most by themselves"}
 
 
 def _columns(X: Any, shown: Indices) -> Any:
@@ -199,15 +188,9 @@ def _settings(selector: Any) -> dict[str, str]:
     }
     defaults = type(selector)().get_params()
     shown = {"n_features_to_select", "task", "random_state", "verbose"}
-    changed = {
-        name: value
+    changed = [
+        f"{name}={shortened(value)}"
         for name, value in selector.get_params().items()
         if name not in shown and str(value) != str(defaults[name])
-    }
-    if changed:
-        lines["Settings"] = ", ".join(f"{name}={shortened(v)}" for name, v in changed.items())
-    return lines
-
-
-def _call(selector: Any) -> str:
-    return f"{' '.join(repr(selector).split())}.fit(X, y)"
+    ]
+    return lines | ({"Settings": ", ".join(changed)} if changed else {})
