@@ -138,9 +138,7 @@ def open_source(
     return _open(kind, data, options, block_rows=int(block_rows), dtype=dtype, invalid=invalid)
 
 
-def open_table(
-    path: str | os.PathLike[str], *, format: str | None = None, block_rows: int = BLOCK_ROWS
-) -> Table | None:
+def open_table(path: str | os.PathLike[str], *, format: str | None = None) -> Table | None:
     """Open the columns of a file, without a target.
 
     None if the file stores rows of features: svmlight, VW, .npy, and files written by `convert`.
@@ -148,7 +146,7 @@ def open_table(
     kind, data, _ = _detect(path, format)
     if kind in ("npy", "svmlight", "vw"):
         return None
-    return _open_columns(kind, data, block_rows)[0]
+    return _open_columns(kind, data, BLOCK_ROWS)[0]
 
 
 def _detect(data: Any, format: str | None) -> tuple[str, Any, str]:
