@@ -58,15 +58,8 @@ def is_utf8(data, start, stop):
         if lead < 0xC2 or lead > 0xF4:
             return False
         more = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
-        low, high = 0x80, 0xBF
-        if lead == 0xE0:
-            low = 0xA0
-        elif lead == 0xED:
-            high = 0x9F
-        elif lead == 0xF0:
-            low = 0x90
-        elif lead == 0xF4:
-            high = 0x8F
+        low = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
+        high = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
         for _ in range(more):
             if i >= stop or not (low <= data[i] <= high):
                 return False
