@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+import reference
 from featgrad.dataset.prepare import build_engine
-from featgrad.math import filters, reference
+from featgrad.math import filters
 from featgrad.moments.problem import Problem
 from featgrad.moments.sweeps import Engine
 

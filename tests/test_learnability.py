@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+import reference
 from engine_kinds import KINDS
 from featgrad import Learnability, learnability
-from featgrad.math import reference
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -25,7 +25,7 @@ from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector
 from featgrad.dataset.streamed import StreamedColumns
-from featgrad.readers import Source, ahead, open_source
+from featgrad.readers import Source, open_source, prefetched
 
 _PASSAGES = ("__init__", "cross", "top_eigenvalue", "let_pass", "sampled")
 
@@ -46,7 +46,7 @@ def bare_seconds(source: Source, prepare: Callable[[], None]) -> np.ndarray:
     prepare()
     start = clocks()
     total = 0.0
-    for block in ahead(source):
+    for block in prefetched(source):
         total += float(block.X.data.sum())
     return clocks() - start
 

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import mission
 from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
-from featgrad.readers import Source, ahead, open_source
+from featgrad.readers import Source, open_source, prefetched
 
 RATES = (0.3, 3.0, 30.0)
 _SALT = 12345
@@ -55,7 +55,7 @@ def epoch(source: Source, size: int, rate: float, n_blocks: int | None) -> tuple
     heap, weights = np.empty(size, np.int64), np.empty(size)
     where = np.full(source.n_features, -1, np.int64)
     used, bias, total, seen = 0, 0.0, 0.0, 0
-    for block in islice(ahead(source), n_blocks):
+    for block in islice(prefetched(source), n_blocks):
         X, target = block.X, (block.y > 0).astype(np.float64)
         used, bias, loss = learn(
             X.data, X.indices, X.indptr, target, rate, table, heap, weights, where, used, bias, seen

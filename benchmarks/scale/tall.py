@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.record import Figure, record
 from benchmarks.scale import generate
 from featgrad import FeatureGradientSelector
-from featgrad.readers import Source, ahead, open_source
+from featgrad.readers import Source, open_source, prefetched
 
 _ROWS_AT_ONCE = 100_000
 
@@ -49,7 +49,7 @@ def covariance(source: Source) -> np.ndarray:
     """One covariance of all columns, in one reading."""
     total = np.zeros((source.n_features, source.n_features))
     mean, n_rows = np.zeros(source.n_features), 0
-    for block in ahead(source):
+    for block in prefetched(source):
         total += block.X.T @ block.X
         mean += block.X.sum(axis=0)
         n_rows += len(block)

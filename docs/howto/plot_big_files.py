@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from featgrad import FeatureGradientSelector
-from featgrad.readers import convert, open_source
+from featgrad import FeatureGradientSelector, open_source
+from featgrad.readers import convert
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name, "rows.csv")
@@ -25,17 +25,17 @@ rows["y"] = X[:, 3] - X[:, 17] + rng.standard_normal(20_000)
 rows.to_csv(path, index=False)
 
 # %%
-# ``fit_source`` takes the place of ``fit``. A fit that was killed goes on from its ``checkpoint``
-# when it is started again.
+# ``fit_source`` takes the place of ``fit``. A fit that was interrupted resumes from its
+# ``checkpoint`` when it is started again.
 source = open_source(path, target="y")
 selector = FeatureGradientSelector(2, random_state=0)
 selector.fit_source(source, checkpoint=Path(folder.name, "fit.npz"))
 print(selector.get_feature_names_out(), selector.learnability_)
 
 # %%
-# Rows that cannot be used
-# ------------------------
-# stop the reading, with the line and the reason, unless they are to be skipped and counted.
+# Invalid rows
+# ------------
+# raise an error with the line and the reason, unless they are to be skipped and counted.
 with path.open("a") as file:
     file.write("1,2,3\n")
 try:
@@ -58,8 +58,8 @@ folder.cleanup()
 # The command
 # -----------
 # does all of this by itself. Data of up to 128 MB of values are held in memory and fitted as a
-# whole; larger ones are read block by block, and gains, warnings and the report are then told from
-# random rows::
+# whole; larger ones are read block by block, and gains, warnings and the report are then estimated
+# from random rows::
 #
 #     featgrad convert rows.csv rows.arrow --target y --on-bad-rows skip
 #     featgrad select rows.arrow -k 2 --report report.html --checkpoint fit.npz

@@ -15,8 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from featgrad import FeatureGradientSelector, groups_by_origin
-from featgrad.readers import open_source
+from featgrad import FeatureGradientSelector, groups_by_origin, open_source
 
 rng = np.random.default_rng(0)
 flats = pd.DataFrame(

@@ -3,6 +3,7 @@
 from featgrad.dataset.constraints import groups_by_origin
 from featgrad.learnability import Estimate, Learnability, learnability
 from featgrad.path import PathPoint
+from featgrad.readers import open_source
 from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "PathPoint",
     "groups_by_origin",
     "learnability",
+    "open_source",
 ]

@@ -1,6 +1,4 @@
-"""How much of a target could be explained by a set of features, before any model is fitted."""
-
-from __future__ import annotations
+"""Learnability: the variance of a target that features explain, without fitting a model."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -11,6 +9,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checks import MISSING, check_missing, check_option
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
@@ -19,8 +18,6 @@ from featgrad.math.targets import Target
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,9 +33,9 @@ class Estimate:
     interval : tuple of float
         Its 95 % interval.
     n_features : int
-        How many features it is about.
+        Number of features.
     order : int
-        Order of the filter that it took.
+        Order of the filter that was used.
     error_rate : float or None
         For a binary target: error rate of the best linear rule under a Gaussian probit model.
     """
@@ -60,7 +57,7 @@ class Estimate:
 
 
 class Learnability:
-    """Prepare a data set once, then ask how much any of its feature sets could explain.
+    """Prepare a data set once, then estimate how much any set of its features explains.
 
     The estimate is the fraction of the target's variance that the best linear model on the
     features could explain on new rows, found without fitting that model (Kong & Valiant 2018). It
@@ -69,24 +66,25 @@ class Learnability:
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        The features. Any array-API array (a torch tensor on a GPU, say) is used where it lies.
+        The features. Array-API arrays, such as torch tensors on a GPU, stay on their device.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         The target.
     order : int, default=4
-        Degree of the filter, 1 to 12: higher sees weaker directions, and more noise. `estimate`
-        goes lower where the rows cannot bear it.
+        Degree of the filter, 1 to 12: higher orders see weaker directions, with more noise.
+        `estimate` lowers it if there are too few rows.
     filter : {"chebyshev", "monotone", "kong-valiant"} or array-like, default="chebyshev"
-        Polynomial that stands for 1 on the covariance's spectrum. The first two never exceed 1.
+        Polynomial that approximates 1 on the spectrum of the covariance. The first two never exceed
+        1.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
-        What the target is.
+        Type of the target.
     preprocess : {"zscore", "center"}, default="zscore"
-        Whether features are brought to one variance or only centred.
+        Whether features are standardised or only centred.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows; a row of weight zero counts as absent.
     missing : {"error", "mean"}, default="error"
         Whether NaN in X is refused or counts as its column's mean.
     random_state : int, RandomState instance or None, default=0
-        The random order in which rows are visited.
+        Seed of the random order of the rows.
 
     Examples
     --------
@@ -136,7 +134,7 @@ class Learnability:
 
     @classmethod
     def from_prepared(cls, problem: Problem, target: Target) -> Self:
-        """Of a problem that is prepared already, with the default filter in place of its own."""
+        """Use a prepared problem, with the default filter in place of its own."""
         self = cls.__new__(cls)
         self.feature_names_in_ = None
         self._adopt(replace(problem, filters=up_to("chebyshev", problem.order)), target)
@@ -159,7 +157,7 @@ class Learnability:
         Returns
         -------
         Estimate
-            Scaled to the spectrum of these features alone.
+            Scaled to the spectrum of these features.
         """
         mask = self._mask(features)
         chosen = np.flatnonzero(mask)
@@ -170,7 +168,7 @@ class Learnability:
         return Estimate(value, error, len(chosen), order, self._error_rate(value))
 
     def gains(self, features: Any, groups: ArrayLike | None = None) -> Floats:
-        """What is lost, in explained fraction, when each one of the features is left out.
+        """Explained fraction that is lost without each one of the features.
 
         Parameters
         ----------
@@ -212,7 +210,7 @@ class Learnability:
         return np.array([whole - problem.value(left) for left in without])[of_feature]
 
     def alone(self, features: Any = None) -> Floats:
-        """Explained fraction of the target's variance by each one of the features on its own.
+        """Explained fraction of the target's variance by each one of the features by itself.
 
         Parameters
         ----------
@@ -224,7 +222,7 @@ class Learnability:
         ndarray of shape (number of these features,)
             In the order of their columns.
         """
-        # With the filter x a mask explains the sum of what its features explain alone.
+        # With the filter p(x) = x the explained fraction is additive in the features.
         linear = replace(self._problem, filters=(np.ones(1),), scale=1.0)
         _, gradient = linear.value_and_gradient(np.zeros(self.n_features_in_))
         return gradient[self._mask(features) > 0]
@@ -245,17 +243,17 @@ class Learnability:
         """
         return self._problem.value_and_gradient(self._mask(np.asarray(mask)))
 
-    def _restricted(self, chosen: NDArray[np.intp], mask: Floats) -> Problem:
-        """The problem of some columns at their own scale.
+    def _restricted(self, chosen: Indices, mask: Floats) -> Problem:
+        """The problem of some columns, scaled to their spectrum.
 
-        Each filter is normalised to be exact at the centre of the spectrum.
+        Each filter is normalised to 1 at the centre of the spectrum.
         """
         problem = self._problem
         if len(chosen) < problem.n_features:
             problem = problem.columns(chosen)
         top, centre = spectrum(problem.engine, mask[chosen], problem.weights)
-        exact = tuple(row / value_at(row, centre / top) for row in problem.filters)
-        return replace(problem, scale=top, filters=exact)
+        filters = tuple(row / value_at(row, centre / top) for row in problem.filters)
+        return replace(problem, scale=top, filters=filters)
 
     def _error_rate(self, value: float) -> float | None:
         share = self._target.positive_share
@@ -272,8 +270,16 @@ class Learnability:
             return np.zeros(n_features)
         if given.dtype.kind in "OUT":
             given = self._by_name(given)
-        if given.dtype.kind == "i" or given.dtype.kind == "u":
-            return self._from_indices(given)
+        if given.dtype.kind in "iu":
+            outside = given[(given < 0) | (given >= n_features)]
+            if len(outside):
+                raise ValueError(
+                    f"features contains {outside[0]} but X has {n_features} columns: use 0 to "
+                    f"{n_features - 1}."
+                )
+            mask = np.zeros(n_features)
+            mask[given] = 1.0
+            return mask
         if given.shape != (n_features,):
             raise ValueError(
                 f"features is a mask of length {len(given)} but X has {n_features} columns: give "
@@ -284,19 +290,7 @@ class Learnability:
             raise ValueError("features as a mask must lie between 0 and 1: clip it first.")
         return mask
 
-    def _from_indices(self, indices: NDArray[Any]) -> Floats:
-        n_features = self.n_features_in_
-        outside = indices[(indices < 0) | (indices >= n_features)]
-        if len(outside):
-            raise ValueError(
-                f"features contains {outside[0]} but X has {n_features} columns: use 0 to "
-                f"{n_features - 1}."
-            )
-        mask = np.zeros(n_features)
-        mask[indices] = 1.0
-        return mask
-
-    def _by_name(self, names: NDArray[Any]) -> NDArray[np.intp]:
+    def _by_name(self, names: NDArray[Any]) -> Indices:
         if self.feature_names_in_ is None:
             raise ValueError(
                 "features are given by name but X has no column names: pass X as a dataframe or "

@@ -1,12 +1,8 @@
-"""One point on the path of sizes."""
-
-from __future__ import annotations
+"""One point of the path over sizes."""
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from featgrad.arrays import Indices
 from featgrad.learnability import Estimate
 
 
@@ -24,5 +20,5 @@ class PathPoint(NamedTuple):
     """
 
     size: int
-    features: NDArray[np.intp]
+    features: Indices
     learnability: Estimate

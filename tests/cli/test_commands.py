@@ -97,7 +97,7 @@ def test_write_keeps_the_chosen_columns_and_the_target(table, capsys, path, read
     assert read(path).equals(table.select(["b", "d", "price"]))
 
 
-def test_report_tells_command_and_file(table, capsys):
+def test_report_shows_command_and_file(table, capsys):
     given = ["select", "sales.csv", "--target", "price", "-k", "2", "--report", "report.html", "-q"]
     assert main(given) == 0
     page = Path("report.html").read_text()
@@ -133,7 +133,7 @@ def test_path_lists_the_sizes(table, capsys):
     assert [point["n_features"] for point in answer(capsys, *given)["path"]] == [1, 2, 3, 5]
 
 
-def test_info_tells_columns_and_target(table, capsys):
+def test_info_shows_columns_and_target(table, capsys):
     found = answer(capsys, "info", "sales.csv", "--target", "price")
     assert found["columns"] == NAMES
     assert found["text_columns"] == ["colour"]
@@ -172,7 +172,7 @@ def test_a_mistyped_target_is_answered_with_the_nearest_column(table, capsys):
     assert "'d', 'e', 'colour', 'price'; the nearest is 'price'" in line
 
 
-def test_without_a_target_the_columns_are_told(table, capsys):
+def test_without_a_target_the_columns_are_listed(table, capsys):
     code, line = error(capsys, "select", "sales.csv")
     assert code == 2
     assert "--target is missing: name a column of sales.csv, which has 'a'" in line
@@ -208,7 +208,7 @@ def test_debug_gives_the_full_trace(table):
         main(["score", "sales.csv", "--target", "colour", "--debug"])
 
 
-def test_an_interrupt_is_told_and_leaves_no_file(table, capsys, monkeypatch):
+def test_an_interrupt_is_reported_and_leaves_no_file(table, capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -231,7 +231,7 @@ def test_a_seed_repeats_itself(table, capsys):
     assert answer(capsys, *given) == answer(capsys, *given)
 
 
-def test_pyarrow_is_asked_for_where_it_is_absent(table, capsys, monkeypatch):
+def test_missing_pyarrow_is_reported(table, capsys, monkeypatch):
     pa.parquet.write_table(table, "sales.parquet")
     monkeypatch.setattr("featgrad.readers.arrow_files.find_spec", lambda name: None)
     code, line = error(capsys, "info", "sales.parquet")
@@ -250,7 +250,7 @@ def test_the_package_runs_as_a_program(table):
     assert done.stdout.startswith("Rows")
 
 
-def test_a_reader_that_leaves_early_is_told_nothing(table, capsys, monkeypatch):
+def test_a_closed_pipe_is_no_error(table, capsys, monkeypatch):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as left:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from featgrad.cli import main
-from featgrad.cli.reading import Watched
+from featgrad.cli.loading import ProgressSource
 from featgrad.readers import open_source
 
 
@@ -39,9 +39,9 @@ def sales(folder) -> pd.DataFrame:
 @pytest.fixture
 def little_memory(monkeypatch):
     """Even small files are too large to be held, and are read block by block."""
-    monkeypatch.setattr("featgrad.cli.reading._HELD_BYTES", 2000)
-    monkeypatch.setattr("featgrad.cli.reading._SAMPLE_BYTES", 6000)
-    monkeypatch.setattr("featgrad.cli.reading._BLOCK_ROWS", 50)
+    monkeypatch.setattr("featgrad.cli.loading._MAX_MEMORY_BYTES", 2000)
+    monkeypatch.setattr("featgrad.cli.loading._SAMPLE_BYTES", 6000)
+    monkeypatch.setattr("featgrad.cli.loading._BLOCK_ROWS", 50)
 
 
 def answer(capsys, *arguments: str) -> dict:
@@ -78,10 +78,10 @@ def test_texts_of_a_column_can_be_chosen_one_by_one(sales, capsys):
     assert answer(capsys, *given)["features"] == ["b", "colour=red"]
 
 
-def test_a_column_too_wide_for_the_size_is_told(sales, capsys):
+def test_a_column_too_wide_for_the_size_is_reported(sales, capsys):
     assert main(["select", "sales.csv", "--target", "price", "-k", "2"]) == 0
     assert (
-        "never chosen, as they became more than 2 features each: colour" in capsys.readouterr().err
+        "never selected, as they have more than 2 features each: colour" in capsys.readouterr().err
     )
 
 
@@ -138,7 +138,7 @@ def test_large_files_are_fitted_block_by_block(sales, capsys, little_memory):
     page = Path("report.html").read_text()
     assert "<h2>Groups</h2>" in page
     assert "<dt>Rows</dt><dd>300</dd>" in page
-    assert "random rows, but for the choice itself" in page
+    assert "random rows; the selection itself from all" in page
     assert '"stability":[' in page
     assert list(pd.read_csv("small.csv").columns) == [
         "b", "colour=blue", "colour=green", "colour=red", "price",
@@ -174,7 +174,7 @@ def test_skipped_rows_are_counted_everywhere(sales, capsys, request, memory):
     assert main([*given, "-q"]) == 1
     assert "line 302: it has 2 fields where 6 belong" in capsys.readouterr().err
     assert main([*given, "-q", "--on-bad-rows", "skip"]) == 0
-    assert "left out: 2 rows that cannot be used" in capsys.readouterr().out
+    assert "left out: 2 invalid rows" in capsys.readouterr().out
     assert "<dt>Rows left out</dt><dd>2</dd>" in Path("report.html").read_text()
     for command in ("score", "path", "info"):
         found = answer(capsys, command, "bad.csv", "--target", "price", "--on-bad-rows", "skip")
@@ -193,7 +193,7 @@ def test_convert_writes_what_the_other_commands_read(sales, capsys):
     assert answer(capsys, "info", "sales.arrow")["summary"]["Candidate features"] == "7"
 
 
-def test_convert_tells_in_words(sales, capsys):
+def test_convert_prints_a_summary(sales, capsys):
     assert main(["convert", "sales.csv", "sales.arrow", "--target", "price", "-q"]) == 0
     assert "300 rows of 7 features written to sales.arrow" in capsys.readouterr().out
 
@@ -206,30 +206,30 @@ def test_a_failed_conversion_leaves_the_old_file(sales, capsys):
     assert sorted(path.name for path in Path().iterdir()) == ["sales.arrow", "sales.csv"]
 
 
-def test_too_many_texts_are_told_in_the_words_of_the_command(folder, capsys):
+def test_too_many_texts_are_reported_with_the_option(folder, capsys):
     rows = frame(1100).assign(name=[f"n{i}" for i in range(1100)])
     rows.to_csv("named.csv", index=False)
     assert main(["score", "named.csv", "--target", "price"]) == 1
     assert "pass --hash-dim 1048576" in capsys.readouterr().err
 
 
-def test_a_file_without_rows_is_told(folder, capsys):
+def test_a_file_without_rows_is_reported(folder, capsys):
     Path("empty.csv").write_text("a,price\n")
     assert main(["score", "empty.csv", "--target", "price", "-q"]) == 1
-    assert "FILE has no rows" in capsys.readouterr().err
+    assert "FILE has no valid rows" in capsys.readouterr().err
 
 
 def interrupt_after(monkeypatch, n_blocks: int) -> None:
     """Ctrl-C while the search reads that block; none for 0."""
-    blocks = Watched.__iter__
+    blocks = ProgressSource.__iter__
 
     def interrupted(self):
         for number, block in enumerate(blocks(self)):
-            if self.samples and number == n_blocks:
+            if self.collect_sample and number == n_blocks:
                 raise KeyboardInterrupt
             yield block
 
-    monkeypatch.setattr(Watched, "__iter__", interrupted if n_blocks else blocks)
+    monkeypatch.setattr(ProgressSource, "__iter__", interrupted if n_blocks else blocks)
 
 
 def test_an_interrupted_search_goes_on_from_its_checkpoint(
@@ -241,7 +241,7 @@ def test_an_interrupted_search_goes_on_from_its_checkpoint(
     with monkeypatch.context() as patch:
         interrupt_after(patch, 3)
         assert main(given) == 1
-    assert "is kept in fit.npz: give the same command to go on" in capsys.readouterr().err
+    assert "progress was saved in fit.npz: repeat the command to resume" in capsys.readouterr().err
     assert Path("fit.npz").exists()
     assert answer(capsys, *given) == expected
     assert not Path("fit.npz").exists()
@@ -252,4 +252,4 @@ def test_an_interrupted_search_without_a_checkpoint_says_how_to_have_one(
 ):
     interrupt_after(monkeypatch, 3)
     assert main(["select", "sales.csv", "--target", "price", "-k", "4"]) == 1
-    assert "give --checkpoint PATH to go on later" in capsys.readouterr().err
+    assert "give --checkpoint PATH to be able to resume" in capsys.readouterr().err

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from featgrad import FeatureGradientSelector
+from featgrad.cli.loading import ProgressSource
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import Watched
 from featgrad.readers import open_source
 
 
@@ -22,13 +22,13 @@ def rows():
 
 
 def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int | None = 50) -> str:
-    """What a reading and a search tell."""
+    """Output while rows are read and a search runs."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("featgrad.cli.progress._SECONDS_BETWEEN", 0)
     progress = Progress(quiet)
     progress.note("a note")
     source = open_source(rows[0], target=rows[1], block_rows=25)
-    assert len(list(Watched(source, expected, progress))) == 2
+    assert len(list(ProgressSource(source, expected, progress))) == 2
     selector = FeatureGradientSelector(2, max_iter=20)
     selector.set_callbacks(progress.searching(1)).fit(*rows)
     progress.line("a line")

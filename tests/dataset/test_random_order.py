@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from featgrad.dataset.positions import Positions
 
 from featgrad.dataset import positions
-from featgrad.dataset.positions import Positions
 
 
 def drawn(*counts: int) -> Positions:

@@ -1,4 +1,4 @@
-"""Targets that come in parts against the same targets at once."""
+"""Targets that arrive in chunks against the same targets at once."""
 
 import numpy as np
 import pytest
@@ -34,17 +34,17 @@ def added(y: np.ndarray, weights: np.ndarray, task: str) -> Outputs:
 def test_parts_make_the_target_that_the_whole_makes(kind: str):
     y, task = TARGETS[kind], "ordinal" if kind == "ordinal" else "auto"
     weights = RNG.uniform(0.5, 2, N_ROWS)
-    raw, told = encode(y, task)
-    expected = centre(raw, told, weights / weights.sum())
+    raw, inferred = encode(y, task)
+    expected = centre(raw, inferred, weights / weights.sum())
     found = added(y, weights, task)
-    assert found.encoding.task == told
+    assert found.encoding.task == inferred
     assert found.variance == pytest.approx(expected.variance)
     assert found.positive_share == pytest.approx(expected.positive_share)
     np.testing.assert_allclose(found(y) * found.deviations, expected.outputs, atol=1e-12)
 
 
 def test_too_many_whole_numbers_are_no_classes(monkeypatch):
-    monkeypatch.setattr(target_sums, "MOST_CLASSES", 5)
+    monkeypatch.setattr(target_sums, "MAX_CLASSES", 5)
     y = np.arange(N_ROWS) % 6
     assert added(y, np.ones(N_ROWS), "auto").encoding.task == "regression"
     with pytest.raises(ValueError, match="more than 5 classes"):

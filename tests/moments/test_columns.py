@@ -9,7 +9,7 @@ from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 def test_merged_blocks_equal_the_whole(mean: float, cuts: list[int]):
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((50, 4))
-    X = mean + np.round(noise * 2**10) / 2**10  # exact beside the mean
+    X = mean + np.round(noise * 2**10) / 2**10  # exact relative to the mean
     weights = rng.random(50)
     moments = DenseColumnMoments(4)
     for block, w in zip(np.split(X, cuts), np.split(weights, cuts), strict=True):

@@ -3,8 +3,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import reference
 from engine_kinds import Example, example, relative_error
-from featgrad.math import filters, reference
+from featgrad.math import filters
 from featgrad.moments.folds import Folds, make_fold
 
 TOLERANCE = 1e-4  # folds hold single precision

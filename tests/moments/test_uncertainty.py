@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import reference
 from engine_kinds import KINDS, Kind, example, relative_error
-from featgrad.math import filters, reference
+from featgrad.math import filters
 from featgrad.math.normalise import tuple_weights
 from featgrad.moments import uncertainty
 
@@ -93,8 +94,8 @@ def test_order_is_lowered_where_the_rows_cannot_bear_it():
     assert chosen[0] < chosen[1]
 
 
-def test_the_first_replicates_tell_where_they_hardly_count():
-    """Rows that are many beside the features: the jackknife is right without them."""
+def test_the_first_replicates_suffice_where_noise_is_negligible():
+    """Many more rows than features: the jackknife is accurate without them."""
     data = example(2000, 3)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
     candidates = problem.candidates

@@ -54,7 +54,7 @@ def test_tabulated_coefficients(kind: Kind, order: int):
     check(problem, data.mask, *expected, kind.tolerance)
 
 
-def test_value_alone_equals_value_with_gradient(kind: Kind):
+def test_value_by_itself_equals_value_with_gradient(kind: Kind):
     data = example(40, 10)
     problem, value, _ = data.problem(kind, 3)
     assert relative_error(problem.value(data.mask), value) <= kind.tolerance

@@ -54,7 +54,7 @@ def test_pickled_arrays_are_refused(tmp_path):
         open_source(tmp_path / "X.npy", target=[0])
 
 
-def test_a_cut_npy_file_is_told(tmp_path, X):
+def test_a_cut_npy_file_is_reported(tmp_path, X):
     path = tmp_path / "X.npy"
     np.save(path, X)
     path.write_bytes(path.read_bytes()[:-8])
@@ -66,7 +66,7 @@ def test_a_cut_npy_file_is_told(tmp_path, X):
 @pytest.mark.parametrize(
     ("value", "reason"), [(np.nan, "missing"), (np.inf, "infinite"), (1e39, "infinite")]
 )
-def test_rows_with_unusable_values_are_told_or_skipped(X, container, value: float, reason: str):
+def test_rows_with_unusable_values_raise_or_are_skipped(X, container, value: float, reason: str):
     X[9, 2] = value
     with pytest.raises(ValueError, match=f"the array, row 10: a value is {reason}"):
         read(open_source(container(X), target=np.zeros(20), block_rows=4))
@@ -109,7 +109,7 @@ def test_skipped_rows_leave_full_blocks(X):
         (np.zeros((3, 2), complex), np.zeros(3), "real numbers"),
     ],
 )
-def test_unfit_arrays_are_told(X, y, reason: str):
+def test_unfit_arrays_are_reported(X, y, reason: str):
     with pytest.raises(ValueError, match=reason):
         open_source(X, target=y)
 

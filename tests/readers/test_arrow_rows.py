@@ -74,7 +74,7 @@ def test_fixed_lists_are_dense_rows(tmp_path):
     ],
 )
 @pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
-def test_a_bad_row_is_told_or_skipped(tmp_path, idx, val, y, reason: str, suffix: str):
+def test_a_bad_row_raises_or_is_skipped(tmp_path, idx, val, y, reason: str, suffix: str):
     columns = {
         "idx": lists([*IDX[:2], idx, *IDX[2:]], pa.int32()),
         "val": lists([*VAL[:2], val, *VAL[2:]], pa.float32()),
@@ -114,7 +114,7 @@ def test_a_huge_index_is_no_number_of_features(tmp_path):
         "[" * 100_000,
     ],
 )  # fmt: skip
-def test_damaged_metadata_is_told(tmp_path, described: str):
+def test_damaged_metadata_is_reported(tmp_path, described: str):
     columns = {"idx": lists(IDX, pa.int32()), "val": lists(VAL, pa.float32()), "y": [1.0] * 4}
     path = save(tmp_path / "rows.arrow", columns, {"featgrad": described})
     with pytest.raises(ValueError, match=r"rows\.arrow"):
@@ -123,7 +123,7 @@ def test_damaged_metadata_is_told(tmp_path, described: str):
 
 @pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
 @pytest.mark.parametrize("left", [0, 5, 200, -1])
-def test_a_cut_file_is_told(tmp_path, suffix: str, left: int):
+def test_a_cut_file_is_reported(tmp_path, suffix: str, left: int):
     columns = {"idx": lists(IDX, pa.int32()), "val": lists(VAL, pa.float32()), "y": [1.0] * 4}
     path = save(tmp_path / f"rows{suffix}", columns)
     path.write_bytes(path.read_bytes()[:left])
@@ -131,7 +131,7 @@ def test_a_cut_file_is_told(tmp_path, suffix: str, left: int):
         open_source(path)
 
 
-def test_lists_of_text_are_told(tmp_path):
+def test_lists_of_text_are_reported(tmp_path):
     columns = {"idx": lists([["a"]], pa.string()), "val": lists([[1.0]], pa.float32()), "y": [1]}
     with pytest.raises(ValueError, match="'idx' holds lists of string"):
         open_source(save(tmp_path / "rows.arrow", columns))

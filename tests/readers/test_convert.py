@@ -55,13 +55,13 @@ def test_nothing_half_written_is_left(tmp_path, X):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_source_without_rows_is_told(tmp_path):
+def test_a_source_without_rows_is_reported(tmp_path):
     X = np.full((3, 2), np.nan)
     with pytest.raises(ValueError, match="no rows"):
         convert(open_source(X, target=np.zeros(3), on_bad_rows="skip"), tmp_path / "rows.arrow")
 
 
-def test_several_targets_are_told(tmp_path):
+def test_several_targets_are_reported(tmp_path):
     source = open_source(np.eye(3), target=np.eye(3))
     with pytest.raises(ValueError, match="single target"):
         convert(source, tmp_path / "rows.arrow")

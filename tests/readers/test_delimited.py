@@ -34,7 +34,7 @@ def test_quoted_fields_may_hold_separators_and_line_ends(write):
         (b"1,1,\xff\xfe", "column 't' is not UTF-8"),
     ],
 )
-def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
+def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
     good = b"1,2,a\n0,3,b\n1,-1e2,a\n"
     path = write("rows.csv", b"y,n,t\n" + good + b"\n" + line + b"\n" + good)
     with pytest.raises(ValueError, match=rf"rows\.csv, line 6: .*{reason}"):
@@ -47,32 +47,32 @@ def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no first line"),
+        (b"", "no header"),
         (b"y,n,n\n1,2,3\n", "two columns 'n'"),
         (b"y,\xff\n1,2\n", "not UTF-8"),
     ],
 )
-def test_files_that_are_no_table_are_told(write, content: bytes, reason: str):
+def test_files_that_are_no_table_are_reported(write, content: bytes, reason: str):
     with pytest.raises(ValueError, match=reason):
         open_source(write("rows.csv", content), target="y")
 
 
-def test_a_first_line_alone_is_a_table_without_rows(write):
+def test_a_header_is_a_table_without_rows(write):
     assert list(open_source(write("rows.csv", b"y,n\n"), target="y")) == []
 
 
 @pytest.mark.parametrize("line", [b'1,"2', b'1,"2"3'])
 def test_a_wrong_quote_is_one_bad_line(write, line: bytes):
     path = write("rows.csv", b"y,n\n1,2\n" + line + b"\n" + b"1,2\n" * 10)
-    with pytest.raises(ValueError, match=r"rows\.csv, line 3: a quote does not close"):
+    with pytest.raises(ValueError, match=r"rows\.csv, line 3: a quoted field is not closed"):
         read(open_source(path, target="y"))
     source = open_source(path, target="y", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).X, np.full((11, 1), 2))
     assert source.skipped == 1
 
 
-def test_quoted_fields_may_reach_over_pieces_of_text(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
+def test_quoted_fields_may_span_chunks_of_text(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
     lines = [b'%d,"a\n""b""\n",x\n' % k for k in range(50)]
     path = write("rows.csv", b"y,t,u\n" + b"".join(lines) + b"oops,a,x\n")
     with pytest.raises(ValueError, match="line 152: column 'y' holds 'oops'"):
@@ -88,7 +88,7 @@ def test_a_first_line_of_many_columns(write):
     assert read(open_source(path, target="column7")).X.shape == (1, 29_999)
 
 
-def test_a_cut_compressed_file_is_told(write):
+def test_a_cut_compressed_file_is_reported(write):
     import gzip
 
     content = gzip.compress(b"y,n\n" + b"".join(b"1,%d\n" % k for k in range(5000)))
@@ -99,9 +99,9 @@ def test_a_cut_compressed_file_is_told(write):
 
 @pytest.mark.parametrize("unusual", [b"", b'"1",2,3\n', b"\n", b" 1,2,3\n"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: bytes, end: bytes):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 64)
-    monkeypatch.setattr("featgrad.readers.delimited._FEWEST_LINES", 0)
+def test_numbers_are_the_same_next_to_unusual_lines(write, monkeypatch, unusual: bytes, end: bytes):
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 64)
+    monkeypatch.setattr("featgrad.readers.delimited._MIN_LINES", 0)
     lines = [b"%d,,-%d.5e-1" % (k, k) + end for k in range(60)]
     lines.insert(30, unusual)
     path = write("rows.csv", b"y,n,m" + end + b"".join(lines))
@@ -112,8 +112,8 @@ def test_numbers_are_the_same_beside_unusual_lines(write, monkeypatch, unusual: 
     np.testing.assert_allclose(found.X[0], [np.nan, -0.05])
 
 
-def test_a_bad_line_far_down_in_a_file_of_numbers_is_told(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 64)
+def test_a_bad_line_far_down_in_a_file_of_numbers_is_reported(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 64)
     path = write("rows.csv", b"y,n\n" + b"1,2\n" * 100 + b"1,inf\n" + b"1,2\n" * 100)
     with pytest.raises(ValueError, match="line 102: a value is infinite"):
         read(open_source(path, target="y"))

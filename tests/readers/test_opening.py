@@ -24,26 +24,26 @@ def test_a_format_can_be_given(write):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00\x01\x02"])
-def test_content_that_tells_nothing_is_told(write, content: bytes):
+def test_content_of_unknown_format_is_an_error(write, content: bytes):
     with pytest.raises(ValueError, match="pass format"):
         open_source(write("data.bin", content))
 
 
-def test_what_is_not_installed_is_told(write, monkeypatch):
+def test_missing_pyarrow_is_an_error(write, monkeypatch):
     monkeypatch.setattr("featgrad.readers.arrow_files.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"data\.parquet needs pyarrow: pip install"):
         open_source(write("data.parquet", b""), target="y")
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
         open_source(tmp_path / "nowhere.csv", target="y")
 
 
-@pytest.mark.parametrize("thing", [None, 3, object()])
-def test_what_holds_no_rows_is_told(thing):
+@pytest.mark.parametrize("data", [None, 3, object()])
+def test_data_without_rows_is_an_error(data):
     with pytest.raises(ValueError, match="Rows cannot be read from"):
-        open_source(thing)
+        open_source(data)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,6 @@ def test_what_holds_no_rows_is_told(thing):
         {"zero_based": False},
     ],
 )
-def test_unfit_options_are_told_by_name(options):
+def test_inapplicable_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         open_source(np.eye(2), target=[0, 1], **options)

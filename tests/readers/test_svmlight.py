@@ -60,26 +60,26 @@ def test_numbers_are_exact_to_the_last_places(write, number: float):
         (b"x 1:2", "label"),
         (b"1:2 2:3", "label"),
         (b"inf 1:2", "label"),
-        (b"1 a:2", "index is no whole number"),
-        (b"1 -2:2", "index is no whole number"),
-        (b"1 1.5:2", "index is no whole number"),
+        (b"1 a:2", "index is not an integer"),
+        (b"1 -2:2", "index is not an integer"),
+        (b"1 1.5:2", "index is not an integer"),
         (b"1 3 4:1", "followed by a colon"),
         (b"1 99999999999999999999:1", "larger"),
         (b"1 2:1 2:1", "increase"),
         (b"1 2:1 1:1", "increase"),
-        (b"1 1:", "value is no number"),
-        (b"1 1:2x", "value is no number"),
-        (b"1 1:.nan", "value is no number"),
-        (b"1 1:1e", "value is no number"),
+        (b"1 1:", "value is not a number"),
+        (b"1 1:2x", "value is not a number"),
+        (b"1 1:.nan", "value is not a number"),
+        (b"1 1:1e", "value is not a number"),
         (b"1 1:inf", "infinite"),
         (b"1 1:1e39", "infinite"),
         (b"1 1:nan", "missing"),
         (b"1 qid:x 1:1", "qid"),
-        (b"1 1:2 \xff\xfe", "index is no whole number"),
-        (b"1 1:2 \x00", "index is no whole number"),
+        (b"1 1:2 \xff\xfe", "index is not an integer"),
+        (b"1 1:2 \x00", "index is not an integer"),
     ],
 )
-def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
+def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
     path = write("rows.svm", b"0 1:1\n\n" + line + b"\n1 2:1\n")
     with pytest.raises(ValueError, match=rf"rows\.svm, line 3: .*{reason}"):
         read(open_source(path))
@@ -101,7 +101,7 @@ def test_compressed_text_is_known_by_its_content(write, compress):
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_cut_compressed_text_is_told(write, compress):
+def test_cut_compressed_text_is_reported(write, compress):
     content = compress("".join(f"1 {k + 1}:{k}.5\n" for k in range(1000)).encode())
     path = write("rows.svm.gz", content[:-20])
     with pytest.raises(ValueError, match=r"rows\.svm\.gz cannot be read"):
@@ -123,21 +123,21 @@ def test_a_huge_index_is_no_number_of_features(write):
         open_source(path)
 
 
-def test_a_file_without_features_is_told(write):
+def test_a_file_without_features_is_reported(write):
     with pytest.raises(ValueError, match="no feature"):
         open_source(write("rows.svm", b"1\n2\n"))
 
 
-def test_many_pieces_of_text_are_joined(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
+def test_many_chunks_of_text_are_joined(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
     text = "".join(f"{k} {k % 7 + 1}:{k}\n" for k in range(100)).encode()
     rows = read(open_source(write("rows.svm", text), block_rows=9))
     np.testing.assert_array_equal(rows.y, np.arange(100))
     np.testing.assert_array_equal(rows.X.sum(axis=1), np.arange(100))
 
 
-def test_a_line_without_end_is_told(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.lines._PIECE", 16)
-    monkeypatch.setattr("featgrad.readers.lines._LONGEST_LINE", 64)
+def test_a_line_without_end_is_reported(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
+    monkeypatch.setattr("featgrad.readers.lines._MAX_LINE_BYTES", 64)
     with pytest.raises(ValueError, match="longer than"):
         open_source(write("rows.svm", b"1 " * 100))

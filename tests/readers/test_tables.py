@@ -114,7 +114,7 @@ def test_texts_are_hashed_into_their_columns_share(store, frame, signed: bool):
     np.testing.assert_array_equal(block.X.toarray()[:, 1:51], expected)
 
 
-def test_hashed_texts_can_be_asked_for(store, frame):
+def test_texts_of_hashed_features_can_be_listed(store, frame):
     source = open_source(store(frame), target="label", hash_dim=2**20)
     heaviest = frame["town"].value_counts()
     bucket = 1 + murmurhash3_32(heaviest.index[0], positive=True) % 2**20
@@ -127,7 +127,7 @@ def test_missing_text_is_no_feature(store, frame):
     assert read(source).X[3, 1:4].sum() == 0
 
 
-def test_a_missing_number_is_told_skipped_or_kept(store, frame):
+def test_a_missing_number_raises_is_skipped_or_kept(store, frame):
     frame.loc[3, "a"] = np.nan
     table = store(frame)
     with pytest.raises(ValueError, match=r"(row 4|line 5): a value is missing"):
@@ -153,19 +153,19 @@ def test_numbers_can_be_named_categorical(store, frame):
 
 
 @pytest.mark.parametrize("argument", ["target", "weight"])
-def test_a_column_that_is_not_there_is_told_with_the_nearest(store, frame, argument: str):
+def test_a_column_that_does_not_exist_is_reported_with_the_nearest(store, frame, argument: str):
     options = {"target": "label", argument: "lable"}
     with pytest.raises(ValueError, match=f"{argument}='lable'.*'town'.*the nearest is 'label'"):
         open_source(store(frame), **options)
 
 
 @pytest.mark.parametrize("target", [None, np.zeros(17)])
-def test_a_target_that_is_no_name_is_told(store, frame, target):
+def test_a_target_that_is_no_name_is_reported(store, frame, target):
     with pytest.raises(ValueError, match=r"target is .*: name a column of .*'label'"):
         open_source(store(frame), target=target)
 
 
-def test_too_many_texts_ask_for_hashing(store):
+def test_too_many_texts_need_hashing(store):
     frame = pd.DataFrame({"t": [f"t{k}" for k in range(1100)], "y": np.zeros(1100)})
     with pytest.raises(ValueError, match=r"'t' has more than 1000.*hash_dim"):
         open_source(store(frame), target="y")
@@ -176,12 +176,12 @@ def test_hash_dim_must_hold_every_column(store, frame):
         open_source(store(frame), target="label", hash_dim=1)
 
 
-def test_a_target_alone_is_told(store, frame):
-    with pytest.raises(ValueError, match="no column beside its target"):
+def test_a_table_with_only_a_target_is_an_error(store, frame):
+    with pytest.raises(ValueError, match="no column but its target"):
         open_source(store(frame[["label"]]), target="label")
 
 
-def test_a_column_of_dates_is_told(frame, tmp_path):
+def test_a_column_of_dates_is_reported(frame, tmp_path):
     frame["day"] = pd.date_range("2020-01-01", periods=17)
     for store in (as_parquet, KINDS["pandas"], KINDS["polars"]):
         with pytest.raises(ValueError, match=r"'day'.* holds"):

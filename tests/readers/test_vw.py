@@ -43,15 +43,15 @@ def test_everything_a_line_may_hold(write):
         (b"1 -2 |a x", "importance"),
         (b"1 2 3 4 |a x", "before the first bar"),
         (b"1 x y |a x", "before the first bar"),
-        (b"1 |a x:1:2", "value is no number"),
-        (b"1 |a:z x", "value is no number"),
+        (b"1 |a x:1:2", "value is not a number"),
+        (b"1 |a:z x", "value is not a number"),
         (b"1 |a x:inf", "infinite"),
         (b"1 |a x:nan", "missing"),
         (b"1 |a :3", "no name"),
         (b"1 |a \xff\xfe", "UTF-8"),
     ],
 )
-def test_a_bad_line_is_told_or_skipped(write, line: bytes, reason: str):
+def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
     path = write("rows.vw", b"0 |a x\n" + line + b"\n1 |a x\n")
     with pytest.raises(ValueError, match=rf"rows\.vw, line 2: .*{reason}"):
         read(open_source(path))

@@ -28,11 +28,11 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Fact
         for size in sizes
     ]
     given = {
-        "asked": {"Features": "2"},
+        "settings": {"Features": "2"},
         "data": {"Rows": "10"},
         "provenance": {"Seed": "0"},
         "names": names,
-        "alone": np.linspace(0.5, 0.0, count),
+        "univariate": np.linspace(0.5, 0.0, count),
         "sizes": tuple(points),
         "chosen": chosen,
         "everything": estimate(0.9, count),
@@ -45,7 +45,7 @@ def many_facts(count: int) -> Facts:
     rng = np.random.default_rng(0)
     names = [f"feature_{i:06d}" for i in range(count)]
     sizes = [2**i for i in range(14)]
-    made = facts(names, sizes, chosen=7, alone=rng.random(count), stability=rng.random(count))
+    made = facts(names, sizes, chosen=7, univariate=rng.random(count), stability=rng.random(count))
     chosen = replace(
         made.selection,
         nearest=rng.integers(made.selection.size, size=count),

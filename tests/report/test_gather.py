@@ -9,7 +9,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import gather_facts
 from featgrad.report.columns import nearest_chosen
-from featgrad.report.provenance import fingerprint
+from featgrad.report.summary import fingerprint
 
 PathPoint = namedtuple("PathPoint", "size features learnability")
 
@@ -110,7 +110,7 @@ def test_noise_is_called_noise():
     assert "Perhaps nothing to learn" in titles(gathered(X, y, k=1))
 
 
-def test_a_curve_cut_off_while_it_rises_is_told():
+def test_a_curve_cut_off_while_it_rises_is_reported():
     X = np.random.default_rng(0).standard_normal((400, 12))
     y = X.sum(axis=1)
     selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
@@ -213,11 +213,11 @@ def test_a_sparse_matrix_is_summed_up_by_its_entries():
     assert facts.data["Constant features"].startswith("4,")
 
 
-def test_settings_other_than_the_defaults_are_told():
+def test_settings_other_than_the_defaults_are_reported():
     X, y = table()
     selector = FeatureGradientSelector(2, order=3, random_state=7).fit(X, y)
     facts = gather_facts(selector, X, y)
-    assert facts.asked["Settings"] == "order=3"
+    assert facts.settings["Settings"] == "order=3"
     assert facts.provenance["Seed"] == "7"
     assert facts.provenance["Command"] == (
         "FeatureGradientSelector(n_features_to_select=2, order=3, random_state=7).fit(X, y)"
@@ -240,14 +240,14 @@ def test_what_would_take_long_is_left_out(monkeypatch):
 def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
     monkeypatch.setattr("featgrad.report.gather._CANDIDATES", 4)
     X, y = table(n_columns=12)
-    X[:, 7] = 1.0  # tells nothing, but is to be kept
+    X[:, 7] = 1.0  # constant, but must be kept
     names = [f"n{i}" for i in range(12)]
     groups = [[0, 1], [2, 3]]
     selector = FeatureGradientSelector(
         3, keep=[7], feature_groups=groups, n_resamples=2, random_state=0
     ).fit(X, y)
     facts = gather_facts(selector, X, y, names=names)
-    assert len(facts.names) == len(facts.alone) == len(facts.stability) < 12
+    assert len(facts.names) == len(facts.univariate) == len(facts.stability) < 12
     assert [facts.names[i] for i in facts.selection.features] == ["n0", "n1", "n7"]
     expected = Learnability(X, y).gains([0, 1, 7], list("aab"))
     np.testing.assert_array_equal(facts.selection.gains, expected)

@@ -25,7 +25,7 @@ def test_names_survive_embedding():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"asked": {EVIL: EVIL}},
+        {"settings": {EVIL: EVIL}},
         {"data": {EVIL: EVIL}},
         {"provenance": {EVIL: EVIL}},
         {"concerns": (Concern(EVIL, EVIL),)},
@@ -38,7 +38,7 @@ def test_text_is_escaped_wherever_it_enters(changes):
     assert "<script>alert" not in render(facts(**({"names": list("abcd")} | changes)))
 
 
-def test_sets_are_told_by_what_they_add_and_drop():
+def test_sets_are_stored_by_what_they_add_and_drop():
     sizes = embedded(render(facts(list("abcd"))))["sizes"]
     assert [size["added"] for size in sizes] == [[0], [1], [2, 3]]
     assert [size["dropped"] for size in sizes] == [[], [], []]

@@ -119,11 +119,11 @@ def test_comparison_separates_shared_from_single(selector, table):
 
 def test_comparison_needs_the_same_features(selector):
     other = FeatureGradientSelector(1).fit(np.eye(9)[:, :3], np.arange(9.0))
-    with pytest.raises(ValueError, match="first has seen 6 features and second 3"):
+    with pytest.raises(ValueError, match="first was fitted on 6 features and second on 3"):
         ComparisonDisplay.from_estimators(selector, other)
 
 
-def test_displays_draw_where_they_are_told(selector):
+def test_displays_draw_on_given_axes(selector):
     figure, ax = plt.subplots()
     display = MaskDisplay.from_estimator(selector, shape=(2, 3), ax=ax)
     assert display.ax_ is ax

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+import reference
 from engine_kinds import KINDS, Kind, example, relative_error
-from featgrad.math import links, reference
+from featgrad.math import links
 from featgrad.search import penalised
 from featgrad.search.progress import Step
 

@@ -1,6 +1,6 @@
 import pytest
-
 from featgrad.search.asked import asked_for
+
 from search_data import singles, units_of
 
 

@@ -1,6 +1,4 @@
-"""What can be typed."""
-
-from __future__ import annotations
+"""The argument parser."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
@@ -8,7 +6,7 @@ from pathlib import Path
 from featgrad.cli import commands
 from featgrad.cli.completion import SHELLS, complete
 from featgrad.math.targets import TASKS
-from featgrad.readers.bad_rows import ON_BAD_ROWS
+from featgrad.readers.invalid_rows import ON_BAD_ROWS
 from featgrad.readers.opening import FORMATS
 
 _FILE = ".csv, .tsv, .parquet, .arrow, .svm, .vw or .npy; text also compressed"
@@ -16,11 +14,10 @@ _FILE = ".csv, .tsv, .parquet, .arrow, .svm, .vw or .npy; text also compressed"
 
 def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="featgrad",
-        description="Choose the features of a file that a target can best be predicted from.",
+        prog="featgrad", description="Select the features of a file that best predict a target."
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    shared = [_answering(), _reading()]
+    shared = [_output_options(), _reading_options()]
 
     def add(name: str, run: object, text: str, *more: ArgumentParser) -> ArgumentParser:
         parents = [*shared, *more]
@@ -29,19 +26,21 @@ def build_parser() -> ArgumentParser:
         added.set_defaults(run=run)
         return added
 
-    task, search = _task(), _searching()
-    select = add("select", commands.select, "choose features", task, search)
-    select.add_argument("-k", type=_size, default="auto", metavar="N|auto", help="how many")
-    select.add_argument("--out", type=Path, metavar="PATH", help="write them: .json, .csv or .txt")
-    select.add_argument("--report", type=Path, metavar="PATH", help="write a report: .html")
-    select.add_argument("--write", type=Path, metavar="PATH", help="write them with the target")
-    score = add("score", commands.score, "tell what features could explain", task)
+    task, search = ArgumentParser(add_help=False), _search_options()
+    task.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
+    select = add("select", commands.select, "select features", task, search)
+    option = select.add_argument
+    option("-k", type=_size, default="auto", metavar="N|auto", help="number of features")
+    option("--out", type=Path, metavar="PATH", help="write the features: .json, .csv or .txt")
+    option("--report", type=Path, metavar="PATH", help="write a report: .html")
+    option("--write", type=Path, metavar="PATH", help="write their columns and the target")
+    score = add("score", commands.score, "estimate how much features explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
-    text = "tell what the best set of each size explains"
+    text = "estimate how much the best set of each size explains"
     path = add("path", commands.path, text, task, search)
     path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help="numbers of features")
-    add("info", commands.info, "tell what a file holds", task)
-    convert = add("convert", commands.convert, "write a file as Arrow, which is read much faster")
+    add("info", commands.info, "describe the contents of a file", task)
+    convert = add("convert", commands.convert, "convert a file to Arrow, which is read much faster")
     convert.add_argument("out", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")
     completion.add_argument("shell", choices=SHELLS)
@@ -49,44 +48,38 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def _answering() -> ArgumentParser:
+def _output_options() -> ArgumentParser:
     shared = ArgumentParser(add_help=False)
-    shared.add_argument("--seed", type=int, default=0, help="of the order of rows, default 0")
-    shared.add_argument("--json", action="store_true", help="answer in JSON")
+    shared.add_argument("--seed", type=int, default=0, help="random seed, default 0")
+    shared.add_argument("--json", action="store_true", help="print JSON")
     shared.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
-    shared.add_argument("--debug", action="store_true", help="full trace of an error")
+    shared.add_argument("--debug", action="store_true", help="full traceback of an error")
     return shared
 
 
-def _reading() -> ArgumentParser:
+def _reading_options() -> ArgumentParser:
     shared = ArgumentParser(add_help=False)
-    group = shared.add_argument_group("how FILE is read")
+    group = shared.add_argument_group("how to read FILE")
     add = group.add_argument
-    add("--target", metavar="COL", help="column to predict; .svm, .vw and converted files hold it")
-    add("--weight", metavar="COL", help="column with the weights of rows")
-    add("--format", choices=FORMATS, help="where neither name nor content tells")
-    add("--exclude", nargs="+", metavar="COL", help="columns to leave out")
-    add("--categorical", nargs="+", metavar="COL", help="columns of text; default: what looks so")
-    add("--hash-dim", type=_count, metavar="N", help="hash texts into N features, many texts need")
-    add("--on-bad-rows", choices=ON_BAD_ROWS, default="error", help="stop, or count and leave out")
-    add("--float32", action="store_true", help="half the memory, seven digits")
+    add("--target", metavar="COL", help="column to predict; not for .svm, .vw and converted files")
+    add("--weight", metavar="COL", help="column of sample weights")
+    add("--format", choices=FORMATS, help="default: detected")
+    add("--exclude", nargs="+", metavar="COL", help="columns to ignore")
+    add("--categorical", nargs="+", metavar="COL", help="columns of text; default: detected")
+    add("--hash-dim", type=_count, metavar="N", help="hash text columns into N features")
+    add("--on-bad-rows", choices=ON_BAD_ROWS, default="error", help="stop, or skip and count")
+    add("--float32", action="store_true", help="single precision: half the memory, seven digits")
     return shared
 
 
-def _task() -> ArgumentParser:
+def _search_options() -> ArgumentParser:
     shared = ArgumentParser(add_help=False)
-    shared.add_argument("--task", choices=TASKS, default="auto", help="what the target is")
-    return shared
-
-
-def _searching() -> ArgumentParser:
-    shared = ArgumentParser(add_help=False)
-    group = shared.add_argument_group("what is searched for")
+    group = shared.add_argument_group("search")
     add = group.add_argument
-    add("--keep", nargs="+", metavar="COL", help="features that must be chosen")
-    add("--ungrouped", action="store_true", help="choose among the texts of a column")
-    add("--resamples", type=_count, default=0, metavar="N", help="halves of rows for stability")
-    add("--checkpoint", type=Path, metavar="PATH", help="large files: go on from it if stopped")
+    add("--keep", nargs="+", metavar="COL", help="features that must be selected")
+    add("--ungrouped", action="store_true", help="select single values of a text column")
+    add("--resamples", type=_count, default=0, metavar="N", help="halves of the rows for stability")
+    add("--checkpoint", type=Path, metavar="PATH", help="large files: resume if interrupted")
     add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
 

@@ -1,18 +1,22 @@
-"""The commands: each takes the parsed arguments and prints its answer."""
-
-from __future__ import annotations
+"""The commands: each takes the parsed arguments and prints its result."""
 
 import time
 from argparse import Namespace
 
-from featgrad.cli.contents import describe_columns
+from featgrad.cli.columns import all_names, describe_columns, features_named, name_of
 from featgrad.cli.errors import check_output
 from featgrad.cli.fitting import Fitting
-from featgrad.cli.naming import all_names, features_named, name_of
-from featgrad.cli.outputs import SELECTION_FORMATS, aligned, as_json, show, write_selection
+from featgrad.cli.loading import LoadedRows, load_rows, open_file
+from featgrad.cli.outputs import (
+    SELECTION_FORMATS,
+    TABLE_FORMATS,
+    aligned,
+    as_json,
+    show,
+    write_selection,
+    write_table,
+)
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import Rows, open_file, read_rows
-from featgrad.cli.reduced import FORMATS, write_reduced
 from featgrad.learnability import Learnability
 from featgrad.readers import convert as write_arrow
 from featgrad.report import gather_facts, write_report
@@ -23,11 +27,11 @@ from featgrad.selector import FeatureGradientSelector
 
 def select(arguments: Namespace) -> None:
     check_output("--out", arguments.out, SELECTION_FORMATS)
-    check_output("--write", arguments.write, FORMATS)
+    check_output("--write", arguments.write, TABLE_FORMATS)
     check_output("--report", arguments.report, (".html",))
-    check_output("--checkpoint", arguments.checkpoint, ())
+    check_output("--checkpoint", arguments.checkpoint)
     progress = Progress(arguments.quiet)
-    rows = read_rows(open_file(arguments, progress), to_the_end=False)
+    rows = load_rows(open_file(arguments, progress), read_all=False)
     selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
@@ -53,16 +57,16 @@ def select(arguments: Namespace) -> None:
     if arguments.out is not None:
         write_selection(answer, arguments.out)
     if arguments.write is not None:
-        blocks = [rows.block] if rows.is_whole else rows.source
-        write_reduced(blocks, features, names, arguments.target or "y", arguments.write)
+        blocks = [rows.block] if rows.is_complete else rows.source
+        write_table(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
-    told = as_text(table, data.estimate(features), data.estimate())
-    show(answer, "\n".join([told, *_about_rows(rows)]), json_wanted=arguments.json)
+    text = as_text(table, data.estimate(features), data.estimate())
+    show(answer, "\n".join([text, *_about_rows(rows)]), json_output=arguments.json)
 
 
-def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, Rows]:
-    """A selector of the size asked for; a report shows other sizes beside it."""
+def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:
+    """A selector of the requested size; a report also shows other sizes."""
     wanted = arguments.k
     sizes = [] if wanted == "auto" else [wanted]
     fitting.check_sizes("-k", sizes)
@@ -71,11 +75,11 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
     return fitting.fit(wanted, sizes)
 
 
-def _report(selector: FeatureGradientSelector, rows: Rows, arguments: Namespace) -> None:
+def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace) -> None:
     about = {"File": str(arguments.file), "Target column": arguments.target or "that of the file"}
     about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
-    if not rows.is_whole:
-        about["Told from"] = f"{len(rows.block):,} random rows, but for the choice itself"
+    if not rows.is_complete:
+        about["Estimated from"] = f"{len(rows.block):,} random rows; the selection itself from all"
     facts = gather_facts(
         selector,
         rows.block.X,
@@ -92,45 +96,43 @@ def score(arguments: Namespace) -> None:
     source = open_file(arguments, Progress(arguments.quiet))
     features = None
     if arguments.features is not None:
-        features = features_named(source, "--features", arguments.features)
-    rows = read_rows(source, to_the_end=True)
+        features = features_named(source, "features", arguments.features)
+    rows = load_rows(source, read_all=True)
     data = _data(rows, arguments)
     estimate = data.estimate(features)
     lines = [f"{estimate.n_features} features explain {estimate} of the variance"]
     answer = {**as_json(estimate), "task": data.task_, "skipped": source.skipped}
-    show(answer, "\n".join([*lines, *_about_rows(rows)]), json_wanted=arguments.json)
+    show(answer, "\n".join([*lines, *_about_rows(rows)]), json_output=arguments.json)
 
 
 def path(arguments: Namespace) -> None:
-    check_output("--checkpoint", arguments.checkpoint, ())
+    check_output("--checkpoint", arguments.checkpoint)
     progress = Progress(arguments.quiet)
-    rows = read_rows(open_file(arguments, progress), to_the_end=False)
+    rows = load_rows(open_file(arguments, progress), read_all=False)
     fitting = Fitting(rows, arguments, progress)
     sizes = arguments.sizes or fitting.default_sizes()
     fitting.check_sizes("--sizes", sizes)
     selector, rows = fitting.fit(max(sizes), sizes)
     answer = [
-        {
-            **as_json(point.learnability),
-            "features": [name_of(rows.source, i) for i in point.features],
-        }
+        as_json(point.learnability)
+        | {"features": [name_of(rows.source, i) for i in point.features]}
         for point in selector.path_
     ]
     lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
     text = "\n".join(["features  explained", *lines])
-    show({"path": answer, "skipped": rows.source.skipped}, text, json_wanted=arguments.json)
+    show({"path": answer, "skipped": rows.source.skipped}, text, json_output=arguments.json)
 
 
 def info(arguments: Namespace) -> None:
     columns, lines = describe_columns(arguments.file, arguments.format, arguments.target)
     if columns is None or arguments.target is not None:
         source = open_file(arguments, Progress(arguments.quiet))
-        rows = read_rows(source, to_the_end=True)
+        rows = load_rows(source, read_all=True)
         task = _data(rows, arguments).task_
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
         lines["Task"] = task
-    show({**(columns or {}), "summary": lines}, aligned(lines), json_wanted=arguments.json)
+    show({**(columns or {}), "summary": lines}, aligned(lines), json_output=arguments.json)
 
 
 def convert(arguments: Namespace) -> None:
@@ -149,21 +151,19 @@ def convert(arguments: Namespace) -> None:
         f"{n_rows:,} rows of {source.n_features:,} features written to {arguments.out}, "
         f"{speed:,.0f} rows/s; {source.skipped:,} rows left out"
     )
-    show(answer, text, json_wanted=arguments.json)
+    show(answer, text, json_output=arguments.json)
 
 
-def _about_rows(rows: Rows) -> list[str]:
-    """What has to be known about the rows that an answer is told from."""
+def _about_rows(rows: LoadedRows) -> list[str]:
+    """Notes on skipped rows and on random samples."""
     lines = []
     if rows.source.skipped:
-        lines.append(f"left out: {rows.source.skipped:,} rows that cannot be used")
-    if not rows.is_whole:
-        lines.append(f"told from {len(rows.block):,} random rows of {rows.n_rows:,}")
+        lines.append(f"left out: {rows.source.skipped:,} invalid rows")
+    if not rows.is_complete:
+        lines.append(f"estimated from {len(rows.block):,} random rows of {rows.n_rows:,}")
     return lines
 
 
-def _data(rows: Rows, arguments: Namespace) -> Learnability:
-    block = rows.block
-    return Learnability(
-        block.X, block.y, task=arguments.task, sample_weight=block.weight, missing="mean"
-    )
+def _data(rows: LoadedRows, arguments: Namespace) -> Learnability:
+    options = {"task": arguments.task, "sample_weight": rows.block.weight, "missing": "mean"}
+    return Learnability(rows.block.X, rows.block.y, **options)

@@ -1,7 +1,5 @@
 """Completion scripts for shells, made from the parser."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, _SubParsersAction
 
 SHELLS = ("bash", "zsh", "fish")

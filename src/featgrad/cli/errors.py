@@ -1,30 +1,28 @@
-"""Errors of whoever typed the command."""
-
-from __future__ import annotations
+"""Errors on the command line and their messages."""
 
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 
 from featgrad.readers.tables import UnknownColumnError
 
-_LISTED = 20
-# Arguments of the library that are options of the command, as messages name them.
-_ARGUMENTS = "target|weight|format|categorical|hash_dim|on_bad_rows|task|order|keep|exclude"
+# Arguments of the library that are options of the command; messages are translated.
+_ARGUMENTS = (
+    "target|weight|format|categorical|hash_dim|on_bad_rows|task|order|features|keep|exclude"
+)
 _ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\w[\w*]*)?")
 
 
 class UsageError(ValueError):
-    """The command line asks for something that does not exist; exit code 2."""
+    """The command line names something that does not exist; exit code 2."""
 
 
-MISUSES = (UsageError, UnknownColumnError, FileNotFoundError)
+USAGE_ERRORS = (UsageError, UnknownColumnError, FileNotFoundError)
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, in the words of the command line."""
+    """The message of an error on one line, with options in place of arguments."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = text.replace("target is None: name", "--target is missing: name")
     return _ASSIGNED.sub(lambda found: _option(*found.groups()), text)
@@ -42,34 +40,26 @@ def _option(argument: str, value: str | None) -> str:
     return f"{option} {value}"
 
 
-def unknown_column(option: str, name: str, columns: Sequence[str]) -> UsageError:
-    near = get_close_matches(name, columns, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(columns[:_LISTED])
-    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    return UsageError(f"{option} {name!r} is no feature.{hint} There are {listed}{more}.")
-
-
 @contextmanager
 def resumable(checkpoint: Path | None) -> Iterator[None]:
-    """Say of an interrupt how to go on from the checkpoint that it leaves."""
+    """Add to an interrupt how to resume from the checkpoint."""
     try:
         yield
     except KeyboardInterrupt:
         if checkpoint is None:
-            told = "nothing was written: give --checkpoint PATH to go on later"
+            message = "nothing was written: give --checkpoint PATH to be able to resume"
         elif checkpoint.exists():
-            told = f"what was done is kept in {checkpoint}: give the same command to go on"
+            message = f"progress was saved in {checkpoint}: repeat the command to resume"
         else:
-            told = "nothing was written: a checkpoint is every half minute"
-        raise KeyboardInterrupt(told) from None
+            message = "nothing was written: checkpoints are written every half minute"
+        raise KeyboardInterrupt(message) from None
 
 
-def check_output(option: str, path: Path | None, known: Sequence[str]) -> None:
-    """Before the work begins: a file that could not be written. None known is any suffix."""
+def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -> None:
+    """Check that a file can be written, with one of these suffixes if there are any."""
     if path is None:
         return
-    if known and path.suffix not in known:
-        raise UsageError(f"{option} {str(path)!r} has no known suffix: use one of {list(known)}.")
+    if suffixes and path.suffix not in suffixes:
+        raise UsageError(f"{option} {str(path)!r} has no known suffix: use {', '.join(suffixes)}.")
     if not path.parent.is_dir():
         raise UsageError(f"{option} {str(path)!r} is in no folder: create {path.parent}.")

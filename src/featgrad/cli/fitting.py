@@ -1,48 +1,46 @@
-"""Fit a selector to the rows of a file, with the sizes that a path or a report shows."""
-
-from __future__ import annotations
+"""Fit a selector to the rows of a file, at the sizes that a path or a report shows."""
 
 from argparse import Namespace
 
 import numpy as np
 
+from featgrad.cli.columns import features_named, groups_of
 from featgrad.cli.errors import UsageError, resumable
-from featgrad.cli.naming import features_named, groups_of
+from featgrad.cli.loading import LoadedRows, ProgressSource, load_rows
 from featgrad.cli.progress import Progress
-from featgrad.cli.reading import Rows, Watched, read_rows
 from featgrad.selector import FeatureGradientSelector
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 
 
 class Fitting:
-    """What is fitted, and how, as the options say."""
+    """A fit as the options of the command line define it."""
 
-    def __init__(self, rows: Rows, arguments: Namespace, progress: Progress) -> None:
+    def __init__(self, rows: LoadedRows, arguments: Namespace, progress: Progress) -> None:
         self._rows, self._arguments, self._progress = rows, arguments, progress
         self.groups = None if arguments.ungrouped else groups_of(rows.source)
 
     def default_sizes(self) -> list[int]:
-        """Up to half as many features as rows: beyond, an estimate is mostly noise."""
+        """Sizes up to half the number of rows: beyond, an estimate is mostly noise."""
         n_rows, n_features = self._rows.n_rows, self._rows.source.n_features
-        most = max(self._smallest(), min(n_features, n_rows // 2))
-        sizes = [size for size in _SIZES if self._smallest() <= size <= most]
-        return sizes or [self._smallest()]
+        smallest = self._smallest()
+        largest = max(smallest, min(n_features, n_rows // 2))
+        return [size for size in _SIZES if smallest <= size <= largest] or [smallest]
 
     def check_sizes(self, option: str, sizes: list[int]) -> None:
         n_features = self._rows.source.n_features
         if max(sizes, default=0) > n_features:
-            raise UsageError(
-                f"{option} {max(sizes)} is more than there are features: use {n_features} or less."
-            )
+            raise UsageError(f"{option} {max(sizes)} is more than the {n_features} features.")
 
-    def fit(self, wanted: int | str, sizes: list[int]) -> tuple[FeatureGradientSelector, Rows]:
-        """A selector of the size wanted, or chosen among the sizes if "auto" is.
+    def fit(
+        self, wanted: int | str, sizes: list[int]
+    ) -> tuple[FeatureGradientSelector, LoadedRows]:
+        """A selector of the wanted size, or of the best one of `sizes` for "auto".
 
-        Also the rows that tell more about what it chose.
+        Also the rows for further estimates.
         """
         arguments, progress, rows = self._arguments, self._progress, self._rows
-        self._tell_of_wide_groups(max(sizes))
+        self._warn_wide_groups(max(sizes))
         selector = FeatureGradientSelector(
             wanted,
             path_sizes=sizes,
@@ -55,7 +53,7 @@ class Fitting:
             random_state=arguments.seed,
         )
         selector.set_callbacks(progress.searching(len(sizes)))
-        if rows.is_whole:
+        if rows.is_complete:
             block = rows.block
             selector.fit(block.X, block.y, sample_weight=block.weight)
         else:
@@ -67,18 +65,18 @@ class Fitting:
         selector.set_callbacks()
         return selector, rows
 
-    def _streamed(self, selector: FeatureGradientSelector, source: Watched) -> Rows:
-        """Fit to rows that are read block by block; some of them, to tell more from."""
-        source.samples = True
+    def _streamed(self, selector: FeatureGradientSelector, source: ProgressSource) -> LoadedRows:
+        """Fit block by block; returns a sample of the rows."""
+        source.collect_sample = True
         with resumable(self._arguments.checkpoint):
             selector.fit_source(source, checkpoint=self._arguments.checkpoint)
-        # A fit that goes on from a checkpoint may have had nothing left to read.
-        if source.left_behind is None:
-            return read_rows(source, to_the_end=True)
-        return Rows.of(source, source.left_behind)
+        # A fit that was resumed from a checkpoint may have read nothing.
+        if source.sample is None:
+            return load_rows(source, read_all=True)
+        return LoadedRows.from_sample(source, source.sample)
 
     def _smallest(self) -> int:
-        """Features that have to be chosen at least."""
+        """Smallest possible number of features."""
         if self.groups is None:
             return 1
         return int(np.unique(self.groups, return_counts=True)[1].min())
@@ -86,16 +84,16 @@ class Fitting:
     def _kept(self) -> list[int] | None:
         if self._arguments.keep is None:
             return None
-        kept = features_named(self._rows.source, "--keep", self._arguments.keep)
+        kept = features_named(self._rows.source, "keep", self._arguments.keep)
         return [int(feature) for feature in kept]
 
-    def _tell_of_wide_groups(self, size: int) -> None:
+    def _warn_wide_groups(self, size: int) -> None:
         if self.groups is None:
             return
         columns, widths = np.unique(self.groups, return_counts=True)
         wide = ", ".join(columns[widths > size][:10])
         if wide:
             self._progress.note(
-                f"never chosen, as they became more than {size} features each: {wide}; allow more "
-                "by -k, or choose among their texts by --ungrouped"
+                f"never selected, as they have more than {size} features each: {wide}; allow more "
+                "with -k, or select single values with --ungrouped"
             )

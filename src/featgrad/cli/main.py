@@ -1,6 +1,4 @@
-"""Run a command and turn what goes wrong into one line and an exit code."""
-
-from __future__ import annotations
+"""Run a command; errors become one line and an exit code."""
 
 import os
 import shlex
@@ -8,24 +6,14 @@ import sys
 from collections.abc import Sequence
 
 from featgrad.cli.arguments import build_parser
-from featgrad.cli.errors import MISUSES, one_line
+from featgrad.cli.errors import USAGE_ERRORS, one_line
 
-FAILED, MISUSED = 1, 2
+# Exit codes: a failure, and a command line that names something that does not exist.
+FAILED, USAGE = 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `featgrad`.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments; None takes those of the process.
-
-    Returns
-    -------
-    int
-        0 if all went well, 1 if it did not, 2 if the command line asks for what does not exist.
-    """
+    """Run `featgrad` with these arguments, or those of the process; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     arguments = build_parser().parse_args(argv)
     arguments.command_line = shlex.join(["featgrad", *argv])
@@ -33,15 +21,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        left = str(interrupt) or "nothing was written"
-        print(f"\nfeatgrad: interrupted, {left}", file=sys.stderr)
+        message = str(interrupt) or "nothing was written"
+        print(f"\nfeatgrad: interrupted, {message}", file=sys.stderr)
         return FAILED
-    except BrokenPipeError:  # whoever reads has read enough, as in `| head`
+    except BrokenPipeError:  # the reader stopped early, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
         if arguments.debug:
             raise
         print(f"featgrad: error: {one_line(error)}", file=sys.stderr)
-        return MISUSED if isinstance(error, MISUSES) else FAILED
+        return USAGE if isinstance(error, USAGE_ERRORS) else FAILED
     return 0

@@ -1,24 +1,24 @@
-"""What the commands write: for people, for machines, and to files."""
-
-from __future__ import annotations
+"""Output of the commands: text, JSON and files."""
 
 import csv
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from scipy import sparse
+
+from featgrad.atomic import atomic_path
 from featgrad.learnability import Estimate
-from featgrad.report.writing import replacing
+from featgrad.readers import Block
 
 SELECTION_FORMATS = (".json", ".csv", ".txt")
+TABLE_FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
 
 def write_selection(selection: dict[str, Any], path: Path) -> None:
-    """Everything as JSON, features and gains as CSV, or features one per line."""
-    with (
-        replacing(path) as unfinished,
-        unfinished.open("w", encoding="utf-8", newline="") as file,
-    ):
+    """Everything as JSON, features and gains as CSV, or one feature per line."""
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".json":
             json.dump(selection, file, indent=2, ensure_ascii=False)
             file.write("\n")
@@ -28,6 +28,39 @@ def write_selection(selection: dict[str, Any], path: Path) -> None:
             writer.writerows(zip(selection["features"], selection["gains"], strict=True))
         else:
             file.writelines(f"{name}\n" for name in selection["features"])
+
+
+def write_table(
+    blocks: Iterable[Block], features: Any, names: Sequence[str], target: str, path: Path
+) -> None:
+    """Write the selected features and the target, block by block."""
+    import pyarrow as pa
+
+    with atomic_path(path) as temporary:
+        writer = None
+        try:
+            for block in blocks:
+                X = block.X[:, features]
+                X = X.toarray() if sparse.issparse(X) else X
+                batch = pa.record_batch([*X.T, block.y], names=[*names, target])
+                writer = writer or _writer(temporary, batch.schema)
+                writer.write_batch(batch)
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def _writer(path: Path, schema: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".parquet":
+        return pq.ParquetWriter(path, schema)
+    if path.suffix in (".arrow", ".feather"):
+        return pa.ipc.new_file(path, schema)
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    return pc.CSVWriter(path, schema, write_options=pc.WriteOptions(delimiter=delimiter))
 
 
 def as_json(estimate: Estimate) -> dict[str, Any]:
@@ -47,5 +80,5 @@ def aligned(lines: dict[str, str]) -> str:
     return "\n".join(f"{label:<{width}}  {text}" for label, text in lines.items())
 
 
-def show(answer: dict[str, Any], text: str, *, json_wanted: bool) -> None:
-    print(json.dumps(answer, ensure_ascii=False) if json_wanted else text)
+def show(answer: dict[str, Any], text: str, *, json_output: bool) -> None:
+    print(json.dumps(answer, ensure_ascii=False) if json_output else text)

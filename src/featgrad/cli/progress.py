@@ -1,4 +1,4 @@
-"""How far a reading or a search has come: a bar on a terminal, plain lines elsewhere."""
+"""Progress of reading and searching: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,46 +9,40 @@ from contextlib import contextmanager
 from typing import Any
 
 _WIDTH = 30
-# Steps of a search per size, at most; a size that needs fewer makes the bar jump.
+# Upper bound on the steps of a search per size.
 _STEPS_PER_SIZE = 40
 _SECONDS_BETWEEN = 0.1
 
 
 class Progress:
-    """What is told while a command works.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to say nothing.
-    """
+    """Progress messages of a command on standard error."""
 
     def __init__(self, quiet: bool) -> None:
         self._shows_bar = not quiet and sys.stderr.isatty()
         self._shows_lines = not quiet and not sys.stderr.isatty()
-        self.what, self.done = "", 0
+        self.task, self.done = "", 0
         self._total: int | None = None
         self._begun = self._drawn = time.monotonic()
 
     @contextmanager
     def reading(self, expected_rows: int | None) -> Iterator[None]:
-        """While rows are read, which `advance` counts."""
+        """Context in which rows are read; `advance` counts them."""
         self.begin("reading", expected_rows)
         try:
             yield
         finally:
             self.close()
-        # Not reached by a reading that somebody has enough of.
+        # Not reached if reading stops early.
         seconds = max(1e-9, time.monotonic() - self._begun)
         self.line(f"read {self.done:,} rows, {self.done / seconds:,.0f} rows/s")
 
     def searching(self, n_sizes: int) -> Searching:
-        """A callback of scikit-learn for a search of so many sizes."""
+        """A scikit-learn callback for a search over this many sizes."""
         return Searching(self, n_sizes * _STEPS_PER_SIZE)
 
-    def begin(self, what: str, total: int | None) -> None:
-        """Count anew, up to a total if it is known."""
-        self.what, self._total, self.done = what, total, 0
+    def begin(self, task: str, total: int | None) -> None:
+        """Restart the count, up to a total if it is known."""
+        self.task, self._total, self.done = task, total, 0
         self._begun = self._drawn = time.monotonic()
 
     def advance(self, count: int) -> None:
@@ -60,13 +54,13 @@ class Progress:
             sys.stderr.flush()
 
     def note(self, line: str) -> None:
-        """A line above the bar, or where there is none."""
+        """Print a line, above the bar if there is one."""
         if self._shows_bar or self._shows_lines:
             self.close()
             print(line, file=sys.stderr, flush=True)
 
     def line(self, line: str) -> None:
-        """A line in place of a bar."""
+        """Print a line if there is no bar."""
         if self._shows_lines:
             print(line, file=sys.stderr, flush=True)
 
@@ -76,18 +70,18 @@ class Progress:
             sys.stderr.flush()
 
     def _bar(self, elapsed: float) -> str:
-        speed = f"{self.done / elapsed:,.0f} rows/s" if self.what == "reading" else ""
+        speed = f"{self.done / elapsed:,.0f} rows/s" if self.task == "reading" else ""
         if self._total is None:
-            return f"{self.what} {self.done:,} rows  {speed}"
+            return f"{self.task} {self.done:,} rows  {speed}"
         share = min(1.0, self.done / self._total)
         full = int(share * _WIDTH)
         left = elapsed * (1 - share) / share
         bar = "#" * full + "." * (_WIDTH - full)
-        return f"{self.what} [{bar}] {share:4.0%}  {speed}  {left:.0f} s left"
+        return f"{self.task} [{bar}] {share:4.0%}  {speed}  {left:.0f} s left"
 
 
 class Searching:
-    """Counts the steps of a fit; a reading in between takes the bar over."""
+    """Counts the steps of a fit; the bar restarts after rows were read in between."""
 
     def __init__(self, progress: Progress, n_steps: int) -> None:
         self._progress, self._n_steps, self._steps = progress, n_steps, 0
@@ -104,6 +98,6 @@ class Searching:
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         if context.parent is None:
             return
-        if self._progress.what != "searching":
+        if self._progress.task != "searching":
             self._progress.begin("searching", self._n_steps)
         self._progress.advance(1)

@@ -31,7 +31,7 @@ from featgrad.math.targets import Target
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
 from featgrad.preprocess.standardise import Standardiser
-from featgrad.readers import Block, Source, ahead
+from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
 
 
@@ -78,7 +78,8 @@ class Streamed(Dataset):
         rng: np.random.RandomState,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> None:
-        self._source, self._preprocess, self._checkpoint = ahead(source), preprocess, checkpoint
+        self._source = prefetched(source)
+        self._preprocess, self._checkpoint = preprocess, checkpoint
         self.n_features = source.n_features
         first = FirstReading(self.n_features, task, missing, rng)
         blocks = ((block,) for block in used_rows(self._source))

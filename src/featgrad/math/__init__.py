@@ -1,1 +1,1 @@
-"""The mathematics: filters, targets, links and the normalisation of the moments."""
+"""Filters, targets, links and the normalisation of moments."""

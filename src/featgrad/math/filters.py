@@ -1,19 +1,17 @@
-"""Filters: polynomials ``p(x) = sum_i a_i x^(i+1)`` that stand for 1 on (0, 1].
+"""Filters: polynomials ``p(x) = sum_i a_i x^(i+1)`` that approximate 1 on (0, 1].
 
 Applied to the spectrum of the masked covariance they turn the moments into the explained
 variance: the closer to 1 on the spectrum, the closer to least squares.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Coefficients = NDArray[np.float64]
+from featgrad.arrays import Floats
 
 MAX_ORDER = 12
 
@@ -49,16 +47,16 @@ _KONG_VALIANT: dict[int, list[float]] = {
 _CHEBYSHEV_RESIDUAL = 0.03
 
 
-def _kong_valiant(order: int) -> Coefficients:
+def _kong_valiant(order: int) -> Floats:
     return np.array(_KONG_VALIANT[order])
 
 
-def _monotone(order: int) -> Coefficients:
+def _monotone(order: int) -> Floats:
     """``1 - (1 - x)^k``: never above 1, gradient descent's own filter."""
     return _without_constant(1 - Polynomial([1, -1]) ** order, order)
 
 
-def _chebyshev(order: int) -> Coefficients:
+def _chebyshev(order: int) -> Floats:
     """``1 - r(x)^2`` with r the Chebyshev residual polynomial on the widest fitting [a, 1].
 
     It is the squared loss of a polynomial predictor and cannot exceed 1. Odd orders carry one
@@ -83,21 +81,21 @@ def _chebyshev_residual(degree: int) -> Polynomial:
     return residual
 
 
-def _without_constant(polynomial: Polynomial, order: int) -> Coefficients:
+def _without_constant(polynomial: Polynomial, order: int) -> Floats:
     coefficients = np.zeros(order)
     coefficients[: len(polynomial.coef) - 1] = polynomial.coef[1:]
     return coefficients
 
 
-_FILTERS: dict[str, Callable[[int], Coefficients]] = {
+_FILTERS: dict[str, Callable[[int], Floats]] = {
+    "chebyshev": _chebyshev,
     "kong-valiant": _kong_valiant,
     "monotone": _monotone,
-    "chebyshev": _chebyshev,
 }
 
 
-def coefficients(filter: str | ArrayLike, order: int) -> Coefficients:
-    """Coefficients ``a_0 .. a_(order-1)`` of a filter given by name or as an array.
+def coefficients(filter: str | ArrayLike, order: int) -> Floats:
+    """Floats ``a_0 .. a_(order-1)`` of a filter given by name or as an array.
 
     Parameters
     ----------
@@ -115,26 +113,23 @@ def coefficients(filter: str | ArrayLike, order: int) -> Coefficients:
     if not isinstance(filter, str):
         return _from_array(filter, order)
     if filter not in _FILTERS:
-        raise ValueError(
-            f"filter={filter!r} is unknown: use one of {sorted(_FILTERS)} or an array of "
-            "coefficients."
-        )
+        raise ValueError(f"filter={filter!r} is unknown: use one of {list(_FILTERS)} or an array.")
     return _FILTERS[filter](check_order(order))
 
 
-def up_to(filter: str | ArrayLike, order: int) -> tuple[Coefficients, ...]:
-    """A filter preceded by its lower orders; an array has none."""
+def up_to(filter: str | ArrayLike, order: int) -> tuple[Floats, ...]:
+    """The filters of all orders up to `order`; an array has only its own."""
     lowest = 1 if isinstance(filter, str) else order
     return tuple(coefficients(filter, lower) for lower in range(lowest, order + 1))
 
 
-def value_at(coefficients: Coefficients, x: float) -> float:
+def value_at(coefficients: Floats, x: float) -> float:
     """``p(x)``."""
     return float(coefficients @ x ** np.arange(1, len(coefficients) + 1))
 
 
-def first_peak(coefficients: Coefficients) -> float:
-    """Where the filter first stops rising on (0, 1], or 1."""
+def first_peak(coefficients: Floats) -> float:
+    """Position of the first maximum of the filter on (0, 1]."""
     x = np.linspace(0, 1, 1001)[1:]
     values = Polynomial([0, *coefficients])(x)
     falls = np.flatnonzero(np.diff(values) < 0)
@@ -149,7 +144,7 @@ def check_order(order: int) -> int:
     return int(order)
 
 
-def _from_array(filter: ArrayLike, order: int) -> Coefficients:
+def _from_array(filter: ArrayLike, order: int) -> Floats:
     values = np.asarray(filter)
     if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
         raise ValueError(
@@ -157,7 +152,5 @@ def _from_array(filter: ArrayLike, order: int) -> Coefficients:
             "x, that of x first, or a filter's name."
         )
     if len(values) != check_order(order):
-        raise ValueError(
-            f"filter has {len(values)} coefficients but order={order}: give as many as the order."
-        )
+        raise ValueError(f"filter has {len(values)} coefficients but order={order}: give {order}.")
     return values.astype(np.float64)

@@ -3,8 +3,6 @@
 Each link maps the explained fraction (of the total variance) to a loss and its derivative.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -53,7 +51,7 @@ def probit_error_rate(explained: float, positive_share: float) -> float:
 
     With ``y = 1[u > t]``, ``P(y = 1) = p`` and ``corr(u, linear predictor) = rho``, the explained
     fraction is ``rho^2 phi(t)^2 / (p (1 - p))``; the best rule predicts 1 where the linear
-    predictor's posterior passes one half, i.e. beyond ``t / rho``.
+    predictor's posterior exceeds one half, i.e. beyond ``t / rho``.
     """
     p = positive_share
     threshold = -float(ndtri(p))

@@ -1,11 +1,8 @@
-"""Weights and the normalisation of moments over tuples of distinct rows."""
-
-from __future__ import annotations
+"""Normalisation of moments over tuples of distinct rows."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from featgrad.arrays import Floats
 
 
 def elementary_symmetric(weights: Floats, degree: int) -> Floats:
@@ -28,7 +25,7 @@ def elementary_symmetric(weights: Floats, degree: int) -> Floats:
 
 
 def tuple_weights(weights: Floats, order: int) -> Floats:
-    """``e_(i+2)(w)`` for i = 0 .. order-1: what the i-th raw moment has to be divided by."""
+    """``e_(i+2)(w)`` for i = 0 .. order-1: the divisor of the i-th raw moment."""
     return elementary_symmetric(weights, order + 1)[2:]
 
 
@@ -47,7 +44,7 @@ def tuple_weights_without_each(weights: Floats, order: int) -> Floats:
 
 
 def hankel(alpha: Floats) -> Floats:
-    """``h[a, b] = alpha[a + b]``, 0 beyond the order: what a pair of path lengths counts."""
+    """``h[a, b] = alpha[a + b]``, 0 beyond the order: coefficient of a pair of path lengths."""
     order = len(alpha)
     index = np.add.outer(np.arange(order), np.arange(order))
     return np.where(index < order, np.append(alpha, np.zeros(order))[index], 0.0)

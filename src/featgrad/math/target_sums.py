@@ -1,6 +1,4 @@
-"""What a target is that comes in parts, none of which is kept."""
-
-from __future__ import annotations
+"""Statistics of a target that arrives in chunks, which are not stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.math.targets import (
     WITH_CLASSES,
     Encoding,
@@ -20,33 +19,21 @@ from featgrad.math.targets import (
     task_of_values,
 )
 
-Floats = NDArray[np.float64]
-
-# Different values of a target beyond which they are no classes.
-MOST_CLASSES = 1 << 16
+# Limit on the number of classes.
+MAX_CLASSES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """How parts of a target become output columns of mean 0 and variance 1.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        Before they are standardised.
-    means, deviations : ndarray of shape (n_outputs,)
-        Over all rows; a deviation of 0 counts as 1.
-    variance : float
-        Of all output columns together, before they are brought to variance 1.
-    """
+    """Encoding of a target as output columns of mean 0 and variance 1."""
 
     encoding: Encoding
     means: Floats
-    deviations: Floats
-    variance: float
+    deviations: Floats  # 1 for a constant column
+    variance: float  # of all columns together, before standardisation
 
     def __call__(self, y: Any) -> Floats:
-        """Output columns of targets that were among those added up."""
+        """Output columns of targets that were added."""
         return np.asarray((self.encoding.columns(y) - self.means) / self.deviations)
 
     @property
@@ -56,13 +43,7 @@ class Outputs:
 
 
 class TargetSums:
-    """Values and moments of a target.
-
-    Parameters
-    ----------
-    task : str
-        What the target is, or "auto".
-    """
+    """Class counts and moments of a target."""
 
     def __init__(self, task: str) -> None:
         self._task = task
@@ -75,13 +56,13 @@ class TargetSums:
         self._means, self._squares = np.zeros((2, 0))
 
     def add(self, y: Any, weights: Floats) -> None:
-        """More rows, of positive weights."""
+        """Add rows of positive weights."""
         y = as_array(y)
-        several = y.ndim == 2 and self._task not in WITH_CLASSES
-        numbers = self._task in ("regression", "multilabel") or several
-        if not numbers:
+        multioutput = y.ndim == 2 and self._task not in WITH_CLASSES
+        numeric = self._task in ("regression", "multilabel") or multioutput
+        if not numeric:
             self._count(y, weights)
-        if numbers or (self._task == "auto" and y.dtype.kind in "biuf"):
+        if numeric or (self._task == "auto" and y.dtype.kind in "biuf"):
             self._add_moments(y, weights)
         self._indicator &= is_indicator(y)
         self._n_outputs[:] = 1 if y.ndim == 1 else y.shape[1]
@@ -89,7 +70,7 @@ class TargetSums:
         self._total += weights.sum()
 
     def outputs(self) -> Outputs:
-        """Once all rows have come; refuses a target that does not vary."""
+        """Outputs after all rows were added; a constant target is an error."""
         encoding = self.encoding()
         if encoding.classes is None:
             means, squares = self._means, self._squares / self._total
@@ -103,27 +84,24 @@ class TargetSums:
         return Outputs(encoding, means, deviations, variance)
 
     def encoding(self) -> Encoding:
-        task = self._told_task()
+        task = self._inferred_task()
         if task not in WITH_CLASSES:
             return Encoding(task, None, int(self._n_outputs[0]))
         if self._too_many:
             raise ValueError(
-                f"y has more than {MOST_CLASSES} classes, too many for task={task!r}: use "
+                f"y has more than {MAX_CLASSES} classes, too many for task={task!r}: use "
                 "task='regression' if they are numbers, or join rare classes."
             )
         return Encoding(task, self._values, 1)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name != "_task" and value is not None
-        }
+        state = vars(self).items()
+        return {name: value for name, value in state if name != "_task" and value is not None}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         vars(self).update(state)
 
-    def _told_task(self) -> str:
+    def _inferred_task(self) -> str:
         if self._task != "auto":
             return self._task
         if self._n_outputs > 1:
@@ -134,7 +112,7 @@ class TargetSums:
         return task_of_values(self._values, int(self._n_rows[0]))
 
     def _count(self, y: NDArray[Any], weights: Floats) -> None:
-        """Tell apart the values, up to a number of them."""
+        """Count the distinct values, up to a limit."""
         if self._too_many:
             return
         values = distinct(one_column(y, self._task))
@@ -142,24 +120,24 @@ class TargetSums:
         if self._values is not None:
             values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)
             shares = _totals(at, np.append(self._shares, shares))
-        self._too_many[:] = len(values) > MOST_CLASSES
+        self._too_many[:] = len(values) > MAX_CLASSES
         keep = slice(0 if self._too_many else None)
         self._values, self._shares = values[keep], shares[keep]
 
     def _add_moments(self, y: NDArray[Any], weights: Floats) -> None:
-        """Means, and sums of squares about them, of both parts together (Chan et al.)."""
+        """Merge means and sums of squared deviations (Chan et al.)."""
         task = "regression" if self._task == "auto" else self._task
         columns = Encoding(task, None, 1 if y.ndim == 1 else y.shape[1])(y)
         if len(self._means) == 0:
             self._means, self._squares = np.zeros((2, columns.shape[1]))
-        here = weights.sum()
-        means = weights @ columns / here
+        added = weights.sum()
+        means = weights @ columns / added
         squares = weights @ (columns - means) ** 2
-        apart, together = means - self._means, self._total + here
-        self._squares = self._squares + squares + apart**2 * (self._total * here / together)
-        self._means = self._means + apart * (here / together)
+        gap, total = means - self._means, self._total + added
+        self._squares = self._squares + squares + gap**2 * (self._total * added / total)
+        self._means = self._means + gap * (added / total)
 
 
-def _totals(at: NDArray[np.intp], weights: Floats) -> Floats:
-    """Weights added up by value."""
+def _totals(at: Indices, weights: Floats) -> Floats:
+    """Total weight of each value."""
     return np.asarray(np.bincount(at, weights), dtype=np.float64)

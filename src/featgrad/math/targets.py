@@ -1,4 +1,4 @@
-"""Targets: from the y of any task to centred output columns whose moments add up."""
+"""Targets: encoding of the y of any task as centred output columns."""
 
 from __future__ import annotations
 
@@ -10,59 +10,42 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Floats
+
 TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
 
-# A whole-numbered y is taken for classes if it has this few values or this many rows for each.
+# An integer y is taken for classes if it has this few values or this many rows per value.
 _FEW_CLASSES = 20
 _ROWS_PER_CLASS = 10
 
 
 @dataclass(frozen=True)
 class Target:
-    """Centred output columns of a target.
+    """Centred output columns of a target, shape (rows, outputs)."""
 
-    Attributes
-    ----------
-    outputs : ndarray of shape (n_rows, n_outputs)
-        Weighted mean 0 in each column.
-    variance : float
-        Weighted variance, summed over outputs.
-    task : str
-        What the target was taken for.
-    positive_share : float or None
-        Weighted share of the second class of a binary target.
-    """
-
-    outputs: NDArray[np.float64]
-    variance: float
+    outputs: Floats
+    variance: float  # weighted, summed over outputs
     task: str
-    positive_share: float | None = None
+    positive_share: float | None = None  # weighted share of the second class of a binary target
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How targets that come in parts become output columns.
-
-    Attributes
-    ----------
-    task : str
-        What they were taken for.
-    classes : ndarray or None
-        All classes, sorted, for a task that has them.
-    n_outputs : int
-        Columns of a target of another task.
-    """
+    """Encoding of targets that arrive in chunks as output columns."""
 
     task: str
-    classes: NDArray[Any] | None
-    n_outputs: int
+    classes: NDArray[Any] | None  # sorted; None for a task without classes
+    n_outputs: int  # columns of a target without classes
 
     @classmethod
     def of(cls, y: Any, task: str, classes: Any = None) -> Encoding:
-        """That of the first part, which may lack some of the classes if these are given."""
+        """Encoding of the first chunk, which need not contain all `classes`."""
         y = as_array(y)
         known = None if classes is None else distinct(as_array(classes))
-        task = _task(y if known is None else known, task)
+        if task not in TASKS:
+            raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
+        if task == "auto":
+            task = infer_task(y if known is None else known)
         if task in WITH_CLASSES:
             known = distinct(one_column(y, task)) if known is None else known
         elif known is not None:
@@ -73,12 +56,12 @@ class Encoding:
 
     @property
     def n_columns(self) -> int:
-        """Output columns."""
-        some = np.zeros((1, self.n_outputs)) if self.classes is None else self.classes[:1]
-        return int(_ENCODERS[self.task](some, self.classes).shape[1])
+        """Number of output columns."""
+        example = np.zeros((1, self.n_outputs)) if self.classes is None else self.classes[:1]
+        return int(_ENCODERS[self.task](example, self.classes).shape[1])
 
     def knows(self, y: Any) -> bool:
-        """Whether some targets have no other classes."""
+        """Whether all classes of y are known."""
         return len(self._unseen(as_array(y))) == 0
 
     def _unseen(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -86,8 +69,8 @@ class Encoding:
             return y[:0]
         return np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
 
-    def __call__(self, y: Any) -> NDArray[np.float64]:
-        """Output columns of some targets."""
+    def __call__(self, y: Any) -> Floats:
+        """Output columns of y."""
         y = as_array(y)
         if self.classes is not None:
             unseen = self._unseen(y)
@@ -103,12 +86,12 @@ class Encoding:
             )
         return self.columns(y)
 
-    def columns(self, y: Any) -> NDArray[np.float64]:
-        """Output columns of targets that are known to fit."""
+    def columns(self, y: Any) -> Floats:
+        """Output columns of targets that need no check."""
         return _ENCODERS[self.task](as_array(y), self.classes)
 
     def check_classes(self, classes: Any) -> None:
-        """Refuse classes that are not those of the first part."""
+        """Raise an error for classes that are not those of the first chunk."""
         if self.classes is None or not np.array_equal(np.unique(classes), self.classes):
             known = None if self.classes is None else self.classes.tolist()[:20]
             raise ValueError(
@@ -124,15 +107,13 @@ class Encoding:
         )
 
 
-def encode(y: Any, task: str) -> tuple[NDArray[np.float64], str]:
-    """Output columns of y for a task, and the task."""
-    y = as_array(y)
-    task = _task(y, task)
-    classes = distinct(one_column(y, task)) if task in WITH_CLASSES else None
-    return _ENCODERS[task](y, classes), task
+def encode(y: Any, task: str) -> tuple[Floats, str]:
+    """Output columns of y, and its task."""
+    encoding = Encoding.of(y, task)
+    return encoding.columns(y), encoding.task
 
 
-def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) -> Target:
+def centre(raw: Floats, task: str, weights: Floats) -> Target:
     """Centre output columns under weights that sum to one."""
     means = weights @ raw
     outputs = raw - means
@@ -141,16 +122,14 @@ def centre(raw: NDArray[np.float64], task: str, weights: NDArray[np.float64]) ->
     return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
 
 
-def to_one_variance(
-    outputs: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def to_one_variance(outputs: Floats, weights: Floats) -> Floats:
     """Centred outputs that count alike, whatever their units or however rare their class."""
     deviation = np.sqrt(weights @ outputs**2)
     return np.asarray(outputs / np.where(deviation > 0, deviation, 1.0))
 
 
-def check_varies(variance: float, means: NDArray[np.float64]) -> None:
-    """Refuse a target that is the same in all rows."""
+def check_varies(variance: float, means: Floats) -> None:
+    """Raise an error for a constant target."""
     if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
         raise ValueError(
             "y has only one value among the rows of positive weight, or one class only: a target "
@@ -158,42 +137,34 @@ def check_varies(variance: float, means: NDArray[np.float64]) -> None:
         )
 
 
-def _task(y: NDArray[Any], task: str) -> str:
-    if task not in TASKS:
-        raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
-    return infer_task(y) if task == "auto" else task
-
-
 def infer_task(y: NDArray[Any]) -> str:
-    """Strings, booleans and whole numbers with few values are classes, the rest numbers."""
+    """Strings, booleans and integers with few values are classes, the rest numbers."""
     if y.ndim == 2 and y.shape[1] > 1:
         return "multilabel" if is_indicator(y) else "regression"
     return task_of_values(distinct(y), y.shape[0])
 
 
 def task_of_values(values: NDArray[Any], n_rows: int) -> str:
-    """The same by the different values of one column."""
-    # Two values are two classes, whole numbers or not.
+    """Task of one column with these distinct values."""
+    # Two values are two classes, integers or not.
     if len(values) <= 2:
         return "binary"
     if values.dtype.kind in "iuf":
-        whole = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
-        if not whole or len(values) > max(_FEW_CLASSES, n_rows // _ROWS_PER_CLASS):
+        integer = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
+        if not integer or len(values) > max(_FEW_CLASSES, n_rows // _ROWS_PER_CLASS):
             return "regression"
     return "multiclass"
 
 
 def as_array(y: Any) -> NDArray[Any]:
-    """One value or one row of outputs per row."""
+    """Array with one value or one row of outputs per row."""
     if sparse.issparse(y):
         y = y.toarray()
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim not in (1, 2):
-        raise ValueError(
-            f"y has {y.ndim} dimensions: give one value or one row of outputs per row of X."
-        )
+        raise ValueError(f"y has {y.ndim} dimensions: give one value or row of outputs per row.")
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass its parts as outputs.")
     return np.asarray(y)
@@ -211,21 +182,18 @@ def _check_finite(y: NDArray[Any]) -> None:
 
 
 def distinct(y: NDArray[Any]) -> NDArray[Any]:
-    """The different values, sorted."""
-    if y.dtype.kind == "f":
-        _check_finite(y)
+    """The distinct values, sorted."""
+    _check_finite(y)
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
         raise ValueError("Input y contains NaN or None: drop those rows or fill in their targets.")
     try:
         return np.unique(y)
     except TypeError:
-        raise ValueError(
-            "y mixes labels that cannot be compared, such as strings and numbers: make them one "
-            "type."
-        ) from None
+        message = "y mixes labels that cannot be compared, like strings and numbers: use one type."
+        raise ValueError(message) from None
 
 
-def _regression(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
+def _regression(y: NDArray[Any], classes: None) -> Floats:
     try:
         values = y.astype(np.float64)
     except (TypeError, ValueError):
@@ -238,7 +206,7 @@ def _regression(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
 
 
 def one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
-    """Refuse several outputs where a task takes one."""
+    """Raise an error for several outputs if the task takes one."""
     if y.ndim != 1:
         raise ValueError(
             f"y has {y.shape[1]} columns but task={task!r} takes one: pass one column, or use "
@@ -247,22 +215,22 @@ def one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
     return y
 
 
-def _binary(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _binary(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
     if len(classes) > 2:
         raise ValueError(f"y has {len(classes)} classes but task='binary': use task='multiclass'.")
     return np.asarray(y == classes[-1], dtype=np.float64)[:, None]
 
 
-def _multiclass(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _multiclass(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
     return np.asarray(y[:, None] == classes, dtype=np.float64)
 
 
-def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
     """Cumulative outputs ``1[y > c]`` for every class c but the last."""
     return np.asarray(y[:, None] > classes[:-1], dtype=np.float64)
 
 
-def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
+def _multilabel(y: NDArray[Any], classes: None) -> Floats:
     if y.ndim != 2 or not is_indicator(y):
         raise ValueError(
             "y is not a table of zeros and ones, one column per label, as task='multilabel' needs: "
@@ -272,7 +240,7 @@ def _multilabel(y: NDArray[Any], classes: None) -> NDArray[np.float64]:
 
 
 WITH_CLASSES = ("binary", "multiclass", "ordinal")
-_ENCODERS: dict[str, Callable[..., NDArray[np.float64]]] = {
+_ENCODERS: dict[str, Callable[..., Floats]] = {
     "regression": _regression,
     "binary": _binary,
     "multiclass": _multiclass,

@@ -1,1 +1,1 @@
-"""Engines: exact value and gradient of the moments over rows, for each kind of matrix."""
+"""Engines: exact moments and their gradient, for each kind of matrix."""

@@ -1,6 +1,4 @@
-"""The few places where array libraries differ: namespace, device, copy to NumPy."""
-
-from __future__ import annotations
+"""Differences between array libraries: namespace, device, copy to NumPy."""
 
 from typing import Any
 
@@ -24,6 +22,6 @@ def on_cpu(X: Any) -> bool:
 def to_numpy(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return values
-    if hasattr(values, "cpu"):  # torch keeps its data on the device until asked
+    if hasattr(values, "cpu"):  # torch copies from a device only explicitly
         values = values.cpu()
     return np.asarray(values)

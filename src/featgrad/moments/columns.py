@@ -1,22 +1,18 @@
 """Weighted mean and variance of columns, merged over blocks of rows without cancellation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats
 from featgrad.moments.array_api import to_numpy
 
-Floats = NDArray[np.float64]
-
-# A column whose deviation is this small beside its mean varies by rounding only.
+# A column with a smaller ratio of standard deviation to mean varies by rounding only.
 _ROUNDING = 1e-12
 
 
 def inverse_variance(mean: Floats, variance: Floats, preprocess: str) -> Floats:
-    """What squared entries of a centred column are multiplied by; 0 switches constants off."""
+    """1 / variance for "zscore", 1 for "center"; 0 for constant columns."""
     varies = variance > (_ROUNDING * np.abs(mean)) ** 2
     if preprocess == "center":
         return varies.astype(np.float64)
@@ -24,7 +20,7 @@ def inverse_variance(mean: Floats, variance: Floats, preprocess: str) -> Floats:
 
 
 class DenseColumnMoments:
-    """Means and variances over blocks of rows; a missing entry counts as its column's mean."""
+    """Means and variances over blocks of rows; missing entries count as the column's mean."""
 
     def __init__(self, n_features: int) -> None:
         self.mean = np.zeros(n_features)
@@ -38,7 +34,7 @@ class DenseColumnMoments:
         return self._scatter / self._total
 
     def add(self, xp: Any, block: Any, weights: Any) -> None:
-        """Merge a float64 block (Chan's update), measured from its own first row."""
+        """Merge a float64 block (Chan et al.), shifted by its own first row."""
         missing = xp.isnan(block)
         zero = xp.zeros_like(block)
         origin = xp.where(missing[:1, :], zero[:1, :], block[:1, :])
@@ -52,9 +48,9 @@ class DenseColumnMoments:
         self._total += float(xp.sum(weights))
 
     def _merge(self, present: Floats, mean: Floats, scatter: Floats) -> None:
-        together = self._present + present
-        share = np.divide(present, together, out=np.zeros_like(together), where=together > 0)
+        total = self._present + present
+        share = np.divide(present, total, out=np.zeros_like(total), where=total > 0)
         gap = np.where(present > 0, mean - self.mean, 0.0)
         self.mean = self.mean + share * gap
         self._scatter += scatter + gap**2 * self._present * share
-        self._present = together
+        self._present = total

@@ -1,53 +1,50 @@
-"""Dense engine: any array-API matrix, standardised block by block and never copied whole.
+"""Dense engine: any array-API matrix, standardised block by block without a full copy.
 
 For a block A of c rows, ``G = triud(A S A^T)`` and ``U = A S Z^T`` give the block's vectors by a
-c x c recursion, and everything else is a matrix product too: BLAS on the CPU, the device's own
-kernels elsewhere. For large NumPy matrices the loop over blocks is compiled.
+c x c recursion; everything else is a matrix product. For large NumPy matrices the loop over blocks
+is compiled.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.array_api import on_cpu, to_numpy
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
-Floats = NDArray[np.float64]
-
-# Rows per block: products within a block cost 4c operations per entry, so c is small where
-# starting an operation is cheap (CPU) and large where it is not (accelerators, few columns). What
-# does not depend on the order of rows is done for several blocks at once.
+# Rows per block: products within a block cost 4c operations per entry, so c is small if launching
+# an operation is cheap (CPU), and large if it is not (accelerators, few columns). Operations that
+# do not depend on the order of rows are done for several blocks at once.
 _BLOCK_ROWS = 64
 _BLOCK_ROWS_WIDE = 32
-# Columns from which products are also long enough for two threads to get past the interpreter
-# lock.
+# Columns from which products are long enough for two threads to run despite the interpreter lock.
 _WIDE = 2048
 _BLOCK_ROWS_NARROW = 128
 _NARROW = 128
 _BLOCK_ROWS_DEVICE = 1024
 _BLOCKS_AT_ONCE = 2
 # Size from which sweeps are compiled, which takes seconds once, and columns from which the Gram
-# matrices kept by compiled sweeps are small beside X.
+# matrices cached by compiled sweeps are small compared with X.
 _COMPILED_ENTRIES = 1 << 22
 _COMPILED_COLUMNS = 256
-# Entries of a block that is only read through (statistics, products).
-_PASS_ENTRIES = 1 << 20
+# Entries of a block for statistics and products.
+_READ_ENTRIES = 1 << 20
 
 
 @dataclass
 class _Sums:
-    """Running sums of one sweep; both sweeps of a pair share the blocks' Gram matrices."""
+    """Running sums of one sweep; both sweeps of a pair share the Gram matrices of blocks."""
 
     ascending: bool
     order: int
     Z: Any  # (order * outputs, features)
     strength: Any
     gradient: Any
-    grams: dict[int, Any] = field(repr=False)
+    grams: dict[int, Any]
 
 
 class DenseEngine:
@@ -57,7 +54,7 @@ class DenseEngine:
         self,
         X: Any,
         xp: Any,
-        rows: NDArray[np.intp],
+        rows: Indices,
         mean: Floats,
         inverse_variance: Floats,
         has_missing: bool,
@@ -71,18 +68,18 @@ class DenseEngine:
         self._kind = {"dtype": self._dtype, "device": X.device}
         self._mean_high, self._mean_low = self._split_mean()
         self._block = _block_rows(X)
-        self._compiled = _pays_to_compile(X)
+        self._compiled = _is_worth_compiling(X)
         self.concurrent = self._compiled or (on_cpu(X) and self.n_features >= _WIDE)
-        self._keep_grams = 8 * self._block <= self.n_features
+        self._cache_grams = 8 * self._block <= self.n_features
         self._orders: dict[tuple[int, bool], Any] = {}
 
     @classmethod
     def from_array(
-        cls, X: Any, xp: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str
+        cls, X: Any, xp: Any, rows: Indices, weights: Floats, preprocess: str
     ) -> DenseEngine:
-        """Take column statistics over `rows`; missing entries count as the column's mean."""
+        """Compute column statistics over `rows`; missing entries count as the column's mean."""
         moments = DenseColumnMoments(X.shape[1])
-        step = max(1, _PASS_ENTRIES // X.shape[1])
+        step = max(1, _READ_ENTRIES // X.shape[1])
         for start in range(0, len(rows), step):
             index = xp.asarray(rows[start : start + step], device=X.device)
             block = xp.astype(xp.take(X, index, axis=0), xp.float64)
@@ -90,14 +87,14 @@ class DenseEngine:
         inverse = inverse_variance(moments.mean, moments.variance, preprocess)
         return cls(X, xp, rows, moments.mean, inverse, moments.has_missing)
 
-    def take(self, rows: NDArray[np.intp]) -> DenseEngine:
+    def take(self, rows: Indices) -> DenseEngine:
         return self._with(self._X, self._rows[rows], slice(None))
 
-    def columns(self, indices: NDArray[np.intp]) -> DenseEngine:
+    def columns(self, indices: Indices) -> DenseEngine:
         X = self._xp.take(self._X, self._index(indices), axis=1)
         return self._with(X, self._rows, indices)
 
-    def _with(self, X: Any, rows: NDArray[np.intp], columns: Any) -> DenseEngine:
+    def _with(self, X: Any, rows: Indices, columns: Any) -> DenseEngine:
         mean, inverse = self._mean[columns], self.inverse_variance[columns]
         return DenseEngine(X, self._xp, rows, mean, inverse, self._has_missing)
 
@@ -170,9 +167,10 @@ class DenseEngine:
     def _advance(
         self, sums: _Sums, A: Any, G: Any, V: Any, w: Any, partner_sums: Any = None
     ) -> None:
-        """Block after block: its vectors, pairs with rows passed earlier, then its own sums.
+        """For each block: its vectors, its pairs with earlier rows, then the sums including it.
 
-        ``r_(j+1) = w U_j + G r_j`` with ``U = Z S A^T``, G holding w; everything lies transposed.
+        ``r_(j+1) = w U_j + G r_j`` with ``U = Z S A^T``; G includes w, and all matrices are
+        transposed.
         """
         xp, (n_blocks, size, _) = self._xp, A.shape
         n_outputs, width = V.shape[1], sums.Z.shape[0]
@@ -180,10 +178,10 @@ class DenseEngine:
             rows = slice(i * size, (i + 1) * size)
             block = A[i, :, :]
             U = (sums.Z * sums.strength) @ block.T * w[rows]
-            towards = G[i, :, :].T
+            transposed = G[i, :, :].T
             vectors = [V[0, :, rows]]
             for j in range(0, width, n_outputs):
-                vectors.append(vectors[-1] @ towards + U[j : j + n_outputs, :])
+                vectors.append(vectors[-1] @ transposed + U[j : j + n_outputs, :])
             V[:, :, rows] = xp.stack(vectors)
             if partner_sums is not None:
                 sums.gradient += xp.sum(partner_sums[i, :, :] * sums.Z, axis=0)
@@ -206,9 +204,9 @@ class DenseEngine:
     def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
         xp, order = self._xp, left.order
         mixed = self._array(hankel) @ xp.reshape(left.Z, (order, -1))
-        met = xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
-        left.gradient -= met
-        return float(xp.sum(met * left.strength))
+        crossing = xp.sum(xp.reshape(mixed, right.Z.shape) * right.Z, axis=0)
+        left.gradient -= crossing
+        return float(xp.sum(crossing * left.strength))
 
     def collected(self, left: _Sums, right: _Sums) -> Floats:
         return self._numpy(left.gradient + right.gradient)
@@ -216,7 +214,7 @@ class DenseEngine:
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         total = np.zeros((self.n_features, vectors[0].size))
         V, w = self._array(vectors.reshape(total.shape)), self._array(weights[:, None])
-        step = max(self._block, _PASS_ENTRIES // self.n_features)
+        step = max(self._block, _READ_ENTRIES // self.n_features)
         for start in range(0, len(weights), step):
             stop = min(start + step, len(weights))
             A = self._centred(start, stop)
@@ -224,22 +222,22 @@ class DenseEngine:
         return total.reshape(vectors.shape)
 
     def _blocks(self, start: int, stop: int) -> Any:
-        """Centred rows as (blocks, rows, features); what does not fill the blocks is one block."""
+        """Centred rows as (blocks, rows, features); an incomplete run of rows is one block."""
         n_blocks = _BLOCKS_AT_ONCE if stop - start == self._block * _BLOCKS_AT_ONCE else 1
         return self._xp.reshape(self._centred(start, stop), (n_blocks, -1, self.n_features))
 
     def _grams(self, A: Any, start: int, sums: _Sums) -> Any:
-        """``A S A^T`` of each block; the sweep that comes second finds it kept, if it is small."""
-        kept = sums.grams.pop(start, None)
-        if kept is not None:
-            return kept
+        """``A S A^T`` of each block; cached for the second sweep if it is small."""
+        cached = sums.grams.pop(start, None)
+        if cached is not None:
+            return cached
         G = (A * sums.strength) @ self._xp.matrix_transpose(A)
-        if self._keep_grams:
+        if self._cache_grams:
             sums.grams[start] = G
         return G
 
     def _before(self, size: int, ascending: bool) -> Any:
-        """Which row (column) of a block a sweep passes before which (row)."""
+        """Mask of the rows (columns) of a block that a sweep visits before each row."""
         if (size, ascending) not in self._orders:
             ones = self._xp.ones((size, size), **self._kind)
             before = self._xp.tril(ones, k=-1) if ascending else self._xp.triu(ones, k=1)
@@ -259,19 +257,19 @@ class DenseEngine:
         return A
 
     def _split_mean(self) -> tuple[Any, Any | None]:
-        """The mean as the compute type holds it, and the rest where that is felt.
+        """The mean in the compute type, and the rounding error if it matters.
 
         A difference x - mean is exact to the last bit of x only if no bit of the mean is lost.
         """
         high = self._array(self._mean)
         low = self._mean - self._numpy(high)
-        felt = low**2 * self.inverse_variance > float(self._xp.finfo(self._dtype).eps) ** 2
-        return high, self._array(low) if np.any(felt) else None
+        matters = low**2 * self.inverse_variance > float(self._xp.finfo(self._dtype).eps) ** 2
+        return high, self._array(low) if np.any(matters) else None
 
     def _array(self, values: Floats) -> Any:
         return self._xp.asarray(np.ascontiguousarray(values), **self._kind)
 
-    def _index(self, values: NDArray[np.intp]) -> Any:
+    def _index(self, values: Indices) -> Any:
         return self._xp.asarray(values, device=self._X.device)
 
     def _numpy(self, values: Any) -> Floats:
@@ -279,14 +277,14 @@ class DenseEngine:
 
 
 def _compute_dtype(X: Any, xp: Any) -> Any:
-    """Single precision for data that it holds exactly, double for everything else."""
+    """Single precision if it represents the data exactly, else double."""
     if X.dtype == xp.float64:
         return xp.float64
     small = ("float16", "float32", "bool", "int8", "uint8", "int16", "uint16")
     return xp.float32 if str(X.dtype).rpartition(".")[2] in small else xp.float64
 
 
-def _pays_to_compile(X: Any) -> bool:
+def _is_worth_compiling(X: Any) -> bool:
     fits = isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64)
     return fits and X.size >= _COMPILED_ENTRIES and X.shape[1] >= _COMPILED_COLUMNS
 

@@ -1,19 +1,17 @@
-"""The dense sweep compiled, for large NumPy matrices: the interpreter is out of its blocks' way.
+"""The dense sweep compiled for large NumPy matrices.
 
-The same sums as in `featgrad.moments.dense`. Nothing here is compiled until a matrix is large
-enough to repay it; plain loops rather than assignments to slices halve the time that takes.
+The same sums as in `featgrad.moments.dense`. Compilation starts only if a matrix is large enough;
+loops in place of slice assignments halve its time.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 from numba import njit
 
-# Nothing is paid for starting an operation here, so blocks are small: products within one cost
-# operations in proportion to its rows. Rows that a block lacks are zeros.
+# Starting an operation costs nothing here, so blocks are small: products within a block cost
+# operations in proportion to its rows. The last block is padded with zeros.
 BLOCK_ROWS = 16
 _compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
@@ -41,7 +39,7 @@ def _scale(values, by, out):
 
 @_compiled()
 def _cut(values, start, stop, out):
-    """Columns start..stop of what is held by row of the matrix."""
+    """Columns start..stop, padded with zeros."""
     for k in range(out.shape[0]):
         for i in range(BLOCK_ROWS):
             out[k, i] = values[k, start + i] if start + i < stop else 0
@@ -49,7 +47,7 @@ def _cut(values, start, stop, out):
 
 @_compiled()
 def _recursion(G, U, weights, start, stop, ascending, R, vectors):
-    """``r_(j+1) = w (U_j + G r_j)``, G over rows passed before; R holds r_0 on entry."""
+    """``r_(j+1) = w (U_j + G r_j)``, G over earlier rows; R holds r_0 on entry."""
     n_outputs = len(R) - len(U)
     for k in range(len(U)):
         following = R[k + n_outputs]
@@ -67,21 +65,21 @@ def _recursion(G, U, weights, start, stop, ascending, R, vectors):
 
 @_compiled()
 def _mix(R, W, ascending, mixing):
-    """``[W^T R | W^T]``, the first over rows passed before: what `stacked` is mixed with."""
+    """``[W^T R | W^T]``, the first over earlier rows: the coefficients of `stacked`."""
     for i in range(BLOCK_ROWS):
         for m in range(BLOCK_ROWS):
-            met = R.dtype.type(0)
+            product = R.dtype.type(0)
             if m < i if ascending else m > i:
                 for k in range(len(W)):
-                    met += W[k, i] * R[k, m]
-            mixing[i, m] = met
+                    product += W[k, i] * R[k, m]
+            mixing[i, m] = product
         for k in range(len(W)):
             mixing[i, BLOCK_ROWS + k] = W[k, i]
 
 
 @_compiled()
 def _add_columns(A, product, gradient):
-    """``gradient += colsum(A * product)``; a block is summed up before it meets the total."""
+    """``gradient += colsum(A * product)``; a block is summed before it is added to the total."""
     for d in range(len(gradient)):
         product[0, d] *= A[0, d]
     for i in range(1, BLOCK_ROWS):
@@ -104,12 +102,12 @@ def sweep(
 ):
     """Carry the sums Z over `rows`; W is empty or the partner's (powers, rows).
 
-    `vectors` hold r_0 on entry, all on return. With W, ``sum_n x_n * sum_b W_b[n] Z_b`` joins the
-    gradient.
+    `vectors` hold r_0 on entry, all on return. With W, ``sum_n x_n * sum_b W_b[n] Z_b`` is added to
+    the gradient.
     """
     n_rows, n_features, width = len(rows), X.shape[1], len(Z)
     n_outputs, n_blocks = len(vectors) - width, len(grams)
-    # The block lies on top of the sums: the pairs within it and with earlier rows are one product.
+    # The block and the sums are stacked: pairs within it and with earlier rows are one product.
     stacked = np.zeros((BLOCK_ROWS + width, n_features), X.dtype)
     A, sums = stacked[:BLOCK_ROWS], stacked[BLOCK_ROWS:]
     _add(Z, sums)

@@ -1,8 +1,6 @@
-"""A hint to the processor that numba does not offer."""
+"""The prefetch instruction, which numba does not offer."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-from __future__ import annotations
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -13,7 +11,7 @@ _TO_READ, _KEEP_IN_EVERY_CACHE, _DATA = 0, 3, 1
 
 @intrinsic
 def prefetch(typing_context, array, i, j):
-    """Ask for the cache line where ``array[i, j]`` begins, without waiting for it."""
+    """Prefetch the cache line where ``array[i, j]`` begins."""
 
     def generate(context, builder, signature, arguments):
         kind = signature.args[0]

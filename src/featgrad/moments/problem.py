@@ -1,4 +1,4 @@
-"""A prepared problem: rows, target, filter and scale; asks for a mask, tells what it explains."""
+"""Explained variance as a function of the mask, for given rows, target and filter."""
 
 from __future__ import annotations
 
@@ -6,40 +6,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.math.normalise import tuple_weights, tuple_weights_without_each
 from featgrad.moments.sweeps import Engine, TwoSweeps
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The explained fraction of the target's variance as a function of the mask.
-
-    Parameters
-    ----------
-    engine : Engine
-        The rows.
-    outputs : ndarray of shape (n_rows, n_outputs)
-        Centred target, rows as in the engine.
-    weights : ndarray of shape (n_rows,)
-        Positive weights that sum to one.
-    variance : float
-        The target's total variance.
-    filters : tuple of ndarray
-        Coefficients of the filter in use, last, and of its lower orders, where it has them.
-    scale : float
-        The eigenvalue that the filter takes for 1.
-    """
+    """The explained fraction of the target's variance as a function of the mask."""
 
     engine: Engine
-    outputs: Floats
-    weights: Floats
-    variance: float
-    filters: tuple[Floats, ...]
-    scale: float
+    outputs: Floats  # centred target, shape (rows, outputs)
+    weights: Floats  # positive, sum to one
+    variance: float  # of the target
+    filters: tuple[Floats, ...]  # coefficients, preceded by those of lower orders if there are any
+    scale: float  # the eigenvalue that is scaled to 1
 
     @property
     def coefficients(self) -> Floats:
@@ -61,7 +43,7 @@ class Problem:
 
     @cached_property
     def alpha(self) -> Floats:
-        """What each raw moment counts: ``a_i / e_(i+2)(w) / var(y)``."""
+        """Coefficient of each raw moment: ``a_i / e_(i+2)(w) / var(y)``."""
         return self.coefficients / tuple_weights(self.weights, self.order) / self.variance
 
     @cached_property
@@ -71,7 +53,7 @@ class Problem:
 
     @cached_property
     def strength(self) -> Floats:
-        """What a feature whose mask is 1 counts in an inner product of rows."""
+        """Factor of a feature with mask 1 in an inner product of rows."""
         return self.engine.inverse_variance / self.scale
 
     def value(self, mask: Floats) -> float:
@@ -85,20 +67,20 @@ class Problem:
         strength = mask * self.strength
         return TwoSweeps(self.engine, strength, self.outputs, self.weights, self.order)
 
-    def columns(self, indices: NDArray[np.intp]) -> Problem:
+    def columns(self, indices: Indices) -> Problem:
         return replace(self, engine=self.engine.columns(indices))
 
     def batches(self, size: int) -> list[Problem]:
-        """Disjoint runs of at least `size` rows, each a problem of its own."""
+        """Problems of consecutive runs of at least `size` rows."""
         n_rows = len(self.weights)
-        parts = np.array_split(np.arange(n_rows), max(1, n_rows // size))
-        return [self._rows(part) for part in parts]
+        runs = np.array_split(np.arange(n_rows), max(1, n_rows // size))
+        return [self._take(run) for run in runs]
 
-    def _rows(self, part: NDArray[np.intp]) -> Problem:
-        weights = self.weights[part]
+    def _take(self, rows: Indices) -> Problem:
+        weights = self.weights[rows]
         return replace(
             self,
-            engine=self.engine.take(part),
-            outputs=self.outputs[part],
+            engine=self.engine.take(rows),
+            outputs=self.outputs[rows],
             weights=weights / weights.sum(),
         )

@@ -1,10 +1,8 @@
-"""Compiled loops over pieces of the work, shared between threads that sleep while they wait.
+"""Parallel compiled loops in threads that sleep while they wait.
 
-Numba's own threads wait for each other and for work by spinning. Where a machine has anything else
-to do, such as reading the next block, that takes longer than a short loop.
+The threads of numba spin while they wait for each other and for work. If the machine has other
+work, such as reading the next block, that takes longer than a short loop.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Callable
@@ -15,25 +13,25 @@ from typing import Any
 
 import numba
 
-# Pieces whose sums are taken apart: more than there are threads, so that their number says nothing
-# about the result.
+# Number of pieces with separate sums: a constant, so that results do not depend on the number of
+# threads.
 PIECES = 16
 
 
 def shared(kernel: Callable[..., None], n_pieces: int, *arguments: Any) -> None:
-    """Call ``kernel(first, end, *arguments)`` for runs of pieces that make up all of them.
+    """Call ``kernel(first, end, *arguments)`` in each thread for its share of the pieces.
 
-    The kernel has to be compiled to release the interpreter's lock.
+    The kernel must be compiled with `nogil`.
     """
     n_threads = min(n_pieces, numba.config.NUMBA_NUM_THREADS)
     edges = [n_pieces * i // n_threads for i in range(n_threads + 1)]
     own, *others = pairwise(edges)
-    coming = [_threads().submit(kernel, *run, *arguments) for run in others]
+    futures = [_threads().submit(kernel, *run, *arguments) for run in others]
     try:
         kernel(*own, *arguments)
     finally:
-        for part in coming:
-            part.result()
+        for future in futures:
+            future.result()
 
 
 @cache

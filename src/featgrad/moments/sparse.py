@@ -1,4 +1,4 @@
-"""Sparse engine: CSR rows in compiled loops, centred and scaled without being densified."""
+"""Sparse engine: compiled loops over CSR rows, centred and scaled implicitly."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments import sparse_kernels as kernels
 from featgrad.moments.columns import inverse_variance
 
-Floats = NDArray[np.float64]
-
-# Columns without zeros are shifted to mean 0 if their mean is this large beside their deviation:
-# the implicit centring of the others cannot lose more than their own share of zeros.
+# Columns without zeros are shifted to mean 0 if the ratio of mean to standard deviation is larger.
+# Implicit centring of columns with zeros loses little precision.
 _FAR_FROM_ZERO = 8.0
 _CACHE_LINE = 64
 
 
 @dataclass
 class _Sums:
-    """Running sums of one sweep over raw rows; H turns them into those over centred rows."""
+    """Running sums of one sweep over raw rows; H converts them to centred rows."""
 
     ascending: bool
     order: int
@@ -42,28 +41,26 @@ class _Sums:
 
 
 class SparseEngine:
-    """Rows of a CSR matrix, held in their order (see `featgrad.moments.sweeps.Engine`).
+    """Rows of a CSR matrix in a given order (see `featgrad.moments.sweeps.Engine`).
 
-    Columns are held by falling popularity, so that what the sweeps touch most lies together; every
-    vector over features is in the caller's order outside this class and in that one inside.
+    Columns are sorted by decreasing frequency for locality; vectors over features are in this order
+    inside the class and in the caller's order outside.
     """
 
     concurrent = True
 
     def __init__(
-        self, X: Any, mean: Floats, inverse_variance: Floats, popular: NDArray[np.intp]
+        self, X: Any, mean: Floats, inverse_variance: Floats, by_frequency: Indices
     ) -> None:
-        self._X, self._mean, self._popular = X, mean, popular
-        self._kept: dict[bool, NDArray[Any]] = {}
+        self._X, self._mean, self._by_frequency = X, mean, by_frequency
+        self._workspaces: dict[bool, NDArray[Any]] = {}
         self.inverse_variance = inverse_variance
         self.n_rows, self.n_features = X.shape
         kernels.compile_sweep(X.dtype, X.indices.dtype)
 
     @classmethod
-    def from_csr(
-        cls, X: Any, rows: NDArray[np.intp], weights: Floats, preprocess: str
-    ) -> SparseEngine:
-        """Copy the rows into their order; missing entries count as the column's mean."""
+    def from_csr(cls, X: Any, rows: Indices, weights: Floats, preprocess: str) -> SparseEngine:
+        """Copy the rows in the given order; missing entries count as the column's mean."""
         X = sparse.csr_array(X)[rows]
         X.sum_duplicates()
         if X.dtype not in (np.float32, np.float64):
@@ -74,16 +71,16 @@ class SparseEngine:
         shift = _shift(X, mean, variance)
         if np.any(shift):
             X.data -= shift[X.indices].astype(np.float64)
-        popular = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
-        X.indices = _inverse(popular).astype(X.indices.dtype)[X.indices]
+        by_frequency = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
+        X.indices = _inverse(by_frequency).astype(X.indices.dtype)[X.indices]
         inverse = inverse_variance(mean, variance, preprocess)
-        return cls(X, (mean - shift)[popular], inverse, popular)
+        return cls(X, (mean - shift)[by_frequency], inverse, by_frequency)
 
-    def take(self, rows: NDArray[np.intp]) -> SparseEngine:
-        return SparseEngine(self._X[rows], self._mean, self.inverse_variance, self._popular)
+    def take(self, rows: Indices) -> SparseEngine:
+        return SparseEngine(self._X[rows], self._mean, self.inverse_variance, self._by_frequency)
 
-    def columns(self, indices: NDArray[np.intp]) -> SparseEngine:
-        inside = _inverse(self._popular)[indices]
+    def columns(self, indices: Indices) -> SparseEngine:
+        inside = _inverse(self._by_frequency)[indices]
         return SparseEngine(
             self._X[:, inside].tocsr(),
             self._mean[inside],
@@ -93,7 +90,7 @@ class SparseEngine:
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
         chunks = -(-order * n_outputs // kernels.CHUNK)
-        strength = strength[self._popular]
+        strength = strength[self._by_frequency]
         mean_norm = float(self._mean**2 @ strength)
 
         def empty(ascending: bool) -> _Sums:
@@ -140,33 +137,29 @@ class SparseEngine:
         gradient = np.empty(self.n_features)
         mean_square_pairs = left.mean_square_pairs + right.mean_square_pairs
         kernels.collect(
-            left.flat, right.flat, mean_square_pairs, self._mean, self._popular, gradient
+            left.flat, right.flat, mean_square_pairs, self._mean, self._by_frequency, gradient
         )
         return gradient
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         X = self._X if len(weights) == self.n_rows else self._X[: len(weights)]
-        vectors = vectors[self._popular]
+        vectors = vectors[self._by_frequency]
         along = ((X @ vectors - self._mean @ vectors).T * weights).T
-        return self._outside(X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0)))
-
-    def _outside(self, inside: NDArray[Any]) -> Floats:
-        """A vector over features in the caller's order."""
-        outside = np.empty(inside.shape)
-        outside[self._popular] = inside
-        return outside
+        product = np.empty(vectors.shape)
+        product[self._by_frequency] = X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0))
+        return product
 
     def _workspace(self, ascending: bool, chunks: int) -> NDArray[Any]:
-        """Memory kept between calls: fresh pages cost as much as the sweep itself."""
-        kept = self._kept.get(ascending)
-        if kept is None or kept.shape[1] != 1 + chunks:
-            kept = _aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
-            self._kept[ascending] = kept
-        return kept
+        """Memory that is reused between calls: new pages cost as much as the sweep."""
+        workspace = self._workspaces.get(ascending)
+        if workspace is None or workspace.shape[1] != 1 + chunks:
+            workspace = _aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
+            self._workspaces[ascending] = workspace
+        return workspace
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Memory that begins with a cache line, so that no record lies across more than it must."""
+    """Memory aligned to cache lines, so that records span as few as possible."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + _CACHE_LINE, np.uint8)
     start = -raw.ctypes.data % _CACHE_LINE
@@ -176,18 +169,18 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
     """Weighted mean over present entries and variance with missing ones at the mean."""
     n_features = X.shape[1]
-    parts = X.indptr, X.indices, X.data, weights
-    total, present, stored = kernels.column_sums(*parts, np.zeros(n_features), 1, n_features)
-    whole = weights.sum()
+    arrays = X.indptr, X.indices, X.data, weights
+    total, present, stored = kernels.column_sums(*arrays, np.zeros(n_features), 1, n_features)
+    total_weight = weights.sum()
     # Exactly 0 for a full column: a rounding error there would count against the mean's square.
-    absent = np.where(_is_full(X), 0.0, whole - stored)
+    absent = np.where(_is_full(X), 0.0, total_weight - stored)
     known = present + absent
     mean = np.divide(total, known, out=np.zeros(n_features), where=known > 0)
-    # A second pass from the mean: correct where the mean is large, and for rounding in it.
-    first, _, _ = kernels.column_sums(*parts, mean, 1, n_features)
-    second, _, _ = kernels.column_sums(*parts, mean, 2, n_features)
+    # A second pass relative to the mean: accurate for large means, and corrects their rounding.
+    first, _, _ = kernels.column_sums(*arrays, mean, 1, n_features)
+    second, _, _ = kernels.column_sums(*arrays, mean, 2, n_features)
     drift = np.divide(first - absent * mean, known, out=np.zeros(n_features), where=known > 0)
-    variance = (second + absent * mean**2) / whole - drift**2 * known / whole
+    variance = (second + absent * mean**2) / total_weight - drift**2 * known / total_weight
     return mean + drift, np.maximum(variance, 0.0)
 
 
@@ -196,11 +189,11 @@ def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:
     return np.where(_is_full(X) & far & (variance > 0), mean, 0.0)
 
 
-def _is_full(X: Any) -> NDArray[np.bool_]:
+def _is_full(X: Any) -> Flags:
     return np.asarray(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
 
 
-def _inverse(permutation: NDArray[np.intp]) -> NDArray[np.intp]:
+def _inverse(permutation: Indices) -> Indices:
     inverse = np.empty_like(permutation)
     inverse[permutation] = np.arange(len(permutation))
     return inverse

@@ -1,19 +1,17 @@
-"""Compiled loops over the rows of a CSR matrix; nothing is centred or densified.
+"""Compiled loops over the rows of a CSR matrix, with implicit centring.
 
 With column means mu, every product with ``x_n - mu`` is one with x_n and a few scalars per power:
 ``(x_n - mu)^T S Z~_j = x_n^T S Z_j - H_j x_n^T S mu - q_j + H_j mu^T S mu``, where Z~ are sums over
 centred rows, Z those over raw ones, ``H_j = sum r_j`` and ``q_j = sum r_j x^T S mu``.
 
-What a sweep knows of a feature is one record F[d] of fours: ``[S, mu, pairs, -]``, then its running
-sums Z, a chunk of four after the other. All of it comes with one or two cache lines, and the sums
-of a chunk stay in one register. Indices are made unsigned, or each access would first be tested for
-a negative one. Parts of a loop are inlined late (`forceinline`): inlined early they would count
-references to their arrays for each row, which costs more than what they do with it.
+The record F[d] of a feature consists of chunks of four: ``[S, mu, pairs, -]``, then its running
+sums Z. It takes one or two cache lines, and the sums of a chunk fit one register. Indices are
+unsigned: signed ones would be tested for negative values at each access. Inner functions are
+inlined late (`forceinline`): inlined early they would count references to their arrays for each
+row, which costs more than the loops themselves.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, operator"
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np
@@ -28,18 +26,18 @@ _compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, 
 
 
 @njit(forceinline=True)
-def _project(indices, data, origin, step, count, ahead, F, chunk):
+def _project(indices, data, origin, step, count, next_row, F, chunk):
     """``x^T S Z`` for the four sums of a chunk and ``x^T S mu``.
 
-    Two chains of additions hide each other's wait. Records of the next row, `ahead` entries from
-    here, are asked for meanwhile: they would arrive late otherwise, one after the other.
+    Two chains of additions hide each other's latency. Records of the next row, at an offset of
+    `next_row` entries, are prefetched meanwhile.
     """
     u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = a = b = F.dtype.type(0)
     pairs_end = count & ~np.uintp(1)
     for j in range(np.uintp(0), pairs_end, np.uintp(2)):
         e = origin + step * j
-        prefetch(F, np.uintp(indices[e + ahead]), chunk)
-        prefetch(F, np.uintp(indices[e + step + ahead]), chunk)
+        prefetch(F, np.uintp(indices[e + next_row]), chunk)
+        prefetch(F, np.uintp(indices[e + step + next_row]), chunk)
         d = np.uintp(indices[e])
         x = data[e] * F[d, 0, STRENGTH]
         a += x * F[d, 0, MEAN]
@@ -90,8 +88,8 @@ def _accumulate_with_pairs(indices, data, origin, step, count, F, chunk, r, w, t
         d = np.uintp(indices[e])
         x = data[e]
         z0, z1, z2, z3 = F[d, chunk, 0], F[d, chunk, 1], F[d, chunk, 2], F[d, chunk, 3]
-        met = (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3)
-        F[d, 0, PAIRS] += x * (met - F[d, 0, MEAN] * through_mean)
+        product = (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3)
+        F[d, 0, PAIRS] += x * (product - F[d, 0, MEAN] * through_mean)
         F[d, chunk, 0] = z0 + x * r0
         F[d, chunk, 1] = z1 + x * r1
         F[d, chunk, 2] = z2 + x * r2
@@ -100,7 +98,7 @@ def _accumulate_with_pairs(indices, data, origin, step, count, F, chunk, r, w, t
 
 @njit(forceinline=True)
 def _four(rows, i, chunk, kind):
-    """What a chunk takes of row i."""
+    """The four values of row i for a chunk."""
     k = np.uintp(CHUNK) * (chunk - np.uintp(1))
     a, b, c, d = k, k + np.uintp(1), k + np.uintp(2), k + np.uintp(3)
     return kind(rows[i, a]), kind(rows[i, b]), kind(rows[i, c]), kind(rows[i, d])
@@ -108,18 +106,18 @@ def _four(rows, i, chunk, kind):
 
 @njit(forceinline=True)
 def _begin_pairs(F, W):
-    """Rows passed before meet all those to come, whose vectors sum up to W, through -mu."""
+    """Pairs of earlier rows with all later ones, whose vectors sum to W, through -mu."""
     for d in range(F.shape[0]):
-        met = F.dtype.type(0)
+        product = F.dtype.type(0)
         for chunk in range(1, F.shape[1]):
             for lane in range(CHUNK):
-                met += W[chunk, lane] * F[d, chunk, lane]
-        F[d, 0, PAIRS] -= F[d, 0, MEAN] * met
+                product += W[chunk, lane] * F[d, chunk, lane]
+        F[d, 0, PAIRS] -= F[d, 0, MEAN] * product
 
 
 @_compiled()
 def begin(F, strength, mean):
-    """Records without any row."""
+    """Initialise the records."""
     for d in range(F.shape[0]):
         for chunk in range(F.shape[1]):
             for lane in range(CHUNK):
@@ -135,34 +133,34 @@ def sweep(
     """Carry the sums over rows first..last; W is empty or the partner's (rows, powers).
 
     With W, pairs become ``sum_n x_n W Z - mu (sum_n x_n h_n + sum_n W Z)`` and ``sum_n h_n`` is
-    returned, with ``h_n = sum_b W_b[n] H_b``. Rows of W and of vectors have room for whole chunks,
-    with zeros there.
+    returned, with ``h_n = sum_b W_b[n] H_b``. Rows of W and of vectors are padded with zeros to
+    whole chunks.
     """
     n_rows, n_outputs, chunks = last - first, np.uintp(seeds.shape[0]), np.uintp(F.shape[1])
     width, kind = np.uintp(len(H)), F.dtype.type
     with_pairs = W.shape[0] > 0
     U = np.zeros((F.shape[1], CHUNK), F.dtype)
     U_flat = U.ravel()[CHUNK:]
-    # Sum of W over the rows still to come: what a row's raw entries meet through -mu later on.
-    W_ahead = np.zeros(width)
+    # Sum of W over later rows: a row's raw entries are paired with it through -mu.
+    W_later = np.zeros(width)
     if with_pairs:
         for k in range(width):
-            W_ahead[k] = W[:, k].sum()
-            U_flat[k] = W_ahead[k]
+            W_later[k] = W[:, k].sum()
+            U_flat[k] = W_later[k]
         _begin_pairs(F, U)
     h_total = 0.0
     along_mean = kind(0)
-    # Entries in the direction of the rows: memory is then read in one direction too.
+    # Entries are visited in the direction of the rows, so that memory is read in one direction.
     step = np.uintp(1) if ascending else ~np.uintp(0)
     for position in range(n_rows):
         i = np.uintp(position if ascending else n_rows - 1 - position)
         start, stop = np.uintp(indptr[first + i]), np.uintp(indptr[first + i + 1])
         origin, count = start if ascending else stop - np.uintp(1), stop - start
         inside = count <= start and stop + count <= np.uintp(len(indices))
-        ahead = step * count if inside else np.uintp(0)
+        next_row = step * count if inside else np.uintp(0)
         for chunk in range(np.uintp(1), chunks):
             U[chunk, 0], U[chunk, 1], U[chunk, 2], U[chunk, 3], along_mean = _project(
-                indices, data, origin, step, count, ahead, F, chunk
+                indices, data, origin, step, count, next_row, F, chunk
             )
         for k in range(n_outputs):
             vectors[i, k] = seeds[k, i]
@@ -174,8 +172,8 @@ def sweep(
             vector = vectors[i, k]
             if with_pairs:
                 h += W[i, k] * H[k]
-                W_ahead[k] -= W[i, k]
-                later += vector * W_ahead[k]
+                W_later[k] -= W[i, k]
+                later += vector * W_later[k]
             H[k] += vector
             q[k] += vector * along_mean
         h_total += h
@@ -212,16 +210,16 @@ def overlap(left, left_H, right, right_H, across):
 
 @_compiled()
 def cross(left, left_H, right, right_H, hankel, order, n_outputs):
-    """Take ``sum_ab hankel_ab Z~_a(left) Z~_b(right)``, over outputs, off the left sweep's pairs.
+    """Subtract ``sum_ab hankel_ab Z~_a(left) Z~_b(right)``, over outputs, from the left pairs.
 
-    Returns their sum over features, each times its strength. Loops over `hankel`, which is padded
-    by zeros to whole chunks, are of a length known beforehand.
+    Returns their sum over features, weighted by strength. `hankel` is padded with zeros to whole
+    chunks, so that its loops have a constant length.
     """
     value = 0.0
     last, outputs = np.uintp(order - 1), np.uintp(n_outputs)
     size, chunk = np.uintp(hankel.shape[0]), np.uintp(CHUNK)
     for d in range(left.shape[0]):
-        mean, met = left[d, MEAN], 0.0
+        mean, crossing = left[d, MEAN], 0.0
         for c in range(outputs):
             for first in range(np.uintp(0), size, chunk):
                 for second in range(np.uintp(0), size - first, chunk):
@@ -231,18 +229,18 @@ def cross(left, left_H, right, right_H, hankel, order, n_outputs):
                             k = min(b, last) * outputs + c
                             mixed += hankel[a, b] * (right[d, chunk + k] - mean * right_H[k])
                         k = min(a, last) * outputs + c
-                        met += mixed * (left[d, chunk + k] - mean * left_H[k])
-        left[d, PAIRS] -= met
-        value += left[d, STRENGTH] * met
+                        crossing += mixed * (left[d, chunk + k] - mean * left_H[k])
+        left[d, PAIRS] -= crossing
+        value += left[d, STRENGTH] * crossing
     return value
 
 
 @_compiled()
-def collect(left, right, mean_square_pairs, mean, place, gradient):
-    """Pairs of both sweeps, each feature at its place."""
+def collect(left, right, mean_square_pairs, mean, columns, gradient):
+    """Gradient from the pairs of both sweeps, in the order of `columns`."""
     for d in range(left.shape[0]):
         pairs = left[d, PAIRS] + right[d, PAIRS]
-        gradient[place[d]] = pairs + mean[d] ** 2 * mean_square_pairs
+        gradient[columns[d]] = pairs + mean[d] ** 2 * mean_square_pairs
 
 
 @_compiled()
@@ -263,7 +261,7 @@ def column_sums(indptr, indices, data, weights, origin, power, n_features):
 
 @cache
 def compile_sweep(value_dtype, index_dtype):
-    """Compile the sweep (or load it) with the pass that makes a chunk's four sums one vector."""
+    """Compile the sweep (or load it) with SLP vectorisation of the four sums of a chunk."""
     before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
     try:
         index = np.zeros(1, index_dtype)

@@ -1,22 +1,17 @@
-"""The spectrum of the masked features' covariance, as far as it sets the filter's scale."""
-
-from __future__ import annotations
+"""Spectrum of the covariance of masked features, which sets the scale of the filter."""
 
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, eigvalsh_tridiagonal
 
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.folds import Folds
 from featgrad.moments.sweeps import Engine
 
-Floats = NDArray[np.float64]
-
-# Rows that the covariance is looked at through, Lanczos steps and random probes: the spectrum is
-# needed to a few per cent only.
+# Limits on rows, Lanczos steps and random probes: an accuracy of a few per cent suffices.
 _MAX_ROWS = 10_000
 _STEPS = 14
 _PROBES = 32
@@ -30,13 +25,13 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
-    """Spectrum of the population covariance C of ``mask^(1/2) x``, as far as the rows tell.
+    """Estimate the spectrum of the population covariance C of ``mask^(1/2) x``.
 
-    The sample's largest eigenvalue l overshoots when features are many beside rows. For a spike
-    lambda over a bulk of mean variance t, ``l = lambda (1 + (tr C / n) / (lambda - t))``
-    (Baik & Silverstein 2006); inverted, it gives lambda, and at the bulk's edge the smallest spike
-    that could be told from the bulk. The trace of the squared covariance overshoots by
-    ``(tr C)^2 / n``.
+    The largest eigenvalue l of the sample is biased upwards if features are many compared with
+    rows. For a spike lambda over a bulk of mean variance t,
+    ``l = lambda (1 + (tr C / n) / (lambda - t))`` (Baik & Silverstein 2006); inverted, it gives
+    lambda, and at the edge of the bulk the smallest detectable spike. The bias of the trace of the
+    squared covariance is ``(tr C)^2 / n``.
     """
     if engine.n_rows > _MAX_ROWS:
         engine = engine.take(np.arange(_MAX_ROWS))
@@ -51,9 +46,9 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
 
     trace, square = _traces(covariance, active, len(root))
     sample = _largest(covariance, active, len(root))
-    crowding = trace * float(np.sum(weights**2))
-    top = _unspiked(sample, trace / len(active), crowding)
-    centre = max(square / trace - crowding, trace / len(active))
+    bias = trace * float(np.sum(weights**2))
+    top = _debiased(sample, trace / len(active), bias)
+    centre = max(square / trace - bias, trace / len(active))
     return Spectrum(top, min(centre, top))
 
 
@@ -69,11 +64,11 @@ def top_of_covariance(folds: Folds) -> float:
     sample = float(eigh(covariance, eigvals_only=True, subset_by_index=last)[0])
     trace = float(np.trace(covariance))
     varying = max(1, int(np.count_nonzero(np.diagonal(covariance))))
-    return _unspiked(sample, trace / varying, trace / folds.n_rows)
+    return _debiased(sample, trace / varying, trace / folds.n_rows)
 
 
-def _unspiked(sample: float, bulk: float, crowding: float) -> float:
-    middle = sample + bulk - crowding
+def _debiased(sample: float, bulk: float, bias: float) -> float:
+    middle = sample + bulk - bias
     inside = middle**2 - 4 * sample * bulk
     if middle <= 0 or inside <= 0:
         return math.sqrt(sample * bulk)
@@ -81,7 +76,7 @@ def _unspiked(sample: float, bulk: float, crowding: float) -> float:
 
 
 def _traces(
-    covariance: Callable[[Floats], Floats], active: NDArray[np.intp], size: int
+    covariance: Callable[[Floats], Floats], active: Indices, size: int
 ) -> tuple[float, float]:
     """Traces of C and C^2: exact for few features, by random signs (Hutchinson) for many."""
     exact = len(active) <= _PROBES
@@ -94,13 +89,13 @@ def _traces(
     return share * float(np.sum(probes * products)), share * float(np.sum(products**2))
 
 
-def _largest(covariance: Callable[[Floats], Floats], active: NDArray[np.intp], size: int) -> float:
+def _largest(covariance: Callable[[Floats], Floats], active: Indices, size: int) -> float:
     """Lanczos with full reorthogonalisation."""
     start = np.zeros(size)
     start[active] = np.random.default_rng(1).standard_normal(len(active))
     basis = [start / np.linalg.norm(start)]
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     for _ in range(min(_STEPS, len(active))):
         product = covariance(basis[-1])
         diagonal.append(float(basis[-1] @ product))
@@ -110,7 +105,7 @@ def _largest(covariance: Callable[[Floats], Floats], active: NDArray[np.intp], s
         length = float(np.linalg.norm(product))
         if length <= 1e-7 * abs(diagonal[0]):
             break
-        beside.append(length)
+        off_diagonal.append(length)
         basis.append(product / length)
-    values = eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[: len(diagonal) - 1]))
+    values = eigvalsh_tridiagonal(np.array(diagonal), np.array(off_diagonal[: len(diagonal) - 1]))
     return float(values[-1])

@@ -1,18 +1,18 @@
 """Two sweeps over the rows that meet in the middle: exact moments, then their gradient.
 
 With ``T = triud(X S X^T)`` and rows in a fixed order, the moments ``y^T T^(i+1) y`` sum over paths
-of increasing rows. A sweep carries ``Z_j = sum_m x_m r_j[m]`` over the rows m it has passed and
+of increasing rows. A sweep carries ``Z_j = sum_m x_m r_j[m]`` over the rows m it has visited and
 gives each next row ``r_0 = w y``, ``r_(j+1)[n] = w_n x_n^T S Z_j``. The left sweep starts at the
 first row, the right one at the last; when they meet,
 
 - every path lies left of the middle, right of it, or crosses it on exactly one edge, whose
   contribution is ``Z_a(left)^T S Z_b(right)``: the moments are known after half a sweep each;
-- each sweep then goes on into rows whose vectors the other has already found, which is what the
-  gradient over pairs (earlier row, later row) needs. Pairs across the middle are met by both and
-  subtracted once.
+- each sweep then continues into rows whose vectors the other has already computed, which gives the
+  gradient over pairs (earlier row, later row). Pairs across the middle are counted by both sweeps
+  and subtracted once.
 
-The sweeps never wait for each other before and after the middle, so an engine whose kernels
-release the interpreter lock runs them on two cores.
+The sweeps are independent before and after the middle, so an engine whose kernels release the
+interpreter lock runs them on two cores.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
 from featgrad.math.normalise import hankel
 from featgrad.moments.threads import one_blas_thread
-
-Floats = NDArray[np.float64]
 
 
 class Engine(Protocol):
@@ -52,9 +50,9 @@ class Engine(Protocol):
         weights: Floats,
         partner: Floats | None = None,
     ) -> Floats:
-        """Carry the sums over the rows of `span`; return ``r_0 .. r_order`` of those rows.
+        """Update the sums with the rows of `span`; return ``r_0 .. r_order`` of those rows.
 
-        Seeds are (outputs, rows), what is returned (order + 1, outputs, rows). With `partner`,
+        Seeds are (outputs, rows), the result is (order + 1, outputs, rows). With `partner`,
         shape (order, outputs, rows), also add
         ``sum_n x_n * sum_b partner_b[n] Z_b`` to the gradient held by the sums.
         """
@@ -67,23 +65,23 @@ class Engine(Protocol):
     def cross(self, left: Any, right: Any, hankel: Floats) -> float:
         """``sum_ab hankel_ab Z_a(left)^T S Z_b(right)``, summed over outputs.
 
-        Its gradient is taken off what the sums hold: both sweeps are going to add these pairs.
+        Its gradient is subtracted from the sums, as both sweeps will add these pairs.
         """
         ...
 
     def collected(self, left: Any, right: Any) -> Floats:
-        """The gradient that both sweeps have added up."""
+        """The sum of the gradients of both sweeps."""
         ...
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
         ...
 
-    def take(self, rows: NDArray[np.intp]) -> Engine:
+    def take(self, rows: Indices) -> Engine:
         """The same matrix restricted to some of the present rows, in the given order."""
         ...
 
-    def columns(self, indices: NDArray[np.intp]) -> Engine:
+    def columns(self, indices: Indices) -> Engine:
         """The same rows restricted to some columns."""
         ...
 
@@ -91,8 +89,8 @@ class Engine(Protocol):
 class TwoSweeps:
     """Moments and their gradient for one mask.
 
-    The sweeps have met in the middle. Moments can be asked for while they are there; the gradient
-    and the paths through rows take them to the end, so only one of these can be had, and last.
+    The constructor runs the sweeps to the middle, where `moments` can be called. The gradient and
+    the paths through rows continue the sweeps to the end: call one of them, once and last.
     """
 
     def __init__(
@@ -132,7 +130,7 @@ class TwoSweeps:
             return value, self._engine.collected(self._left, self._right)
 
     def paths_through_rows(self) -> Floats:
-        """Share of each raw moment that passes through each row, shape (rows, order, outputs)."""
+        """Sum of the paths through each row, by raw moment, shape (rows, order, outputs)."""
         with one_blas_thread():
             before_last, after_first = self._finish()
         left = np.concatenate([self._first, before_last], axis=2)
@@ -140,7 +138,7 @@ class TwoSweeps:
         through = np.stack(
             [sum(left[a] * right[i + 1 - a] for a in range(i + 2)) for i in range(self._order)]
         )
-        # Both vectors carry the row's own weight; a path passes it once.
+        # Both vectors include the weight of the row; a path counts it once.
         through /= self._weights
         return np.ascontiguousarray(through.transpose(2, 0, 1))
 
@@ -152,7 +150,7 @@ class TwoSweeps:
         return (hankel @ used.reshape(self._order, -1)).reshape(used.shape)
 
     def _finish(self, hankel: Floats | None = None) -> tuple[Floats, Floats]:
-        """Go on into the other half; its rows' vectors, mixed, are the partners there."""
+        """Continue into the other half; the mixed vectors of its rows are the partners."""
         lower, upper = self._halves
         return self._both(
             lambda: self._advance(self._left, upper, self._mixed(self._last, hankel)),
@@ -164,7 +162,7 @@ class TwoSweeps:
         return self._engine.sweep(sums, span, self._seeds[:, rows], self._weights[rows], partner)
 
     def _within_halves(self) -> Floats:
-        """What paths left and right of the middle add to the raw moments."""
+        """Raw moments of the paths left and right of the middle."""
         (_, middle), _ = self._halves
         halves = (self._first, self._outputs[:, :middle]), (self._last, self._outputs[:, middle:])
         return np.asarray(sum(np.einsum("jcn,cn->jc", r[1:], y) for r, y in halves))

@@ -1,6 +1,4 @@
-"""One thread for products that are too short to be shared."""
-
-from __future__ import annotations
+"""Limit BLAS to one thread for short products."""
 
 import functools
 from contextlib import AbstractContextManager
@@ -10,9 +8,9 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep products in the thread that asks for them.
+    """Compute products in the calling thread.
 
-    Those that helped with a short one would keep a core from other work, waiting for the next.
+    Other threads of BLAS would keep a core busy while they wait for the next product.
     """
     limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
     return limit

@@ -1,8 +1,9 @@
-"""Rows from arrays, frames and files, block by block, as often as needed."""
+"""Readers of arrays, data frames and files, block by block and as often as needed."""
 
-from featgrad.readers.ahead import ahead
-from featgrad.readers.block import Block, Source
+from featgrad.readers.block import Block
 from featgrad.readers.convert import convert
 from featgrad.readers.opening import open_source
+from featgrad.readers.prefetch import prefetched
+from featgrad.readers.source import Source
 
-__all__ = ["Block", "Source", "ahead", "convert", "open_source"]
+__all__ = ["Block", "Source", "convert", "open_source", "prefetched"]

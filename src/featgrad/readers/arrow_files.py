@@ -1,53 +1,53 @@
-"""Record batches of Arrow IPC files, mapped into memory, and of Parquet files."""
-
-from __future__ import annotations
+"""Record batches of memory-mapped Arrow IPC files and of Parquet files."""
 
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from featgrad.readers.bad_rows import unreadable
+from featgrad.readers.invalid_rows import raise_unreadable
 
 
-def need_pyarrow(what: str) -> None:
-    """Say how to get pyarrow where it is not installed."""
+def require_pyarrow(what: str) -> None:
+    """Raise an ImportError that tells how to install pyarrow."""
     if find_spec("pyarrow") is None:
         raise ImportError(f"{what} needs pyarrow: pip install 'featgrad[files]'.")
 
 
-class BatchFile(Protocol):
+class BatchFile:
     """A file of record batches."""
 
-    name: str
     schema: Any
     n_rows: int
 
+    def __init__(self, path: Path) -> None:
+        self._path, self.name = path, str(path)
+
     def batches(self, block_rows: int) -> Iterator[Any]:
-        """Checked record batches of at most `block_rows` rows."""
+        """Validated record batches of at most `block_rows` rows."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Name the file in the errors of pyarrow."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError, MemoryError, KeyError, UnicodeDecodeError) as error:
+            raise_unreadable(self.name, error)
 
 
-@contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Say which file it was that pyarrow could not read."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, MemoryError, KeyError, UnicodeDecodeError) as error:
-        unreadable(name, error)
-
-
-class IpcFile:
+class IpcFile(BatchFile):
     """An Arrow IPC file. Batches are views of the mapped file: reading copies nothing."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self.name = path, str(path)
-        with reading(self.name):
+        super().__init__(path)
+        with self._reading():
             reader, _ = self._open()
             self.schema = reader.schema
             self.n_rows = sum(
@@ -55,7 +55,7 @@ class IpcFile:
             )
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with reading(self.name):
+        with self._reading():
             reader, mapped = self._open()
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
@@ -71,21 +71,21 @@ class IpcFile:
             try:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except ValueError as error:
-                unreadable(self.name, error)
+                raise_unreadable(self.name, error)
         return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))), mapped
 
 
-class ParquetFile:
+class ParquetFile(BatchFile):
     """A Parquet file."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self.name = path, str(path)
-        with reading(self.name), self._open() as file:
+        super().__init__(path)
+        with self._reading(), self._open() as file:
             self.schema = file.schema_arrow
             self.n_rows = file.metadata.num_rows
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with reading(self.name), self._open() as file:
+        with self._reading(), self._open() as file:
             for batch in file.iter_batches(batch_size=block_rows):
                 batch.validate(full=True)
                 yield batch
@@ -97,9 +97,9 @@ class ParquetFile:
 
 
 def _release_before(mapped: mmap.mmap, batch: Any) -> None:
-    """Give back the pages before this batch, which would count as the process's memory.
+    """Release the pages before this batch, which count as memory of the process.
 
-    They are only unmapped: a block that is still in use reads them from the file again.
+    A block that is still in use reads its pages from the file again.
     """
     if not hasattr(mapped, "madvise"):
         return

@@ -1,29 +1,29 @@
-"""Arrow and Parquet files that hold whole rows in one or two columns.
+"""Arrow and Parquet files that store whole rows in list columns.
 
 Either `idx` and `val`, lists whose buffers are those of a CSR matrix, or `x`, lists of a fixed
-size whose buffer is a dense matrix. Beside them `y`, and `weight` if rows have one.
+size whose buffer is a dense matrix; also `y`, and optionally `weight`.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Floats
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
-from featgrad.readers.bad_rows import BadRows, ReaderOfRows, unreadable
-from featgrad.readers.block import MOST_FEATURES, Block, csr, regroup
-from featgrad.readers.kernels.entries import faulty_rows
+from featgrad.readers.block import MAX_FEATURES, Block, csr
+from featgrad.readers.invalid_rows import raise_unreadable
+from featgrad.readers.kernels.entries import mark_invalid_rows
 from featgrad.readers.layout import METADATA_KEY, Layout
+from featgrad.readers.source import BaseSource
 from featgrad.readers.tables import UnknownColumnError
 
 
-def holds_rows(schema: Any) -> bool:
-    """Whether the columns are those of rows rather than features."""
+def stores_rows(schema: Any) -> bool:
+    """Whether the schema is that of stored rows rather than of a table."""
     from pyarrow import types
 
     def is_list(name: str) -> bool:
@@ -34,45 +34,32 @@ def holds_rows(schema: Any) -> bool:
     return fixed or (is_list("idx") and is_list("val"))
 
 
-class RowsSource(ReaderOfRows):
+class ArrowRowsSource(BaseSource):
     """Rows of one file."""
 
     def __init__(
         self,
         file: BatchFile,
+        *,
         target: str,
         weight: str | None,
-        *,
         n_features: int | None,
-        block_rows: int,
-        dtype: Any,
-        bad: BadRows,
+        **common: Any,
     ) -> None:
-        self._file, self._bad, self._dtype = file, bad, np.dtype(dtype)
-        self.block_rows = block_rows
-        self.n_rows: int | None = None if bad.skip else file.n_rows
-        self._target, self._weight = target, weight
+        super().__init__(**common)
+        self._file, self._target, self._weight = file, target, weight
+        self.n_rows = None if self._invalid.skip else file.n_rows
         self._dense = "x" in file.schema.names
         self._check_types()
-        size, self._layout = _described(file)
+        size, layout = _read_metadata(file)
         if self._dense:
             size = file.schema.field("x").type.list_size
-        self.n_features = size or n_features or self._measure()
+        self.n_features = size or n_features or self._find_n_features()
         if n_features is not None and self.n_features != n_features:
             raise ValueError(f"{file.name} has {size} features, not n_features={n_features}.")
-        if self._layout is not None and len(self._layout) != self.n_features:
-            raise ValueError(f"{file.name} has {size} features but {len(self._layout)} names.")
-
-    @property
-    def feature_names(self) -> Sequence[str] | None:
-        return self._layout
-
-    @property
-    def groups(self) -> NDArray[np.int32] | None:
-        return None if self._layout is None else self._layout.groups
-
-    def __iter__(self) -> Iterator[Block]:
-        return regroup(self._pieces(), self.block_rows)
+        if layout is not None and len(layout) != self.n_features:
+            raise ValueError(f"{file.name} has {size} features but {len(layout)} names.")
+        self.feature_names = layout
 
     def _check_types(self) -> None:
         from pyarrow import types
@@ -80,50 +67,47 @@ class RowsSource(ReaderOfRows):
         schema, name = self._file.schema, self._file.name
         for column in filter(None, (self._target, self._weight)):
             if column not in schema.names:
-                raise UnknownColumnError(
-                    f"{name} has no column {column!r}: its columns are {schema.names}."
-                )
-        for column, test in (("x", types.is_floating), ("idx", types.is_integer),
-                             ("val", types.is_floating)):  # fmt: skip
-            if column in schema.names and (column == "x") == self._dense:
-                kind = schema.field(column).type.value_type
-                if not test(kind):
-                    raise ValueError(f"{name}: column {column!r} holds lists of {kind}.")
+                raise UnknownColumnError(f"{name} has no column {column!r} but {schema.names}.")
+        sparse_types = {"idx": types.is_integer, "val": types.is_floating}
+        for column, test in ({"x": types.is_floating} if self._dense else sparse_types).items():
+            kind = schema.field(column).type.value_type
+            if not test(kind):
+                raise ValueError(f"{name}: column {column!r} holds lists of {kind}.")
 
-    def _measure(self) -> int:
+    def _find_n_features(self) -> int:
         """Read the whole file once for its largest index."""
         highest = -1
         for batch in self._file.batches(self.block_rows):
             indices = batch.column("idx").flatten().to_numpy(zero_copy_only=False)
             highest = max(highest, int(np.nanmax(indices)) if indices.size else -1)
-        if not 0 <= highest < MOST_FEATURES:
+        if not 0 <= highest < MAX_FEATURES:
             raise ValueError(
-                f"{self._file.name} has the largest index {highest}: pass n_features to say how "
-                "many features there are."
+                f"The largest index in {self._file.name} is {highest}: pass n_features, the number "
+                "of features."
             )
         return highest + 1
 
-    def _pieces(self) -> Iterator[Block]:
-        self._bad.skipped, row = 0, 0
+    def _chunks(self) -> Iterator[Block]:
+        self._invalid.skipped, row = 0, 0
         for batch in self._file.batches(self.block_rows):
             n_rows = batch.num_rows
             missing = _is_null(batch.column(self._target))
-            batch = self._without(batch, missing, row, "the target is missing")
-            X = self._dense_rows(batch) if self._dense else None
-            if X is None:
+            batch = self._drop(batch, missing, row, "the target is missing")
+            if self._dense:
+                X = self._dense_rows(batch)
+            else:
                 batch, X = self._sparse_rows(batch, row)
-            yield self._bad.clean(Block(X, *self._beside(batch)), row)
+            yield self._invalid.clean(Block(X, *self._target_and_weight(batch)), row)
             row += n_rows
 
-    def _without(self, batch: Any, faulty: NDArray[np.bool_], first_row: int, reason: str) -> Any:
-        if not faulty.any():
+    def _drop(self, batch: Any, invalid: Flags, first_row: int, reason: str) -> Any:
+        if not invalid.any():
             return batch
-        for row in np.flatnonzero(faulty).tolist():
-            self._bad.meet(first_row + row, reason)
-        return batch.filter(~faulty)
+        for row in np.flatnonzero(invalid).tolist():
+            self._invalid.report(first_row + row, reason)
+        return batch.filter(~invalid)
 
-    def _beside(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-        """The target and the weights."""
+    def _target_and_weight(self, batch: Any) -> tuple[NDArray[Any], Floats | None]:
         column, weight = batch.column(self._target), None
         if is_text(column.type):
             tokens = as_tokens(column)
@@ -144,14 +128,14 @@ class RowsSource(ReaderOfRows):
             return np.asarray(X, dtype=self._dtype)
 
     def _sparse_rows(self, batch: Any, first_row: int) -> tuple[Any, Any]:
-        """Rows that can be used, and their CSR matrix on the batch's own buffers."""
-        reason = "idx and val are not lists of one length, or hold nothing somewhere"
-        batch = self._without(batch, _unequal(batch), first_row, reason)
+        """The valid rows, and their CSR matrix on the buffers of the batch."""
+        reason = "idx and val are not lists of one length, or hold a null"
+        batch = self._drop(batch, _invalid_lists(batch), first_row, reason)
         indptr, indices = _list_buffers(batch.column("idx"))
-        faulty = np.zeros(batch.num_rows, bool)
-        if faulty_rows(indices, indptr, self.n_features, faulty):
+        invalid = np.zeros(batch.num_rows, bool)
+        if mark_invalid_rows(indices, indptr, self.n_features, invalid):
             reason = f"idx does not increase within 0 to {self.n_features - 1}"
-            batch = self._without(batch, faulty, first_row, reason)
+            batch = self._drop(batch, invalid, first_row, reason)
             indptr, indices = _list_buffers(batch.column("idx"))
         _, values = _list_buffers(batch.column("val"))
         with np.errstate(over="ignore"):
@@ -159,44 +143,42 @@ class RowsSource(ReaderOfRows):
         return batch, csr(values, indices.astype(np.int32, copy=False), indptr, self.n_features)
 
 
-def _is_null(column: Any) -> NDArray[np.bool_]:
+def _is_null(column: Any) -> Flags:
     if column.null_count == 0:
         return np.zeros(len(column), bool)
     return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
 
 
-def _unequal(batch: Any) -> NDArray[np.bool_]:
-    """Rows whose lists differ in length, are missing, or hold a missing element."""
-    idx, val = batch.column("idx"), batch.column("val")
-    lengths = [np.diff(column.offsets.to_numpy()) for column in (idx, val)]
-    unequal: NDArray[np.bool_] = lengths[0] != lengths[1]
-    for column in (idx, val):
-        unequal = unequal | _is_null(column)
+def _invalid_lists(batch: Any) -> Flags:
+    """Rows whose lists differ in length, are null, or hold a null."""
+    idx, val = columns = batch.column("idx"), batch.column("val")
+    invalid: Flags = np.diff(idx.offsets.to_numpy()) != np.diff(val.offsets.to_numpy())
+    for column in columns:
+        invalid = invalid | _is_null(column)
         offsets = column.offsets.to_numpy()
-        holes = np.flatnonzero(_is_null(column.values))
-        rows = np.searchsorted(offsets, holes, side="right") - 1
-        unequal[rows[(holes >= offsets[0]) & (holes < offsets[-1])]] = True
-    return unequal
+        nulls = np.flatnonzero(_is_null(column.values))
+        rows = np.searchsorted(offsets, nulls, side="right") - 1
+        invalid[rows[(nulls >= offsets[0]) & (nulls < offsets[-1])]] = True
+    return invalid
 
 
 def _list_buffers(column: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Where each row starts, from 0, and the elements of all rows."""
+    """Row pointers from 0, and the elements of all rows."""
     offsets = column.offsets.to_numpy()
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
     return (offsets - offsets[0]).astype(np.int32), values.to_numpy(zero_copy_only=False)
 
 
-def _described(file: BatchFile) -> tuple[int | None, Layout | None]:
-    """The number and the names of features that `convert` wrote beside the schema."""
+def _read_metadata(file: BatchFile) -> tuple[int | None, Layout | None]:
+    """The number of features and their layout as `convert` writes them."""
     try:
         text = (file.schema.metadata or {}).get(METADATA_KEY)
         if text is None:
             return None, None
-        described = json.loads(text)
-        parts = described["features"]
-        n_features = described["n_features"]
-        if type(n_features) is not int or not 0 < n_features <= MOST_FEATURES:
+        metadata = json.loads(text)
+        columns, n_features = metadata["features"], metadata["n_features"]
+        if type(n_features) is not int or not 0 < n_features <= MAX_FEATURES:
             raise ValueError(f"n_features is {str(n_features)[:40]}")
-        return n_features, None if parts is None else Layout.from_json(parts)
+        return n_features, None if columns is None else Layout.from_json(columns)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        unreadable(file.name, error)
+        raise_unreadable(file.name, error)

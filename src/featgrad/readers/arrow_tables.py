@@ -1,15 +1,13 @@
 """Arrow and Parquet files whose columns are features."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from featgrad.readers.arrow_files import BatchFile
-from featgrad.readers.bad_rows import BadRows
-from featgrad.readers.tables import Piece
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.tables import Chunk
 from featgrad.readers.tokens import Tokens
 
 
@@ -24,22 +22,21 @@ class ArrowTable:
         for field in file.schema:
             if not (is_text(field.type) or _is_number(field.type)):
                 raise ValueError(
-                    f"{self.name}: column {field.name!r} holds {field.type}: make it numbers or "
-                    "text first, or leave it out."
+                    f"{self.name}: column {field.name!r} holds {field.type}: convert it to "
+                    "numbers or text, or exclude it."
                 )
 
     def text_columns(self) -> Collection[str]:
         return [field.name for field in self._file.schema if is_text(field.type)]
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
+    ) -> Iterator[Chunk]:
         for batch in self._file.batches(self._block_rows):
+            chunk = {name: batch.column(name) for name in columns}
             yield {
-                name: as_tokens(column)
-                if name in text or is_text(column.type)
-                else as_numbers(column)
-                for name, column in ((name, batch.column(name)) for name in columns)
+                name: (as_tokens if name in text or is_text(column.type) else as_numbers)(column)
+                for name, column in chunk.items()
             }
 
 
@@ -63,7 +60,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def as_numbers(column: Any) -> np.ndarray[Any, Any]:
-    """An array of numbers, NaN where there is none."""
+    """An array of numbers, NaN for missing values."""
     import pyarrow as pa
 
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
@@ -72,7 +69,7 @@ def as_numbers(column: Any) -> np.ndarray[Any, Any]:
 
 
 def as_tokens(column: Any) -> Tokens:
-    """The bytes and offsets of a column of text; what is no text is spelt out."""
+    """The bytes and offsets of a column, converted to text if it holds something else."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -86,6 +83,6 @@ def as_tokens(column: Any) -> Tokens:
         column = column.fill_null(b"")
     _, offsets, data = column.buffers()
     if data is None:
-        return Tokens.of_bytes([b""] * len(column))
-    every = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return Tokens(np.frombuffer(data, np.uint8), every[:-1], every[1:])
+        return Tokens.from_bytes([b""] * len(column))
+    edges = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return Tokens(np.frombuffer(data, np.uint8), edges[:-1], edges[1:])

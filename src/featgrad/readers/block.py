@@ -1,23 +1,27 @@
-"""Blocks of rows, and what everything that yields them promises."""
+"""Blocks of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# More are believed of a file only when the caller says so: a garbled index must not make every
-# vector over the features a gigabyte.
-MOST_FEATURES = 1 << 27
+from featgrad.arrays import Flags, Floats
+
+# Default number of rows per block.
+BLOCK_ROWS = 4096
+# Limit on the number of features found in a file, against garbled indices that would allocate
+# gigabytes. The caller can pass a larger number.
+MAX_FEATURES = 1 << 27
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows: `X` (ndarray or CSR with sorted, unique indices), `y`, and weights if there are.
+    """Some rows: `X` (ndarray or CSR with sorted, unique indices), `y` and optional weights.
 
     Examples
     --------
@@ -29,7 +33,7 @@ class Block:
 
     X: Any
     y: NDArray[Any]
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -42,7 +46,7 @@ class Block:
         weight = None if self.weight is None else self.weight[start:stop]
         return Block(X, self.y[start:stop], weight)
 
-    def only(self, keep: NDArray[np.bool_]) -> Block:
+    def only(self, keep: Flags) -> Block:
         """The rows where `keep` is true."""
         return Block(
             self.X[np.flatnonzero(keep)],
@@ -51,73 +55,30 @@ class Block:
         )
 
 
-class Source(Protocol):
-    """A table of rows that can be read again and again, block by block.
-
-    Every iteration starts at the first row and yields blocks of `block_rows` rows, the last one
-    shorter. Nothing of a block is changed later.
-
-    Attributes
-    ----------
-    name : str
-        What errors call it: the path of a file.
-    n_features : int
-        Columns of every block's X.
-    feature_names : sequence of str or None
-        Their names.
-    groups : ndarray of int or None
-        The original column that each feature came from, where a column became several features.
-    n_rows : int or None
-        Rows in all, without skipped ones; None while unknown.
-    block_rows : int
-        Rows per block.
-    skipped : int
-        Rows left out by the latest iteration because they could not be used.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def feature_names(self) -> Sequence[str] | None: ...
-    @property
-    def groups(self) -> NDArray[np.int32] | None: ...
-    @property
-    def n_rows(self) -> int | None: ...
-    @property
-    def block_rows(self) -> int: ...
-    @property
-    def skipped(self) -> int: ...
-    def __iter__(self) -> Iterator[Block]: ...
-
-
 def csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:
-    """A CSR matrix on these very arrays; its constructor would copy views of larger ones."""
+    """CSR matrix that shares these arrays; the constructor of scipy would copy views."""
     X = sparse.csr_array((len(indptr) - 1, n_features), dtype=values.dtype)
     X.data, X.indices, X.indptr = values, indices, indptr
     return X
 
 
-def regroup(pieces: Iterable[Block], block_rows: int) -> Iterator[Block]:
-    """The same rows in blocks of `block_rows`; a piece of that size passes as it is."""
-    held: list[Block] = []
+def regroup(chunks: Iterable[Block], block_rows: int) -> Iterator[Block]:
+    """The same rows in blocks of `block_rows`; a chunk of that size is not copied."""
+    buffer: list[Block] = []
     missing = block_rows
-    for piece in pieces:
+    for chunk in chunks:
         start = 0
-        while len(piece) - start >= missing:
-            held.append(piece.rows(start, start + missing))
-            yield join(held)
-            start, held, missing = start + missing, [], block_rows
-        if start < len(piece):
-            held.append(piece.rows(start, len(piece)))
-            missing -= len(piece) - start
-    if held:
-        yield join(held)
+        while len(chunk) - start >= missing:
+            yield concatenate([*buffer, chunk.rows(start, start + missing)])
+            start, buffer, missing = start + missing, [], block_rows
+        if start < len(chunk):
+            buffer.append(chunk.rows(start, len(chunk)))
+            missing -= len(chunk) - start
+    if buffer:
+        yield concatenate(buffer)
 
 
-def join(blocks: list[Block]) -> Block:
-    """Blocks below each other."""
+def concatenate(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     matrices = [block.X for block in blocks]

@@ -1,82 +1,69 @@
-"""Write a source as an Arrow file, so that later passes run at the speed of the disk."""
-
-from __future__ import annotations
+"""Conversion of a source to an Arrow file, which is read without parsing."""
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
-from featgrad.readers.ahead import ahead
-from featgrad.readers.arrow_files import need_pyarrow
-from featgrad.readers.block import Block, Source
-from featgrad.readers.layout import METADATA_KEY, Layout, Part
+from featgrad.atomic import atomic_path
+from featgrad.readers.arrow_files import require_pyarrow
+from featgrad.readers.block import Block
+from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
 from featgrad.readers.opening import open_source
+from featgrad.readers.prefetch import prefetched
+from featgrad.readers.source import Source
 
 
 def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     """Write the rows of a source to an Arrow IPC file.
 
-    Sparse rows become lists `idx` and `val`, dense ones lists `x` of a fixed size, beside `y` and,
-    where rows have one, `weight`. Names, groups and sizes are kept as JSON in the schema's
-    metadata. The file appears under its name only when it is complete.
+    Sparse rows are stored as lists `idx` and `val`, dense ones as lists `x` of a fixed size; more
+    columns are `y` and, if there are weights, `weight`. The schema metadata hold the names, groups
+    and number of features as JSON. An existing file is replaced once the new one is complete.
 
     Parameters
     ----------
     source : Source
-        What to write; one block becomes one record batch.
+        The rows; each block is written as one record batch.
     path : str or path
-        Where to; an existing file is replaced.
+        The file to write.
 
     Returns
     -------
     Source
-        The new file, opened. Its blocks are views of the mapped file.
+        The new file. Its blocks are views of the mapped file.
 
     Examples
     --------
     >>> import numpy as np, tempfile, pathlib
-    >>> from featgrad.readers import convert, open_source
+    >>> from featgrad import open_source
+    >>> from featgrad.readers import convert
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = open_source(np.eye(3), target=[0, 1, 0])
     ...     convert(rows, pathlib.Path(folder, "rows.arrow")).n_rows
     3
     """
-    need_pyarrow("Writing Arrow files")
+    require_pyarrow("Writing Arrow files")
     import pyarrow as pa
 
     path = Path(path)
-    blocks = iter(ahead(source))
+    blocks = iter(prefetched(source))
     first = next(blocks, None)
     if first is None:
         raise ValueError("The source has no rows: there is nothing to convert.")
     schema = _schema(source, first)
     with (
-        _whole(path) as temporary,
+        atomic_path(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, schema) as writer,
     ):
         for block in chain([first], blocks):
             writer.write_batch(_batch(block, schema))
     return open_source(path, block_rows=source.block_rows, dtype=first.X.dtype)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place at the end, or is gone."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _schema(source: Source, first: Block) -> Any:
@@ -90,15 +77,12 @@ def _schema(source: Source, first: Block) -> Any:
     fields.append(("y", pa.string() if first.y.dtype.kind == "U" else pa.float64()))
     if first.weight is not None:
         fields.append(("weight", pa.float64()))
-    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(_description(source))})
-
-
-def _description(source: Source) -> dict[str, Any]:
     names = source.feature_names
     if names is not None and not isinstance(names, Layout):
-        names = Layout([Part(name) for name in names])
-    parts = None if names is None else names.to_json()
-    return {"version": 1, "n_features": source.n_features, "features": parts}
+        names = Layout([EncodedColumn(name) for name in names])
+    columns = None if names is None else names.to_json()
+    metadata = {"version": 1, "n_features": source.n_features, "features": columns}
+    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata)})
 
 
 def _batch(block: Block, schema: Any) -> Any:

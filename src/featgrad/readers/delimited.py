@@ -1,6 +1,4 @@
-"""CSV and TSV text: fields may be quoted, and quoted ones hold separators and line ends."""
-
-from __future__ import annotations
+"""CSV and TSV text. Quoted fields may contain delimiters and newlines."""
 
 import codecs
 import csv
@@ -13,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.readers.bad_rows import BadRows
-from featgrad.readers.kernels.delimited import by_column, count_lines, plain_numbers, split
-from featgrad.readers.kernels.reasons import FIELDS, REASONS
-from featgrad.readers.lines import pieces_of_lines
-from featgrad.readers.tables import Piece
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.kernels.delimited import by_column, count_lines, parse_numbers, split
+from featgrad.readers.kernels.errors import FIELDS, MESSAGES
+from featgrad.readers.lines import line_chunks
+from featgrad.readers.tables import Chunk
 from featgrad.readers.tokens import Tokens
 
-# Each column of a piece takes some time, however few lines there are.
-_FEWEST_LINES = 64
-# A quote that does not close within as many bytes is a mistake.
-_LONGEST_RECORD = 1 << 20
+# Each column of a chunk has a fixed cost, so that chunks should not have fewer lines.
+_MIN_LINES = 64
+# A quoted field that is not closed within this many bytes is invalid.
+_MAX_RECORD_BYTES = 1 << 20
 
 
 class DelimitedTable:
-    """Columns of one file; its first line names them unless `columns` does."""
+    """Columns of one file, named by its header unless `columns` is given."""
 
     n_rows: int | None = None
 
@@ -38,96 +36,94 @@ class DelimitedTable:
 
     def text_columns(self) -> Collection[str]:
         """Columns whose fields in the first rows are not numbers."""
-        bad = BadRows(self.name, "skip", "nan")
-        first = next(self.pieces(self.columns, frozenset(self.columns), bad), {})
+        invalid = InvalidRows(self.name, "skip", "nan")
+        first = next(self.chunks(self.columns, frozenset(self.columns), invalid), {})
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
-        places = [self.columns.index(name) for name in columns]
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
+    ) -> Iterator[Chunk]:
+        indices = [self.columns.index(name) for name in columns]
         row, line, rest = 0, self._header_lines, b""
-        for read in chain(self._below_header(), [b""]):
+        for read in chain(self._data(), [b""]):
             content = rest + read
             n_lines = count_lines(np.frombuffer(content, np.uint8))
-            if not text and (plain := self._plain(content, n_lines)):
-                bad.place = partial(_place, line + np.arange(n_lines), row)
-                yield {name: plain[name] for name in columns}
+            if not text and (numeric := self._numeric(content, n_lines)):
+                invalid.locate = partial(_locate, line + np.arange(n_lines), row)
+                yield {name: numeric[name] for name in columns}
                 row, line, rest = row + n_lines, line + n_lines, b""
                 continue
             starts, ends = np.empty((2, len(self.columns), n_lines), np.int64)
-            lines, doubled = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
+            lines, escaped = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
             data = np.frombuffer(content, np.uint8)
-            rows, used, passed, reason, fields, n_bad = split(
-                data, ord(self._delimiter), _LONGEST_RECORD if read else 0, bad.skip,
-                starts, ends, doubled, lines,
+            rows, used, n_parsed, error, n_fields, skipped = split(
+                data, ord(self._delimiter), _MAX_RECORD_BYTES if read else 0, invalid.skip,
+                starts, ends, escaped, lines,
             )  # fmt: skip
-            bad.skipped += n_bad
+            invalid.skipped += skipped
             if rows:
-                bad.place = partial(_place, line + lines, row)
-                starts, ends = starts[places, :rows], ends[places, :rows]
-                together = by_column(data, starts, ends, doubled[places, :rows], rows)
-                yield _piece(columns, text, together, starts, ends)
-            if reason:
-                bad.place = partial(_place, [line + passed], 0)
-                bad.meet(0, self._explain(reason, fields))
-            row, line, rest = row + rows, line + passed, content[used:]
+                invalid.locate = partial(_locate, line + lines, row)
+                starts, ends = starts[indices, :rows], ends[indices, :rows]
+                data_by_column = by_column(data, starts, ends, escaped[indices, :rows], rows)
+                yield _chunk(columns, text, data_by_column, starts, ends)
+            if error:
+                reason = MESSAGES[error]
+                if error == FIELDS:
+                    reason = f"it has {n_fields} fields where {len(self.columns)} belong"
+                invalid.locate = partial(_locate, [line + n_parsed], 0)
+                invalid.report(0, reason)
+            row, line, rest = row + rows, line + n_parsed, content[used:]
 
-    def _plain(self, content: bytes, n_lines: int) -> Piece:
-        """Columns of numbers, where there is nothing else: the usual case, and much faster."""
+    def _numeric(self, content: bytes, n_lines: int) -> Chunk:
+        """Columns of a chunk of numbers only, else nothing: the common case, much faster."""
         values = np.empty((n_lines, len(self.columns)))
         delimiter, data = ord(self._delimiter), np.frombuffer(content, np.uint8)
-        if n_lines == 0 or not plain_numbers(data, delimiter, values):
+        if n_lines == 0 or not parse_numbers(data, delimiter, values):
             return {}
         return dict(zip(self.columns, values.T, strict=True))
 
-    def _below_header(self) -> Iterator[bytes]:
-        """The file's text from the first row on."""
+    def _data(self) -> Iterator[bytes]:
+        """The text of the file after the header."""
         lines = self._header_lines
-        for number, read in enumerate(pieces_of_lines(self._path, _FEWEST_LINES)):
+        for number, read in enumerate(line_chunks(self._path, _MIN_LINES)):
             text = read if number else read.removeprefix(codecs.BOM_UTF8)
             while lines and text:
                 text, lines = text[text.index(b"\n") + 1 :], lines - 1
             yield text
 
-    def _explain(self, reason: int, fields: int) -> str:
-        if reason == FIELDS:
-            return f"it has {fields} fields where {len(self.columns)} belong"
-        return REASONS[reason]
-
     def _header(self) -> list[str]:
         try:
-            text = next(pieces_of_lines(self._path), b"").decode("utf-8-sig", "replace")
+            text = next(line_chunks(self._path), b"").decode("utf-8-sig", "replace")
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
             names = next(row for row in reader if row)
         except (StopIteration, csv.Error):
-            raise ValueError(f"{self.name} has no first line with the names of columns.") from None
+            raise ValueError(f"{self.name} has no header with names of columns.") from None
         if any("\ufffd" in name for name in names):
-            raise ValueError(f"{self.name}: its first line, the names of columns, is not UTF-8.")
+            raise ValueError(f"{self.name}: its header is not UTF-8.")
         self._header_lines = reader.line_num
         return names
 
 
-def _piece(
+def _chunk(
     columns: Sequence[str], text: Collection[str], data: Any, starts: Any, ends: Any
-) -> Piece:
-    """Columns of text, and numbers where all fields are; parsed at once, there may be many."""
+) -> Chunk:
+    """Columns as numbers if all fields are valid numbers, else as text; parsed in one call."""
     numeric = [column for column, name in enumerate(columns) if name not in text]
     fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
-    values, right = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
-    whole = np.asarray(right.all(axis=1))
-    parsed = {column: values[k] for k, column in enumerate(numeric) if whole[k]}
+    values, valid = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
+    all_valid = np.asarray(valid.all(axis=1))
+    parsed = {column: values[k] for k, column in enumerate(numeric) if all_valid[k]}
     return {
         name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
         for column, name in enumerate(columns)
     }
 
 
-def _place(lines: Any, first_row: int, row: int) -> str:
+def _locate(lines: Any, first_row: int, row: int) -> str:
     return f"line {lines[row - first_row] + 1}"
 
 
 def _are_numbers(tokens: Any) -> bool:
-    """Whether most of the fields that are not empty are numbers: a few may be mistakes."""
-    _, right = tokens.numbers()
-    return bool(2 * np.sum(right & tokens.present) >= np.sum(tokens.present))
+    """Whether at least half of the fields that are not empty are numbers: some may be invalid."""
+    _, valid = tokens.numbers()
+    return bool(2 * np.sum(valid & tokens.present) >= np.sum(tokens.present))

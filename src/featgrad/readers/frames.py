@@ -1,43 +1,41 @@
-"""pandas and polars frames, and every other that narwhals knows."""
-
-from __future__ import annotations
+"""pandas, polars and all other data frames that narwhals supports."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from featgrad.readers.bad_rows import BadRows
-from featgrad.readers.tables import Piece
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.tables import Chunk
 from featgrad.readers.tokens import Tokens
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
 class FrameTable:
-    """Columns of a frame in memory."""
+    """Columns of a data frame in memory."""
 
     name = "the frame"
 
     def __init__(self, frame: Any, block_rows: int) -> None:
         self._frame, self._block_rows = frame, block_rows
-        self.columns = list(frame.columns)
+        self.columns: Sequence[str] = list(frame.columns)
         self.n_rows: int | None = len(frame)
         for column, kind in frame.schema.items():
             if not isinstance(column, str):
-                raise ValueError(f"The frame's column {column!r} is not named by text: rename it.")
+                raise ValueError(f"The column {column!r} is not named by a string: rename it.")
             if not (kind.is_numeric() or kind == nw.Boolean or isinstance(kind, _TEXT)):
                 raise ValueError(
-                    f"Column {column!r} of the frame holds {kind}: make it numbers or text first, "
-                    "or leave it out."
+                    f"Column {column!r} of the frame holds {kind}: convert it to numbers or text, "
+                    "or exclude it."
                 )
 
     def text_columns(self) -> Collection[str]:
         return [name for name, kind in self._frame.schema.items() if isinstance(kind, _TEXT)]
 
-    def pieces(
-        self, columns: Sequence[str], text: Collection[str], bad: BadRows
-    ) -> Iterator[Piece]:
+    def chunks(
+        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
+    ) -> Iterator[Chunk]:
         for start in range(0, len(self._frame), self._block_rows):
             rows = self._frame[start : start + self._block_rows]
             yield {
@@ -56,8 +54,5 @@ def _numbers(column: Any) -> Any:
 
 def _tokens(column: Any) -> Tokens:
     pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
-    return Tokens.of_bytes([_bytes(value, missing) for value, missing in pairs])
-
-
-def _bytes(value: Any, missing: bool) -> bytes:
-    return b"" if missing else str(value).encode("utf-8", "surrogatepass")
+    texts = ("" if missing else str(value) for value, missing in pairs)
+    return Tokens.from_bytes([text.encode("utf-8", "surrogatepass") for text in texts])

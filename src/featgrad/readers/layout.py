@@ -1,4 +1,4 @@
-"""Which features each original column became."""
+"""Mapping from the columns of a table to the features they are encoded as."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-# Under which a file keeps its number of features and their layout as JSON.
+# Key of the schema metadata that holds the number of features and their layout as JSON.
 METADATA_KEY = b"featgrad"
 KINDS = ("number", "hash", "one-hot")
 
 
 @dataclass(frozen=True)
-class Part:
-    """One original column and the consecutive features it became."""
+class EncodedColumn:
+    """One column of a table and the consecutive features it is encoded as."""
 
     name: str
     kind: str = "number"
@@ -31,19 +31,19 @@ class Part:
 
 
 class Layout(Sequence[str]):
-    """The parts in order, and as a sequence the names of all features, made when asked for.
+    """All columns in order; as a sequence, the feature names, which are built on access.
 
     Examples
     --------
-    >>> from featgrad.readers.layout import Layout, Part
-    >>> layout = Layout([Part("age"), Part("town", "hash", 1000)])
+    >>> from featgrad.readers.layout import Layout, EncodedColumn
+    >>> layout = Layout([EncodedColumn("age"), EncodedColumn("town", "hash", 1000)])
     >>> len(layout), layout[0], layout[1000]
     (1001, 'age', 'town#999')
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = tuple(parts)
-        self.starts = np.cumsum([0, *(part.width for part in parts)])
+    def __init__(self, columns: Sequence[EncodedColumn]) -> None:
+        self.columns = tuple(columns)
+        self.starts = np.cumsum([0, *(column.width for column in columns)])
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -56,40 +56,40 @@ class Layout(Sequence[str]):
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
         feature = range(len(self))[i]
-        part = int(np.searchsorted(self.starts, feature, side="right")) - 1
-        return self.parts[part].feature(feature - int(self.starts[part]))
+        column = int(np.searchsorted(self.starts, feature, side="right")) - 1
+        return self.columns[column].feature(feature - int(self.starts[column]))
 
     @property
     def groups(self) -> NDArray[np.int32] | None:
-        """The part of each feature; None where each part is one feature."""
-        if all(part.kind == "number" for part in self.parts):
+        """Index of the column of each feature; None if each column is one feature."""
+        if all(column.kind == "number" for column in self.columns):
             return None
-        widths = [part.width for part in self.parts]
+        widths = [column.width for column in self.columns]
         return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [asdict(part) for part in self.parts]
+        return [asdict(column) for column in self.columns]
 
     @classmethod
-    def from_json(cls, parts: Any) -> Layout:
-        """Read what `to_json` wrote; a ValueError says what is wrong with anything else."""
+    def from_json(cls, columns: Any) -> Layout:
+        """Inverse of `to_json`; raises ValueError for anything else."""
         try:
-            return cls([_part(**part) for part in parts])
+            return cls([_checked(**column) for column in columns])
         except (TypeError, AttributeError) as error:
             raise ValueError(f"its list of features is damaged ({error})") from error
 
 
-def _part(name: str, kind: str, width: int, values: Sequence[str]) -> Part:
-    part = Part(name, kind, width, tuple(values))
-    right = (
+def _checked(name: str, kind: str, width: int, values: Sequence[str]) -> EncodedColumn:
+    column = EncodedColumn(name, kind, width, tuple(values))
+    valid = (
         isinstance(name, str)
         and kind in KINDS
         and type(width) is int
         and 0 < width < 1 << 31
-        and all(isinstance(value, str) for value in part.values)
+        and all(isinstance(value, str) for value in column.values)
         and (kind != "number" or width == 1)
-        and (kind != "one-hot" or len(part.values) == width)
+        and (kind != "one-hot" or len(column.values) == width)
     )
-    if not right:
+    if not valid:
         raise ValueError(f"its list of features is damaged ({json.dumps(name)[:80]})")
-    return part
+    return column

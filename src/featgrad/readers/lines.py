@@ -1,67 +1,65 @@
-"""Whole lines of a text file, compressed or not, as bytes in pieces of about a megabyte."""
-
-from __future__ import annotations
+"""Chunks of whole lines of a text file, compressed or not, of about a megabyte."""
 
 import bz2
 import gzip
 import lzma
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from featgrad.readers.bad_rows import unreadable
+from featgrad.readers.invalid_rows import raise_unreadable
 
-# Small enough to stay in a core's own cache while it is parsed.
-_PIECE = 1 << 20
-_LARGEST_PIECE = 1 << 24
-# A longer line is taken for a file that is no text.
-_LONGEST_LINE = 1 << 26
+# Small enough to stay in the cache of a core while it is parsed.
+_CHUNK_BYTES = 1 << 20
+_MAX_CHUNK_BYTES = 1 << 24
+# A file with a longer line is probably not text.
+_MAX_LINE_BYTES = 1 << 26
+_HEAD_BYTES = 1 << 16
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
-def open_text(path: Path) -> IO[bytes]:
-    """The file's text as bytes, decompressed as its first bytes say."""
-    with path.open("rb") as file:
-        head = file.read(6)
-    for magic, opener in _OPENERS.items():
-        if head.startswith(magic):
-            return opener(path, "rb")  # type: ignore[no-any-return]
-    return path.open("rb")
+@contextmanager
+def _open_text(path: Path) -> Iterator[IO[bytes]]:
+    """The text as bytes, decompressed as its first bytes indicate; errors name the file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(6)
+        opener = next(
+            (opener for magic, opener in _OPENERS.items() if head.startswith(magic)), open
+        )
+        with opener(path, "rb") as file:
+            yield file
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise_unreadable(str(path), error)
 
 
-def pieces_of_lines(path: Path, fewest: int = 1) -> Iterator[bytes]:
-    """Pieces of the file that end at the end of a line; the last line gets one if it has none.
+def line_chunks(path: Path, min_lines: int = 1) -> Iterator[bytes]:
+    """Chunks of the file that end with a newline, which is added to the last line if it has none.
 
-    Pieces of fewer lines than `fewest` grow, up to the largest.
+    Chunks grow up to a limit until they hold `min_lines` lines.
     """
     rest = b""
-    try:
-        with open_text(path) as file:
-            size, grown = _PIECE, False
-            while read := file.read(size):
-                end = read.rfind(b"\n") + 1
-                # Lines are counted until there are enough: a file's lines are much alike.
-                grown = grown or size >= _LARGEST_PIECE or read.count(b"\n") >= fewest
-                size *= 1 if grown else 2
-                if end:
-                    yield b"".join((rest, memoryview(read)[:end]))
-                    rest = read[end:]
-                else:
-                    rest += read
-                if len(rest) > _LONGEST_LINE:
-                    raise OSError(f"a line is longer than {_LONGEST_LINE >> 20} MiB")
-    except UNREADABLE as error:
-        unreadable(str(path), error)
+    with _open_text(path) as file:
+        size, grown = _CHUNK_BYTES, False
+        while read := file.read(size):
+            end = read.rfind(b"\n") + 1
+            # Lines are counted only until there are enough: the lines of a file are similar.
+            grown = grown or size >= _MAX_CHUNK_BYTES or read.count(b"\n") >= min_lines
+            size *= 1 if grown else 2
+            if end:
+                yield b"".join((rest, memoryview(read)[:end]))
+                rest = read[end:]
+            else:
+                rest += read
+            if len(rest) > _MAX_LINE_BYTES:
+                raise OSError(f"a line is longer than {_MAX_LINE_BYTES >> 20} MiB")
     if rest:
         yield rest + b"\n"
 
 
-def first_lines(path: Path) -> bytes:
-    """The first lines of a text file, or its first bytes if it is no text."""
-    try:
-        with open_text(path) as file:
-            return file.read(1 << 16)
-    except UNREADABLE as error:
-        unreadable(str(path), error)
+def read_head(path: Path) -> bytes:
+    """The first bytes of the file, decompressed."""
+    with _open_text(path) as file:
+        return file.read(_HEAD_BYTES)

@@ -1,11 +1,10 @@
-"""From an array, a frame or a file to the source that reads it."""
+"""Open arrays, data frames and files as sources."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.dataset.checks import check_number, check_option
-from featgrad.readers.arrow_files import need_pyarrow
-from featgrad.readers.bad_rows import MISSING, ON_BAD_ROWS, BadRows
-from featgrad.readers.block import Source
-from featgrad.readers.lines import first_lines
+from featgrad.readers.arrow_files import require_pyarrow
+from featgrad.readers.block import BLOCK_ROWS
+from featgrad.readers.invalid_rows import ON_BAD_ROWS, ON_MISSING, InvalidRows
+from featgrad.readers.lines import read_head
+from featgrad.readers.source import Source
 
 if TYPE_CHECKING:
     from featgrad.readers.tables import Table
-
-Options = dict[str, Any]
-_COLUMNS = ("target", "weight")
 
 _SUFFIXES = {
     ".npy": "npy",
@@ -45,12 +42,12 @@ _FIRST_LINES = {
     "tsv": re.compile(rb"[^\t]*\t"),
     "csv": re.compile(rb"[^,]*,"),
 }
-# As many as Vowpal Wabbit takes itself.
+# The default of Vowpal Wabbit.
 _VW_FEATURES = 1 << 18
 
 
 def open_source(
-    thing: Any,
+    data: Any,
     *,
     target: Any = None,
     weight: Any = None,
@@ -64,48 +61,47 @@ def open_source(
     zero_based: bool | None = None,
     missing: str = "error",
     on_bad_rows: str = "error",
-    block_rows: int = 4096,
+    block_rows: int = BLOCK_ROWS,
     dtype: Any = "float32",
 ) -> Source:
-    """Open something that holds rows, to be read block by block as often as needed.
+    """Open an array, a data frame or a file, to be read block by block as often as needed.
 
     Parameters
     ----------
-    thing : ndarray, CSR matrix, frame, or path of a file
-        Where the rows are. Files: .npy, .parquet, .arrow, .csv, .tsv, .svm (svmlight, libsvm), .vw;
-        text also compressed (.gz, .bz2, .xz). Others are recognised by their content.
+    data : ndarray, CSR matrix, data frame, or path of a file
+        The rows. Files: .npy, .parquet, .arrow, .csv, .tsv, .svm (svmlight, libsvm), .vw; text also
+        compressed (.gz, .bz2, .xz). The format of others is detected from their content.
     target : str, array-like or path, default=None
-        The target: the name of its column, or beside an array or .npy file its values or file.
-        svmlight and VW files hold it; in files of whole rows it is "y".
+        The target: the name of its column, or for an array or .npy file its values or its file.
+        svmlight and VW files contain it; in files written by `convert` it is "y".
     weight : str, array-like or path, default=None
-        Weights of the rows, given like `target`.
+        Sample weights, given like `target`.
     format : {"npy", "parquet", "arrow", "csv", "tsv", "svmlight", "vw"}, default=None
-        Kind of the file where neither its name nor its content tells.
+        Format of the file; None detects it from the suffix or the content.
     columns : sequence of str, default=None
-        Names of the columns of a CSV or TSV file without a first line of names.
+        Column names of a CSV or TSV file without a header.
     exclude : sequence of str, default=None
-        Columns of a table to leave out.
+        Columns of a table to ignore.
     categorical : sequence of str, default=None
-        Columns to encode as text; None takes those that hold text.
+        Columns to encode as text; None detects them.
     hash_dim : int, default=None
-        Features that columns of text are hashed into, each column into an equal share. None gives
-        each text a feature of its own (one-hot), and VW files 2**18.
+        Number of features that text columns are hashed into, an equal share for each column. None
+        uses one-hot encoding, and 2**18 features for VW files.
     signed : bool, default=False
-        Whether half of the hashed texts count as -1 instead of 1.
+        Whether half of the hashed texts count as -1 instead of 1, by a bit of the hash.
     n_features : int, default=None
-        Number of features of svmlight text or lists without metadata; None reads the file once
-        more to find it.
+        Number of features of svmlight text or of lists without metadata; None reads the file once
+        to find it.
     zero_based : bool, default=None
-        Whether svmlight indices count from 0; None takes 0 if it occurs, else 1.
+        Whether svmlight indices start at 0; None reads the file once to see if a 0 occurs.
     missing : {"error", "nan", "zero"}, default="error"
-        What becomes of a missing number: its row is a bad one, it is NaN, or 0.
+        Whether a missing number makes its row invalid, is read as NaN, or as 0.
     on_bad_rows : {"error", "skip"}, default="error"
-        Whether a row that cannot be used stops the reading, or is left out and counted in
-        `skipped`.
+        Whether an invalid row raises an error, or is left out and counted in `skipped`.
     block_rows : int, default=4096
         Rows per block.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the values; columns whose differences are tiny beside their size need the latter.
+        Type of the values; columns that vary little compared with their mean need float64.
 
     Returns
     -------
@@ -115,12 +111,12 @@ def open_source(
     Examples
     --------
     >>> import numpy as np
-    >>> from featgrad.readers import open_source
+    >>> from featgrad import open_source
     >>> source = open_source(np.eye(3), target=[0, 1, 1], block_rows=2)
     >>> [block.y.tolist() for block in source]
     [[0, 1], [1]]
     """
-    check_option("missing", missing, MISSING)
+    check_option("missing", missing, ON_MISSING)
     check_option("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
     check_number("block_rows", block_rows, Integral, at_least=1)
     for name, size in (("hash_dim", hash_dim), ("n_features", n_features)):
@@ -131,75 +127,58 @@ def open_source(
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype} cannot be used: give float32 or float64.")
-    given = {
+    options = {
         "target": target, "weight": weight, "columns": columns, "exclude": exclude,
         "categorical": categorical, "hash_dim": hash_dim, "signed": signed or None,
         "n_features": n_features, "zero_based": zero_based,
     }  # fmt: skip
-    options = {argument: value for argument, value in given.items() if value is not None}
-    kind, thing, name = _recognise(thing, format)
-    bad = BadRows(name, on_bad_rows, missing)
-    return _OPENERS[kind](thing, options, block_rows=int(block_rows), dtype=dtype, bad=bad)
+    options = {argument: value for argument, value in options.items() if value is not None}
+    kind, data, name = _detect(data, format)
+    invalid = InvalidRows(name, on_bad_rows, missing)
+    return _open(kind, data, options, block_rows=int(block_rows), dtype=dtype, invalid=invalid)
 
 
-def open_table(
-    path: str | os.PathLike[str], *, format: str | None = None, block_rows: int = 4096
-) -> Table | None:
-    """The columns of a file, before it is said which one is the target.
+def open_table(path: str | os.PathLike[str], *, format: str | None = None) -> Table | None:
+    """Open the columns of a file, without a target.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    format : str, default=None
-        As for `open_source`.
-    block_rows : int, default=4096
-        Rows that are read at a time.
-
-    Returns
-    -------
-    Table or None
-        None where the file holds rows of features and their target: svmlight, VW, .npy, and what
-        `convert` writes.
+    None if the file stores rows of features: svmlight, VW, .npy, and files written by `convert`.
     """
-    kind, file, _ = _recognise(path, format)
-    if kind in _DELIMITERS:
-        return _delimited_table(kind, file, None)
-    if kind in ("parquet", "arrow"):
-        return _batch_table(_batch_file(kind, file), block_rows)
-    return None
+    kind, data, _ = _detect(path, format)
+    if kind in ("npy", "svmlight", "vw"):
+        return None
+    return _open_columns(kind, data, BLOCK_ROWS)[0]
 
 
-def _recognise(thing: Any, format: str | None) -> tuple[str, Any, str]:
-    """The kind of a thing, the thing ready to be opened, and what to call it."""
-    if isinstance(thing, str | os.PathLike):
-        path = Path(thing)
+def _detect(data: Any, format: str | None) -> tuple[str, Any, str]:
+    """The kind of the data, the data ready to be opened, and a name for error messages."""
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {path}.")
         if format is not None:
             check_option("format", format, FORMATS)
         return format or _format_of(path), path, str(path)
     if format is not None:
-        raise ValueError(f"format={format!r} has no meaning for what is no file: leave it.")
-    if isinstance(thing, np.ndarray) or sparse.issparse(thing):
-        return "array", thing, "the array"
-    frame = nw.from_native(thing, eager_only=True, pass_through=True)
+        raise ValueError(f"format={format!r} applies to files only: leave it out.")
+    if isinstance(data, np.ndarray) or sparse.issparse(data):
+        return "array", data, "the array"
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return "frame", frame, "the frame"
     raise ValueError(
-        f"Rows cannot be read from {type(thing).__name__}: give an array, a CSR matrix, a frame in "
-        "memory, or the path of a file."
+        f"Rows cannot be read from {type(data).__name__}: give an array, a CSR matrix, a frame "
+        "in memory, or the path of a file."
     )
 
 
 def _format_of(path: Path) -> str:
-    """By the name, or else by the content."""
+    """Detected from the suffix, or else from the content."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SUFFIXES:
         return _SUFFIXES[suffixes[-1]]
-    head = first_lines(path)
+    head = read_head(path)
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format
@@ -208,114 +187,68 @@ def _format_of(path: Path) -> str:
     for format, pattern in _FIRST_LINES.items():
         if pattern.match(first):
             return format
-    raise ValueError(f"What {path} holds cannot be told: pass format, one of {list(FORMATS)}.")
+    raise ValueError(f"The format of {path} is unknown: pass format, one of {list(FORMATS)}.")
 
 
-def _only(accepted: Sequence[str], options: Options, name: str) -> Options:
-    """The options, unless one of them says nothing about this kind of thing."""
-    for argument, value in options.items():
-        if argument not in accepted:
-            raise ValueError(f"{argument}={value!r} has no meaning for {name}: leave it out.")
-    return options
+def _open(kind: str, data: Any, options: dict[str, Any], **common: Any) -> Source:
+    name = common["invalid"].name
 
+    def accept(**defaults: Any) -> dict[str, Any]:
+        """The options for this kind of data; any other one is an error."""
+        for argument, value in options.items():
+            if argument not in defaults:
+                raise ValueError(f"{argument}={value!r} does not apply to {name}: leave it out.")
+        return defaults | options
 
-def _open_array(X: Any, options: Options, *, bad: BadRows, **common: Any) -> Source:
-    from featgrad.readers.arrays import from_arrays
+    if kind in ("array", "npy"):
+        from featgrad.readers.arrays import ArraySource, load_npy
 
-    options = _only(_COLUMNS, options, bad.name)
-    return from_arrays(X, options.get("target"), options.get("weight"), bad=bad, **common)
+        columns = accept(target=None, weight=None)
+        if kind == "npy":
+            data = load_npy(data)
+            for argument, value in columns.items():
+                if isinstance(value, str | os.PathLike):
+                    columns[argument] = load_npy(Path(value))
+        return ArraySource(data, **columns, **common)
+    if kind == "svmlight":
+        from featgrad.readers.svmlight import SvmlightSource
 
+        return SvmlightSource(data, **accept(n_features=None, zero_based=None), **common)
+    if kind == "vw":
+        from featgrad.readers.vw import VWSource
 
-def _open_npy(path: Path, options: Options, **common: Any) -> Source:
-    from featgrad.readers.arrays import load_npy
+        return VWSource(data, **accept(hash_dim=_VW_FEATURES, signed=False), **common)
+    names = options.pop("columns", None) if kind in _DELIMITERS else None
+    table, file = _open_columns(kind, data, common["block_rows"], names)
+    if table is None:
+        from featgrad.readers.arrow_rows import ArrowRowsSource
 
-    loaded = {
-        argument: load_npy(Path(value)) if isinstance(value, str | os.PathLike) else value
-        for argument, value in options.items()
-    }
-    return _open_array(load_npy(path), loaded, **common)
-
-
-def _open_table(table: Any, options: Options, **common: Any) -> Source:
+        weight = "weight" if "weight" in file.schema.names else None
+        return ArrowRowsSource(file, **accept(target="y", weight=weight, n_features=None), **common)
     from featgrad.readers.tables import Roles, TableSource
 
-    chosen = (*_COLUMNS, "exclude", "categorical")
-    options = _only((*chosen, "hash_dim", "signed"), options, table.name)
-    roles = Roles.of(table, *map(options.get, chosen))
-    hash_dim, signed = options.get("hash_dim"), options.get("signed", False)
-    return TableSource(table, roles, hash_dim=hash_dim, signed=signed, **common)
+    roles = dict.fromkeys(("target", "weight", "exclude", "categorical"))
+    accepted = accept(**roles, hash_dim=None, signed=False)
+    assigned = Roles.of(table, *(accepted.pop(role) for role in roles))
+    return TableSource(table, assigned, **accepted, **common)
 
 
-def _open_frame(frame: Any, options: Options, **common: Any) -> Source:
-    from featgrad.readers.frames import FrameTable
+def _open_columns(
+    kind: str, data: Any, block_rows: int, names: Sequence[str] | None = None
+) -> tuple[Table | None, Any]:
+    """The table, or None and the file of record batches that store rows."""
+    if kind == "frame":
+        from featgrad.readers.frames import FrameTable
 
-    return _open_table(FrameTable(frame, common["block_rows"]), options, **common)
+        return FrameTable(data, block_rows), None
+    if kind in _DELIMITERS:
+        from featgrad.readers.delimited import DelimitedTable
 
+        return DelimitedTable(data, _DELIMITERS[kind], names), None
+    require_pyarrow(f"Reading {data}")
+    from featgrad.readers.arrow_files import IpcFile, ParquetFile
+    from featgrad.readers.arrow_rows import stores_rows
+    from featgrad.readers.arrow_tables import ArrowTable
 
-def _batch_file(kind: str, path: Path) -> Any:
-    need_pyarrow(f"Reading {path}")
-    from featgrad.readers import arrow_files
-
-    return arrow_files.IpcFile(path) if kind == "arrow" else arrow_files.ParquetFile(path)
-
-
-def _batch_table(file: Any, block_rows: int) -> Table | None:
-    from featgrad.readers import arrow_rows, arrow_tables
-
-    if arrow_rows.holds_rows(file.schema):
-        return None
-    return arrow_tables.ArrowTable(file, block_rows)
-
-
-def _open_batches(kind: str, path: Path, options: Options, **common: Any) -> Source:
-    from featgrad.readers import arrow_rows
-
-    file = _batch_file(kind, path)
-    table = _batch_table(file, common["block_rows"])
-    if table is not None:
-        return _open_table(table, options, **common)
-    options = _only((*_COLUMNS, "n_features"), options, file.name)
-    weight = "weight" if "weight" in file.schema.names else None
-    defaults: Options = {"target": "y", "weight": weight, "n_features": None}
-    return arrow_rows.RowsSource(file, **defaults | options, **common)
-
-
-def _delimited_table(kind: str, path: Path, columns: Sequence[str] | None) -> Table:
-    from featgrad.readers.delimited import DelimitedTable
-
-    return DelimitedTable(path, _DELIMITERS[kind], columns)
-
-
-def _open_delimited(kind: str, path: Path, options: Options, **common: Any) -> Source:
-    options = dict(options)
-    table = _delimited_table(kind, path, options.pop("columns", None))
-    return _open_table(table, options, **common)
-
-
-def _open_svmlight(path: Path, options: Options, **common: Any) -> Source:
-    from featgrad.readers.svmlight import SvmlightSource
-
-    options = _only(("n_features", "zero_based"), options, str(path))
-    defaults: Options = {"n_features": None, "zero_based": None}
-    return SvmlightSource(path, **defaults | options, **common)
-
-
-def _open_vw(path: Path, options: Options, **common: Any) -> Source:
-    from featgrad.readers.vw import VWSource
-
-    options = _only(("hash_dim", "signed"), options, str(path))
-    defaults: Options = {"hash_dim": _VW_FEATURES, "signed": False}
-    return VWSource(path, **defaults | options, **common)
-
-
-_OPENERS: dict[str, Callable[..., Source]] = {
-    "array": _open_array,
-    "frame": _open_frame,
-    "npy": _open_npy,
-    "parquet": partial(_open_batches, "parquet"),
-    "arrow": partial(_open_batches, "arrow"),
-    "csv": partial(_open_delimited, "csv"),
-    "tsv": partial(_open_delimited, "tsv"),
-    "svmlight": _open_svmlight,
-    "vw": _open_vw,
-}
+    file = IpcFile(data) if kind == "arrow" else ParquetFile(data)
+    return (None, file) if stores_rows(file.schema) else (ArrowTable(file, block_rows), file)

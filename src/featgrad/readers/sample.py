@@ -1,83 +1,81 @@
-"""As many rows of a source as fit into some memory."""
-
-from __future__ import annotations
+"""Random sample of rows that fits into a given amount of memory."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.readers.block import Block, join
+from featgrad.arrays import Floats
+from featgrad.readers.block import Block, concatenate
 
-# So many are held however wide they are.
-_FEWEST_ROWS = 64
+# The sample keeps this many rows, however wide they are.
+_MIN_ROWS = 64
 
 
 class Sample:
-    """All rows while they are few, a random half of them each time they become too many.
+    """Keeps all rows while they fit, and a random half of them each time they do not.
 
     Parameters
     ----------
-    most_bytes : int
-        Memory that the features of the rows may take, if more than some rows then fit.
+    max_bytes : int
+        Limit on the memory of the features; at least 64 rows are kept.
     seed : int
-        Of the draw.
+        Seed of the sample.
 
     Attributes
     ----------
     n_rows : int
-        Rows seen.
+        Number of rows added.
     n_bytes : int
-        Memory that the features of the rows held take.
+        Memory that the features of the kept rows take.
 
     Examples
     --------
     >>> import numpy as np
     >>> from featgrad.readers import Block
     >>> from featgrad.readers.sample import Sample
-    >>> sample = Sample(most_bytes=8000, seed=0)
+    >>> sample = Sample(max_bytes=8000, seed=0)
     >>> for _ in range(3):
     ...     sample.add(Block(np.zeros((100, 4)), np.zeros(100)))
-    >>> sample.n_rows, sample.is_whole, len(sample.rows()) <= 250
+    >>> sample.n_rows, sample.is_complete, len(sample.rows()) <= 250
     (300, False, True)
     """
 
-    def __init__(self, most_bytes: int, seed: int) -> None:
-        self._most, self._rng = most_bytes, np.random.default_rng(seed)
-        self._parts: list[tuple[Block, NDArray[np.float64]]] = []
-        self.n_bytes, self._held, self._share = 0, 0, 1.0
+    def __init__(self, max_bytes: int, seed: int) -> None:
+        self._max_bytes, self._rng = max_bytes, np.random.default_rng(seed)
+        self._blocks: list[tuple[Block, Floats]] = []
+        self.n_bytes, self._n_kept, self._share = 0, 0, 1.0
         self.n_rows = 0
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all rows that were seen are held."""
+    def is_complete(self) -> bool:
+        """Whether all added rows are kept."""
         return self._share == 1.0
 
     def add(self, block: Block) -> None:
         self.n_rows += len(block)
-        self._hold(block, self._rng.random(len(block)))
-        while self.n_bytes > self._most and self._held > 2 * _FEWEST_ROWS:
+        self._keep(block, self._rng.random(len(block)))
+        while self.n_bytes > self._max_bytes and self._n_kept > 2 * _MIN_ROWS:
             self._share /= 2
-            parts, self._parts = self._parts, []
-            self.n_bytes = self._held = 0
-            for part in parts:
-                self._hold(*part)
+            blocks, self._blocks = self._blocks, []
+            self.n_bytes = self._n_kept = 0
+            for kept in blocks:
+                self._keep(*kept)
 
     def rows(self) -> Block:
-        """What is held, in the order in which it was seen."""
-        rows = join([block for block, _ in self._parts])
+        """The kept rows in their original order."""
+        rows = concatenate([block for block, _ in self._blocks])
         if sparse.issparse(rows.X):
             return rows
-        # Tables come column by column, from which single rows are slow to take.
+        # Blocks of tables are column-major, where access to single rows is slow.
         return Block(np.ascontiguousarray(rows.X), rows.y, rows.weight)
 
-    def _hold(self, block: Block, keys: NDArray[np.float64]) -> None:
+    def _keep(self, block: Block, keys: Floats) -> None:
         drawn = keys < self._share
         if not drawn.all():
             block, keys = block.only(drawn), keys[drawn]
         if len(block):
-            self._parts.append((block, keys))
+            self._blocks.append((block, keys))
             self.n_bytes += _size(block)
-            self._held += len(block)
+            self._n_kept += len(block)
 
 
 def _size(block: Block) -> int:

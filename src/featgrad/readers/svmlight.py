@@ -1,61 +1,45 @@
 """svmlight / libsvm text: ``label index:value index:value ... # comment``."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from featgrad.readers.bad_rows import MISSING, BadRows, ReaderOfRows
-from featgrad.readers.block import MOST_FEATURES, Block, csr, regroup
-from featgrad.readers.kernels.reasons import REASONS
+from featgrad.readers.block import MAX_FEATURES, Block, csr
+from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.svmlight import parse
-from featgrad.readers.lines import pieces_of_lines
+from featgrad.readers.lines import line_chunks
+from featgrad.readers.source import BaseSource
 
-_SHORTEST_ENTRY = len(" 1:1")
+_MIN_ENTRY_BYTES = len(" 1:1")
 
 
-class SvmlightSource(ReaderOfRows):
+class SvmlightSource(BaseSource):
     """Rows of one file.
 
-    Without `n_features` or `zero_based` the file is read once to find them: indices count from 0
-    if a 0 occurs, else from 1.
+    Without `n_features` or `zero_based` the file is read once to find them: indices start at 0 if a
+    0 occurs, else at 1.
     """
 
-    feature_names: Sequence[str] | None = None
-    groups: NDArray[np.int32] | None = None
-
     def __init__(
-        self,
-        path: Path,
-        *,
-        n_features: int | None,
-        zero_based: bool | None,
-        block_rows: int,
-        dtype: Any,
-        bad: BadRows,
+        self, path: Path, *, n_features: int | None, zero_based: bool | None, **common: Any
     ) -> None:
-        self._path, self._dtype, self._bad = path, np.dtype(dtype), bad
-        bad.place = lambda line: f"line {line + 1}"
-        self.block_rows = block_rows
-        self.n_rows: int | None = None
+        super().__init__(**common)
+        self._path = path
+        self._invalid.locate = lambda line: f"line {line + 1}"
         self._first_index = 1 if zero_based is False else 0
-        self.n_features = n_features or MOST_FEATURES
+        self.n_features = n_features or MAX_FEATURES
         if n_features is None or zero_based is None:
-            self._measure(n_features, zero_based)
+            self._scan(n_features, zero_based)
 
-    def __iter__(self) -> Iterator[Block]:
-        largest = self.n_features + self._first_index - 1
-        return regroup((block for block, _, _ in self._pieces(largest)), self.block_rows)
+    def _chunks(self) -> Iterator[Block]:
+        return (block for block, _, _ in self._parse(self.n_features + self._first_index - 1))
 
-    def _measure(self, n_features: int | None, zero_based: bool | None) -> None:
-        """Count rows and features, and find where indices start."""
-        largest = self.n_features
-        lowest, highest, rows = largest, -1, 0
-        for block, low, high in self._pieces(largest):
+    def _scan(self, n_features: int | None, zero_based: bool | None) -> None:
+        """Count rows and features, and find the first index."""
+        lowest, highest, rows = self.n_features, -1, 0
+        for block, low, high in self._parse(self.n_features):
             lowest, highest, rows = min(lowest, low), max(highest, high), rows + len(block)
         if highest < 0:
             raise ValueError(f"{self._path} has no feature: is it svmlight text?")
@@ -65,25 +49,21 @@ class SvmlightSource(ReaderOfRows):
             self.n_features = highest + 1 - self._first_index
             self.n_rows = rows
 
-    def _pieces(self, largest: int) -> Iterator[tuple[Block, int, int]]:
-        """Blocks as they come, with their smallest and largest index."""
-        self._bad.skipped, line = 0, 0
-        for text in pieces_of_lines(self._path):
-            n_lines, n_entries = text.count(b"\n"), len(text) // _SHORTEST_ENTRY
+    def _parse(self, max_index: int) -> Iterator[tuple[Block, int, int]]:
+        """Blocks with their smallest and largest index."""
+        self._invalid.skipped, line = 0, 0
+        n_features = max(self.n_features, max_index + 1 - self._first_index)
+        for text in line_chunks(self._path):
+            n_lines, n_entries = text.count(b"\n"), len(text) // _MIN_ENTRY_BYTES
             labels, indptr = np.empty(n_lines), np.empty(n_lines + 1, np.int32)
             indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, self._dtype)
-            rows, passed, reason, bad, low, high = parse(
-                np.frombuffer(text, np.uint8), self._bad.skip, self._first_index, largest,
-                float(np.finfo(self._dtype).max), MISSING.index(self._bad.missing),
+            rows, n_parsed, error, skipped, low, high = parse(
+                np.frombuffer(text, np.uint8), self._invalid.skip, self._first_index, max_index,
+                float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
                 labels, indptr, indices, values,
             )  # fmt: skip
-            self._bad.count(bad, line + passed, REASONS[reason])
-            line += passed
+            self._invalid.count(skipped, line + n_parsed, error)
+            line += n_parsed
             used = slice(indptr[rows])
-            X = csr(
-                values[used],
-                indices[used],
-                indptr[: rows + 1],
-                max(self.n_features, largest + 1 - self._first_index),
-            )
+            X = csr(values[used], indices[used], indptr[: rows + 1], n_features)
             yield Block(X, labels[:rows]), low, high

@@ -1,4 +1,4 @@
-"""Columns of text as bytes and offsets, and what is counted and hashed in them."""
+"""Columns of text as bytes and offsets."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.readers.kernels import hashing, scan
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """One token per row: ``data[starts[i]:ends[i]]``, in order; an empty one is a missing value."""
+    """One token per row, ``data[starts[i]:ends[i]]``; an empty token is a missing value."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        # Compiled code is made for one kind of array: these come from files, which are read-only.
+        # Kernels are compiled for read-only arrays, as buffers of files are.
         for array in (self.data, self.starts, self.ends):
             array.flags.writeable = False
 
     @classmethod
-    def of_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
+    def from_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
         ends = np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(tokens), np.uint8), ends[:-1], ends[1:])
 
@@ -38,52 +39,52 @@ class Tokens:
         return self.data[self.starts[row] : self.ends[row]].tobytes()
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Flags:
         return self.ends > self.starts
 
-    def are_utf8(self) -> NDArray[np.bool_]:
-        right = np.ones(len(self), bool)
-        # A look at all bytes at once is much cheaper, and text is mostly ASCII.
+    def is_utf8(self) -> Flags:
+        valid = np.ones(len(self), bool)
+        # One test of all bytes is much cheaper, and most text is ASCII.
         if len(self) and self.data[self.starts[0] : self.ends[-1]].max(initial=0) >= 0x80:
-            hashing.check_utf8(self.data, self.starts, self.ends, right)
-        return right
+            hashing.check_utf8(self.data, self.starts, self.ends, valid)
+        return valid
 
-    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The numbers that the tokens spell, NaN for missing ones, and where there is one."""
-        values, right = np.empty(len(self)), np.ones(len(self), bool)
-        scan.numbers(self.data, self.starts, self.ends, values, right)
-        return values, right
+    def numbers(self) -> tuple[Floats, Flags]:
+        """Parsed numbers, NaN for missing tokens, and which tokens are valid numbers."""
+        values, valid = np.empty(len(self)), np.ones(len(self), bool)
+        scan.numbers(self.data, self.starts, self.ends, values, valid)
+        return values, valid
 
     def hashes(self) -> NDArray[np.uint32]:
         return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]
 
     def fingerprints(self) -> NDArray[np.uint64]:
-        """Hashes of 64 bits: equal ones are taken for equal tokens."""
+        """64-bit hashes; tokens with equal fingerprints are treated as equal."""
         second = hashing.hashes(self.data, self.starts, self.ends, 0x9747B28C)
         return np.asarray(self.hashes().astype(np.uint64) << np.uint64(32) | second)
 
-    def distinct(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-        """For each different token in these rows one row that holds it, and how many do."""
+    def distinct(self, rows: Indices) -> Iterator[tuple[int, int]]:
+        """A row and the number of occurrences of each distinct token in these rows."""
         prints = self.fingerprints()[rows]
         _, first, counts = np.unique(prints, return_index=True, return_counts=True)
         return zip(rows[first].tolist(), counts.tolist(), strict=True)
 
 
-class Heaviest:
-    """Which tokens fall most often into some features."""
+class TopTokens:
+    """Most frequent tokens of some features."""
 
     def __init__(self, features: Any, n_features: int) -> None:
-        self._features = [int(feature) for feature in np.asarray(features, dtype=np.int64)]
-        wrong = [feature for feature in self._features if not 0 <= feature < n_features]
-        if wrong:
-            raise ValueError(f"buckets holds {wrong[0]}: give features from 0 to {n_features - 1}.")
-        self.asked = np.zeros(n_features, bool)
-        self.asked[self._features] = True
-        self._counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in self._features}
+        wanted: list[int] = np.asarray(features, dtype=np.int64).tolist()
+        for feature in wanted:
+            if not 0 <= feature < n_features:
+                raise ValueError(f"buckets holds {feature}: give 0 to {n_features - 1}.")
+        self.wanted = np.zeros(n_features, bool)
+        self.wanted[wanted] = True
+        self._counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in wanted}
 
-    def add(self, features: NDArray[Any], tokens: Tokens, rows: NDArray[np.intp]) -> None:
-        """Count tokens of these rows; `features` holds the feature of every row's token."""
-        for row, count in tokens.distinct(rows[self.asked[features[rows]]]):
+    def add(self, features: NDArray[Any], tokens: Tokens, rows: Indices) -> None:
+        """Count the tokens of these rows; `features` has one entry per row of `tokens`."""
+        for row, count in tokens.distinct(rows[self.wanted[features[rows]]]):
             self._counts[int(features[row])][tokens.token(row)] += count
 
     def tokens(self, most: int) -> dict[int, list[str]]:

@@ -1,4 +1,4 @@
-"""What was chosen and why, for people to read."""
+"""Reports and plots of selections."""
 
 from featgrad.report.facts import Facts
 from featgrad.report.gather import gather_facts

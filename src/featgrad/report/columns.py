@@ -1,7 +1,5 @@
 """Statistics of columns and correlations between them, in blocks of rows and of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,25 +8,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 _BLOCK_ENTRIES = 1 << 20
-# Chosen columns whose products with all candidates are held at once.
+# Number of chosen columns whose products with all candidates are in memory at once.
 _BLOCK_COLUMNS = 64
-# Rows that correlations are taken over: their standard error is then at most 0.01.
+# Number of rows for correlations: their standard error is then at most 0.01.
 _ROWS = 10_000
 
 
 def moments(X: Any) -> tuple[Floats, Floats]:
-    """Mean and variance of each column, missing entries left out."""
+    """Mean and variance of each column without its missing entries."""
     if sparse.issparse(X):
         mean, variance = mean_variance_axis(X.astype(np.float64, copy=False), axis=0)
         return np.nan_to_num(mean), np.nan_to_num(variance)
     collected = DenseColumnMoments(X.shape[1])
-    for _, block in _row_blocks(X):
+    for rows in row_blocks(X):
+        block = X[rows].astype(np.float64)
         collected.add(np, block, np.ones(len(block)))
     return collected.mean, collected.variance
 
@@ -41,16 +38,14 @@ def count_missing(X: Any) -> int:
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind != "f":
         return 0
-    step = max(1, _BLOCK_ENTRIES // max(1, values[:1].size))
-    starts = range(0, len(values), step)
-    return sum(int(np.isnan(values[start : start + step]).sum()) for start in starts)
+    return sum(int(np.isnan(values[rows]).sum()) for rows in row_blocks(values))
 
 
 def nearest_chosen(X: Any, sets: Sequence[Indices]) -> list[tuple[Indices, Floats]]:
-    """For each set of columns: which of them every column correlates with most, and how much.
+    """For each set of columns: the member that every column correlates with most, and how much.
 
-    A column of the set is compared with the others of the set; the position is -1 where nothing
-    correlates. Beyond X this takes memory linear in its rows and in its columns.
+    A member of the set is compared with the other members; the position is -1 if there is no
+    correlation. The additional memory is linear in the rows and in the columns of X.
     """
     X = _sampled(X)
     n_columns = X.shape[1]
@@ -79,7 +74,7 @@ def _improve(nearest: Indices, best: Floats, correlation: Floats, position: Indi
 
 
 def _sampled(X: Any) -> Any:
-    """Every so many rows, missing entries of a sparse matrix written in as column means."""
+    """Evenly spaced rows; missing entries of a sparse matrix are filled with column means."""
     X = X[:: -(-X.shape[0] // _ROWS)]
     if sparse.issparse(X) and count_missing(X):
         X = X.astype(np.float64)
@@ -95,17 +90,15 @@ def _centred(X: Any, columns: Indices, mean: Floats) -> Floats:
 
 
 def _products(X: Any, centred: Floats, mean: Floats) -> Floats:
-    """Sums over rows of each column times each of the centred ones."""
+    """Products of each column with each of the centred ones."""
     if sparse.issparse(X):
         return np.asarray(X.T @ centred)
     total = np.zeros((X.shape[1], centred.shape[1]))
-    for rows, block in _row_blocks(X):
-        total += np.nan_to_num(block - mean).T @ centred[rows]
+    for rows in row_blocks(X):
+        total += np.nan_to_num(X[rows].astype(np.float64) - mean).T @ centred[rows]
     return total
 
 
-def _row_blocks(X: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    step = max(1, _BLOCK_ENTRIES // X.shape[1])
-    for start in range(0, len(X), step):
-        rows = slice(start, start + step)
-        yield rows, X[rows].astype(np.float64)
+def row_blocks(X: NDArray[Any]) -> Iterator[slice]:
+    step = max(1, _BLOCK_ENTRIES // max(1, X[:1].size))
+    return (slice(start, start + step) for start in range(0, len(X), step))

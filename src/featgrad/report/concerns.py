@@ -1,39 +1,35 @@
-"""What to look at before a selection is trusted."""
-
-from __future__ import annotations
+"""Checks before a selection is trusted."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.learnability import Estimate
 from featgrad.report.columns import moments
 from featgrad.report.facts import Concern, SizeFacts
 
-Floats = NDArray[np.float64]
-
 # Share of the target's variance from which one feature is suspected to hold the target itself.
 _LEAK = 0.9
-# Correlation from which two features say the same.
+# Correlation from which two features are redundant.
 _DUPLICATE = 0.99
-# Share of the rows at either end that are compared, the shift in standard deviations that
-# matters, and how many standard errors it must exceed.
+# Share of the first and of the last rows that are compared, smallest shift in standard deviations
+# and in standard errors.
 _END = 0.2
 _SHIFT = 0.5
-_SURE = 5.0
-_NAMED = 5
+_STANDARD_ERRORS = 5.0
+_MAX_NAMES = 5
 
 
-def leakage(alone: Floats, names: Sequence[str]) -> list[Concern]:
-    suspects = np.flatnonzero(alone >= _LEAK)
+def leakage(univariate: Floats, names: Sequence[str]) -> list[Concern]:
+    suspects = np.flatnonzero(univariate >= _LEAK)
     if len(suspects) == 0:
         return []
-    suspects = suspects[np.argsort(-alone[suspects], kind="stable")]
+    suspects = suspects[np.argsort(-univariate[suspects], kind="stable")]
     text = (
-        f"On its own, {_listed(names, suspects)} explains {100 * alone[suspects[0]]:.0f} % of the "
-        "target's variance. A feature that is only known once the target is known must be left out."
+        f"By itself, {_listed(names, suspects)} explains {100 * univariate[suspects[0]]:.0f} % of "
+        "the target's variance. A feature that is known only after the target must be excluded."
     )
     return [Concern("Possible leak of the target", text)]
 
@@ -52,7 +48,7 @@ def near_duplicates(selection: SizeFacts, names: Sequence[str]) -> list[Concern]
 
 
 def drift(X: Any, outputs: Floats, selection: SizeFacts, names: Sequence[str]) -> list[Concern]:
-    """Between the first and the last rows, of the chosen features and of the target."""
+    """Drift of the chosen features and of the target between the first and the last rows."""
     shifted = np.flatnonzero(_shifts(X[:, selection.features]))
     concerns = []
     if len(shifted):
@@ -74,7 +70,7 @@ def drift(X: Any, outputs: Floats, selection: SizeFacts, names: Sequence[str]) -
 def weakness(
     selection: SizeFacts, everything: Estimate, sizes: Sequence[SizeFacts]
 ) -> list[Concern]:
-    """Nothing learned, or a curve that was cut off while it rose."""
+    """An estimate that is not above 0, or a path that ends while it still rises."""
     here = selection.learnability
     if here.interval[0] <= 0:
         text = (
@@ -92,16 +88,16 @@ def weakness(
     return []
 
 
-def _shifts(X: Any) -> NDArray[np.bool_]:
+def _shifts(X: Any) -> Flags:
     n_rows = max(2, int(_END * X.shape[0]))
     (first, first_variance), (last, last_variance) = moments(X[:n_rows]), moments(X[-n_rows:])
     gap = np.abs(last - first)
-    within = (first_variance + last_variance) / 2
-    sure = gap > _SURE * np.sqrt(2 * within / n_rows)
-    return np.asarray(sure & (gap > _SHIFT * np.sqrt(moments(X)[1])))
+    variance = (first_variance + last_variance) / 2
+    significant = gap > _STANDARD_ERRORS * np.sqrt(2 * variance / n_rows)
+    return np.asarray(significant & (gap > _SHIFT * np.sqrt(moments(X)[1])))
 
 
-def _listed(names: Sequence[str], features: NDArray[np.intp]) -> str:
-    named = ", ".join(f"“{names[i]}”" for i in features[:_NAMED])
-    more = len(features) - _NAMED
+def _listed(names: Sequence[str], features: Indices) -> str:
+    named = ", ".join(f"“{names[i]}”" for i in features[:_MAX_NAMES])
+    more = len(features) - _MAX_NAMES
     return f"{named} and {more} more" if more > 0 else named

@@ -1,29 +1,26 @@
-"""Learnability against size, drawn as SVG."""
-
-from __future__ import annotations
+"""SVG plot of learnability against the number of features."""
 
 from collections.abc import Callable
 from math import floor, log, log10
 
 from featgrad.report.facts import Facts
+from featgrad.report.plots.axes import LOG_RATIO
 
 _WIDTH, _HEIGHT = 640, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 44
-# Ratio of the largest to the smallest size from which sizes are drawn on a logarithmic scale.
-_WIDE = 20
 
 Scale = Callable[[float], float]
 
 
 def draw_curve(facts: Facts) -> str:
-    """One circle with its interval per size; the script marks the size it shows by position."""
-    x, y = _across(facts), _up(facts)
+    """One circle with its interval per size; the script of the page highlights one by position."""
+    x, y = _x_scale(facts), _y_scale(facts)
     sizes = facts.sizes
     estimates = [point.learnability for point in sizes]
     band = [(x(p.size), y(p.learnability.interval[1])) for p in sizes]
     band += [(x(p.size), y(p.learnability.interval[0])) for p in reversed(sizes)]
     line = [(x(p.size), y(p.learnability.value)) for p in sizes]
-    taken = x(facts.selection.size)
+    chosen = x(facts.selection.size)
     low, high = min(e.value for e in estimates), max(e.value for e in estimates)
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" class="curve" aria-label="Learnability '
@@ -34,7 +31,7 @@ def draw_curve(facts: Facts) -> str:
         _everything(facts, y),
         f'<polygon class="band" points="{_points(band)}"/>',
         f'<polyline class="line" points="{_points(line)}"/>',
-        f'<line class="chosen" x1="{taken:.1f}" x2="{taken:.1f}" y1="{_TOP}" '
+        f'<line class="chosen" x1="{chosen:.1f}" x2="{chosen:.1f}" y1="{_TOP}" '
         f'y2="{_HEIGHT - _BOTTOM}"/>',
         '<g id="points">',
     ]
@@ -48,17 +45,17 @@ def draw_curve(facts: Facts) -> str:
     return "\n".join([*parts, "</g>", "</svg>"])
 
 
-def _across(facts: Facts) -> Scale:
+def _x_scale(facts: Facts) -> Scale:
     first, last = facts.sizes[0].size, facts.sizes[-1].size
     span = _WIDTH - _LEFT - _RIGHT
     if first == last:
         return lambda size: _LEFT + span / 2
-    if last / first >= _WIDE:
+    if last / first >= LOG_RATIO:
         return lambda size: _LEFT + 12 + (span - 24) * log(size / first) / log(last / first)
     return lambda size: _LEFT + 12 + (span - 24) * (size - first) / (last - first)
 
 
-def _up(facts: Facts) -> Scale:
+def _y_scale(facts: Facts) -> Scale:
     bottom, top = _range(facts)
     span = _HEIGHT - _TOP - _BOTTOM
     return lambda value: (
@@ -67,7 +64,7 @@ def _up(facts: Facts) -> Scale:
 
 
 def _range(facts: Facts) -> tuple[float, float]:
-    """From 0, or below where an interval goes there, to a little above the highest interval."""
+    """From 0, or the lowest interval, to slightly above the highest interval."""
     ends = [end for point in facts.sizes for end in point.learnability.interval]
     ends += [facts.everything.value]
     return max(-1.0, min(0.0, *ends)), min(1.05, max(0.05, *ends) * 1.05)
@@ -77,14 +74,12 @@ def _vertical_axis(facts: Facts, y: Scale) -> list[str]:
     bottom, top = _range(facts)
     step = _nice((top - bottom) / 5)
     ticks = [step * i for i in range(-int(-bottom // step), int(top / step) + 1)]
-    parts = []
-    for tick in ticks:
-        parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" '
-            f'y2="{y(tick):.1f}"/><text x="{_LEFT - 6}" y="{y(tick) + 4:.1f}" '
-            f'text-anchor="end">{100 * tick:.3g} %</text>'
-        )
-    return parts
+    return [
+        f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" '
+        f'y2="{y(tick):.1f}"/><text x="{_LEFT - 6}" y="{y(tick) + 4:.1f}" '
+        f'text-anchor="end">{100 * tick:.3g} %</text>'
+        for tick in ticks
+    ]
 
 
 def _horizontal_axis(facts: Facts, x: Scale) -> list[str]:

@@ -1,41 +1,20 @@
-"""What a report says about a selection, as plain data."""
-
-from __future__ import annotations
+"""Contents of a report as plain data."""
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from featgrad.arrays import Floats, Indices
 from featgrad.learnability import Estimate
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class SizeFacts:
-    """The selection at one size.
+    """The selection at one size; what would take too long is None."""
 
-    Attributes
-    ----------
-    features : ndarray
-        The chosen columns, rising.
-    learnability : Estimate
-        What they explain.
-    gains : ndarray or None
-        What is lost when each is left out, with all of its group; None where that would take too
-        long.
-    nearest : ndarray or None
-        For each candidate, the position in `features` of the other chosen feature that it
-        correlates with most, -1 where there is none; None where this was left out.
-    correlation : ndarray or None
-        That correlation.
-    """
-
-    features: Indices
+    features: Indices  # the chosen columns, sorted
     learnability: Estimate
-    gains: Floats | None = None
+    gains: Floats | None = None  # explained fraction that is lost without each feature or its group
+    # Position in `features` of the chosen feature that each candidate correlates with most, -1 for
+    # none, and that correlation.
     nearest: Indices | None = None
     correlation: Floats | None = None
 
@@ -46,7 +25,7 @@ class SizeFacts:
 
 @dataclass(frozen=True)
 class Group:
-    """Features that go in or out together."""
+    """Features that are selected together."""
 
     name: str
     features: Indices
@@ -54,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Concern:
-    """Something to look at before the selection is trusted."""
+    """A warning about the selection."""
 
     title: str
     text: str
@@ -62,35 +41,36 @@ class Concern:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that a report says.
+    """Contents of a report.
 
     Attributes
     ----------
-    asked, data, provenance : dict of str to str
-        What was asked, what the data are, and how to get the same again: lines of label and text.
+    settings, data, provenance : dict of str to str
+        Settings of the selector, summary of the data, how to reproduce the selection: label and
+        text.
     names : list of str
-        The candidates.
-    alone : ndarray
-        What each candidate explains on its own.
+        Names of the candidates.
+    univariate : ndarray
+        Fraction of the variance that each candidate explains by itself.
     sizes : tuple of SizeFacts
-        The selection at each size tried, rising.
+        The selection at each size, in increasing order.
     chosen : int
-        Position in `sizes` of the size that was taken.
+        Position in `sizes` of the selected size.
     everything : Estimate
-        What all candidates together explain.
+        Fraction of the variance that all candidates together explain.
     stability : ndarray or None
         Share of resamples in which each candidate was chosen.
     groups : tuple of Group
-        Features that go together.
+        Groups of features.
     concerns : tuple of Concern
-        What to look at first.
+        Warnings.
     """
 
-    asked: dict[str, str]
+    settings: dict[str, str]
     data: dict[str, str]
     provenance: dict[str, str]
     names: list[str]
-    alone: Floats
+    univariate: Floats
     sizes: tuple[SizeFacts, ...]
     chosen: int
     everything: Estimate

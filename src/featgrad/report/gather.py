@@ -1,34 +1,29 @@
-"""From a fitted selector and its data to the facts of a report."""
-
-from __future__ import annotations
+"""Facts of a report from a fitted selector and its data."""
 
 from collections.abc import Mapping, Sequence
 from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.constraints import group_labels
 from featgrad.learnability import Estimate, Learnability
 from featgrad.math.targets import encode
 from featgrad.report import concerns
 from featgrad.report.columns import nearest_chosen
-from featgrad.report.facts import Facts, Group, Indices, SizeFacts
+from featgrad.report.facts import Facts, Group, SizeFacts
 from featgrad.report.plots.axes import feature_names
-from featgrad.report.provenance import fingerprint, versions
-from featgrad.report.summary import summarise_data
+from featgrad.report.summary import fingerprint, summarise_data, versions
 
-Floats = NDArray[np.float64]
-
-# Rows times squared size up to which the gains of the chosen size, and of each other size, are
-# measured: some seconds and some tenths of a second.
+# Limits on rows times squared size for the gains at the chosen size and at each other size: some
+# seconds and some tenths of a second.
 _GAIN_WORK = 1e9
 _OTHER_GAIN_WORK = 2e7
-# Candidates times sizes up to which correlations are kept for every size.
+# Limit on candidates times sizes for correlations at every size.
 _CORRELATIONS = 200_000
-# Candidates that a page can show: chosen ones, and those that explain most on their own.
+# Candidates that a page can show, besides the chosen ones.
 _CANDIDATES = 100_000
 
 
@@ -42,7 +37,7 @@ def gather_facts(
     about: Mapping[str, str] | None = None,
     command: str | None = None,
 ) -> Facts:
-    """Collect what a report says about a selection.
+    """Collect the contents of a report about a selection.
 
     Parameters
     ----------
@@ -57,10 +52,10 @@ def gather_facts(
     names : sequence of str, default=None
         Names of the features; None takes those that the selector saw, or x0, x1, ...
     about : mapping of str to str, default=None
-        More lines for the data's summary, such as where they come from, or better ones: of how
-        many rows those given here are a sample, say.
+        Additional lines of the data's summary, such as the name of the file; they override lines
+        of the same label.
     command : str, default=None
-        The command that repeats the selection; None gives the selector's own call.
+        The command that reproduces the selection; None takes the call of the selector.
 
     Returns
     -------
@@ -82,41 +77,36 @@ def gather_facts(
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     about = about or {}
     points, chosen = _points(selector)
-    everything, alone = data.estimate(), data.alone()
-    shown = _shown(points, alone)
-    labels = group_labels(
-        selector.feature_groups,
-        selector.n_features_in_,
-        getattr(selector, "feature_names_in_", None),
-    )
+    everything, univariate = data.estimate(), data.alone()
+    shown = _shown(points, univariate)
+    seen_names = getattr(selector, "feature_names_in_", None)
+    labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
     sizes = _sizes(data, matrix, points, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
-    names, alone = [every_name[i] for i in shown], alone[shown]
+    names, univariate = [every_name[i] for i in shown], univariate[shown]
     outputs, _ = encode(y, data.task_)
     found = [
-        *concerns.leakage(alone, names),
+        *concerns.leakage(univariate, names),
         *concerns.weakness(sizes[chosen], everything, sizes),
         *concerns.near_duplicates(sizes[chosen], names),
         *concerns.drift(_columns(matrix, shown), outputs, sizes[chosen], names),
     ]
     stability = getattr(selector, "stability_", None)
+    # Lines of the caller come first and override those of the summary.
+    summary = {**about, **summarise_data(matrix, y, data.task_), **about}
+    if len(shown) < matrix.shape[1]:
+        summary["Shown here"] = f"{len(shown):,} candidates, those that explain most by themselves"
     return Facts(
-        asked=_asked(selector),
-        # What the caller says comes first, and counts where the summary says otherwise.
-        data={
-            **about,
-            **summarise_data(matrix, y, data.task_),
-            **about,
-            **_left_out(alone, matrix),
-        },
+        settings=_settings(selector),
+        data=summary,
         provenance={
-            "Command": command or _call(selector),
+            "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
             "Seed": str(selector.random_state),
             "Data fingerprint": fingerprint(matrix, y),
             "Versions": versions(),
         },
         names=names,
-        alone=alone,
+        univariate=univariate,
         sizes=sizes,
         chosen=chosen,
         everything=everything,
@@ -127,7 +117,7 @@ def gather_facts(
 
 
 def _points(selector: Any) -> tuple[list[tuple[Indices, Estimate]], int]:
-    """Features and estimate at each size of the path, and which of them was taken."""
+    """Features and estimate at each size of the path, and the index of the selected one."""
     support = selector.get_support(indices=True)
     path = getattr(selector, "path_", None) or ()
     points = {point.size: (np.sort(point.features), point.learnability) for point in path}
@@ -136,18 +126,12 @@ def _points(selector: Any) -> tuple[list[tuple[Indices, Estimate]], int]:
     return [points[size] for size in sizes], sizes.index(len(support))
 
 
-def _shown(points: list[tuple[Indices, Estimate]], alone: Floats) -> Indices:
-    """All candidates, or as many as a page can show."""
-    if len(alone) <= _CANDIDATES:
-        return np.arange(len(alone))
-    best = np.argsort(-alone, kind="stable")[:_CANDIDATES]
+def _shown(points: list[tuple[Indices, Estimate]], univariate: Floats) -> Indices:
+    """All candidates, or the chosen and the best ones if a page cannot show all."""
+    if len(univariate) <= _CANDIDATES:
+        return np.arange(len(univariate))
+    best = np.argsort(-univariate, kind="stable")[:_CANDIDATES]
     return np.unique(np.concatenate([best, *(features for features, _ in points)]))
-
-
-def _left_out(alone: Floats, X: Any) -> dict[str, str]:
-    if len(alone) == X.shape[1]:
-        return {}
-    return {"Shown here": f"{len(alone):,} candidates, those that explain most on their own"}
 
 
 def _columns(X: Any, shown: Indices) -> Any:
@@ -165,17 +149,17 @@ def _sizes(
     """Facts about each size; features are numbered as they are shown."""
     every = len(points) * len(shown) <= _CORRELATIONS
     compared = range(len(points)) if every else range(chosen, chosen + 1)
-    places = [np.searchsorted(shown, features) for features, _ in points]
-    found = nearest_chosen(_columns(X, shown), [places[i] for i in compared])
+    positions = [np.searchsorted(shown, features) for features, _ in points]
+    found = nearest_chosen(_columns(X, shown), [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
     sizes = []
     for i, (features, learnability) in enumerate(points):
-        bearable = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
+        limit = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
         gains = None
-        if X.shape[0] * len(features) ** 2 <= bearable:
+        if X.shape[0] * len(features) ** 2 <= limit:
             gains = data.gains(features, labels[features])
         nearest, correlation = near.get(i, (None, None))
-        sizes.append(SizeFacts(places[i], learnability, gains, nearest, correlation))
+        sizes.append(SizeFacts(positions[i], learnability, gains, nearest, correlation))
     return tuple(sizes)
 
 
@@ -187,7 +171,7 @@ def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
     given = list(feature_groups)
-    # One label per feature names the groups; lists of features leave them nameless.
+    # Labels per feature are names of groups; groups given as lists are numbered.
     named = len(given) == len(labels) and np.ndim(given) == 1
     return tuple(
         Group(str(given[group[0]]) if named else str(i + 1), np.searchsorted(shown, group))
@@ -196,25 +180,17 @@ def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group
     )
 
 
-def _asked(selector: Any) -> dict[str, str]:
+def _settings(selector: Any) -> dict[str, str]:
     wanted = selector.n_features_to_select
     lines = {
         "Features": "as many as the penalty leaves" if wanted is None else str(wanted),
-        "Task": f"{selector.task_} (found from the target)"
-        if selector.task == "auto"
-        else selector.task_,
+        "Task": f"{selector.task_} (detected)" if selector.task == "auto" else selector.task_,
     }
     defaults = type(selector)().get_params()
     shown = {"n_features_to_select", "task", "random_state", "verbose"}
-    changed = {
-        name: value
+    changed = [
+        f"{name}={shortened(value)}"
         for name, value in selector.get_params().items()
         if name not in shown and str(value) != str(defaults[name])
-    }
-    if changed:
-        lines["Settings"] = ", ".join(f"{name}={shortened(v)}" for name, v in changed.items())
-    return lines
-
-
-def _call(selector: Any) -> str:
-    return f"{' '.join(repr(selector).split())}.fit(X, y)"
+    ]
+    return lines | ({"Settings": ", ".join(changed)} if changed else {})

@@ -1,10 +1,8 @@
-"""The report as one HTML file that needs nothing else.
+"""The report as one self-contained HTML file.
 
-Names of features are data: text is escaped where it enters the page, the script writes text only,
-and the page's own policy lets no other script run.
+Names of features are untrusted: text is escaped, the script of the page writes text nodes only, and
+the content security policy blocks all other scripts.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -17,13 +15,13 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Indices
+from featgrad.atomic import atomic_path
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, SizeFacts
-from featgrad.report.writing import replacing
 
-# Correlation from which a rejected feature counts as made redundant by a chosen one.
+# Correlation from which a chosen feature makes a rejected one redundant.
 _REDUNDANT = 0.7
 
 
@@ -35,7 +33,7 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
     facts : Facts
         From `gather_facts`.
     path : str or path-like
-        The HTML file; it appears once it is complete.
+        The HTML file; an existing one is replaced once the new one is complete.
 
     Examples
     --------
@@ -46,14 +44,14 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
     >>> selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
     >>> write_report(gather_facts(selector, X, y), "report.html")  # doctest: +SKIP
     """
-    with replacing(path) as unfinished:
-        unfinished.write_text(render(facts), encoding="utf-8")
+    with atomic_path(path) as temporary:
+        temporary.write_text(render(facts), encoding="utf-8")
 
 
 def render(facts: Facts) -> str:
-    script, style = _part("page.js"), _part("page.css")
+    script, style = _asset("page.js"), _asset("page.css")
     selection = facts.selection
-    return Template(_part("page.html")).substitute(
+    return Template(_asset("page.html")).substitute(
         script=script,
         style=style,
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'",
@@ -61,7 +59,7 @@ def render(facts: Facts) -> str:
         explained=escape(str(selection.learnability)),
         everything=escape(str(facts.everything)),
         concerns=_concerns(facts),
-        asked=_lines(facts.asked),
+        settings=_lines(facts.settings),
         data=_lines(facts.data),
         provenance=_lines(facts.provenance),
         curve=draw_curve(facts),
@@ -74,7 +72,7 @@ def render(facts: Facts) -> str:
     )
 
 
-def _part(name: str) -> str:
+def _asset(name: str) -> str:
     return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
 
 
@@ -107,29 +105,25 @@ def _path_rows(facts: Facts) -> str:
 def _groups(facts: Facts) -> str:
     if not facts.groups:
         return ""
-    heads = "".join(
-        f"<th scope='col'{kind}>{head}</th>"
-        for head, kind in (
-            ("Group", ""), ("", ""), ("Gain, %", " class='number'"), ("Features", ""),
-        )
-    )  # fmt: skip
     return (
-        f"<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>{heads}</tr>"
-        "</thead><tbody></tbody></table></div><p class='note'>Gain: what is lost when the whole "
-        "group is left out of the chosen features. <span id='more'></span></p></section>"
+        "<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>"
+        "<th scope='col'>Group</th><th scope='col'></th><th scope='col' class='number'>Gain, %</th>"
+        "<th scope='col'>Features</th></tr></thead><tbody></tbody></table></div>"
+        "<p class='note'>Gain: what is lost when the whole group is left out of the selection. "
+        "<span id='more'></span></p></section>"
     )
 
 
 def _compact(facts: Facts) -> dict[str, Any]:
-    """Whole numbers in place of fractions, and each set as its difference from the one before."""
+    """Integers in place of fractions, and each set as its difference from the previous one."""
     sizes = []
-    before: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+    previous: Indices = np.zeros(0, dtype=np.intp)
     for point in facts.sizes:
-        sizes.append(_compact_size(point, before))
-        before = point.features
+        sizes.append(_compact_size(point, previous))
+        previous = point.features
     return {
         "names": facts.names,
-        "alone": _scaled(facts.alone, 1000),
+        "univariate": _scaled(facts.univariate, 1000),
         "groups": [{"name": g.name, "features": g.features.tolist()} for g in facts.groups],
         "stability": None if facts.stability is None else _scaled(facts.stability, 100),
         "sizes": sizes,
@@ -137,10 +131,10 @@ def _compact(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _compact_size(point: SizeFacts, before: NDArray[np.intp]) -> dict[str, Any]:
+def _compact_size(point: SizeFacts, previous: Indices) -> dict[str, Any]:
     return {
-        "added": np.setdiff1d(point.features, before).tolist(),
-        "dropped": np.setdiff1d(before, point.features).tolist(),
+        "added": np.setdiff1d(point.features, previous).tolist(),
+        "dropped": np.setdiff1d(previous, point.features).tolist(),
         "explained": str(point.learnability),
         "gains": None if point.gains is None else _scaled(point.gains, 10_000),
         "nearest": None if point.nearest is None else point.nearest.tolist(),
@@ -148,11 +142,11 @@ def _compact_size(point: SizeFacts, before: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _scaled(values: NDArray[np.float64], factor: int) -> list[int]:
+def _scaled(values: Floats, factor: int) -> list[int]:
     return np.rint(values * factor).astype(int).tolist()  # type: ignore[no-any-return]
 
 
 def _json(value: Any) -> str:
-    """JSON that cannot end the element it stands in."""
+    """JSON that cannot close the script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

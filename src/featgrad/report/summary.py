@@ -1,14 +1,17 @@
-"""A data set in a few lines."""
+"""Summary of a data set, and what is needed to reproduce a selection."""
 
-from __future__ import annotations
-
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.report.columns import count_constant, count_missing
+from featgrad.report.columns import count_constant, count_missing, row_blocks
+
+_PACKAGES = ("featgrad", "numpy", "scipy", "scikit-learn")
 
 
 def summarise_data(X: Any, y: Any, task: str) -> dict[str, str]:
@@ -39,5 +42,31 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
 
 
 def _label(label: Any) -> str:
-    """Files of text hold numbers: a class 1 is read as 1.0."""
+    """Text files hold floats: class 1 is read as 1.0."""
     return f"{label:g}" if isinstance(label, np.floating) else str(label)
+
+
+def versions() -> str:
+    found = [f"{package} {_version(package)}" for package in _PACKAGES]
+    return ", ".join([*found, f"Python {platform.python_version()}"])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from its sources
+        return "(not installed)"
+
+
+def fingerprint(X: Any, y: Any) -> str:
+    """A short hash of the values, their types and their shape."""
+    digest: Any = hashlib.blake2b(digest_size=8)
+    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for values in (*arrays, np.asarray(y)):
+        digest.update(f"{values.dtype}{values.shape}".encode())
+        if values.dtype.kind == "O":
+            digest.update("\0".join(map(str, values.ravel())).encode())
+            continue
+        for rows in row_blocks(values):
+            digest.update(np.ascontiguousarray(values[rows]))
+    return str(digest.hexdigest())

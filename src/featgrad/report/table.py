@@ -1,21 +1,17 @@
 """A plain table of the chosen features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from featgrad.arrays import Floats
 from featgrad.learnability import Estimate, Learnability
 
-# Features of a group that its row names.
-_NAMED = 3
+# Number of features that the row of a group names.
+_MAX_NAMES = 3
 
 
 class Row(NamedTuple):
-    """A feature, or features that were chosen together, and what is lost without."""
+    """A feature or a group of features, and the explained fraction that is lost without it."""
 
     name: str
     features: list[str]
@@ -24,13 +20,11 @@ class Row(NamedTuple):
     def __str__(self) -> str:
         if self.features == [self.name]:
             return self.name
-        more = ", ..." if len(self.features) > _NAMED else ""
-        return f"{self.name} ({', '.join(self.features[:_NAMED])}{more})"
+        more = ", ..." if len(self.features) > _MAX_NAMES else ""
+        return f"{self.name} ({', '.join(self.features[:_MAX_NAMES])}{more})"
 
 
-def gain_rows(
-    names: Sequence[str], gains: NDArray[np.float64], groups: Sequence[str] | None
-) -> list[Row]:
+def gain_rows(names: Sequence[str], gains: Floats, groups: Sequence[str] | None) -> list[Row]:
     """One row for each feature or group, the best first; features of a group share a gain."""
     labels: Sequence[int | str] = range(len(names)) if groups is None else groups
     rows: dict[int | str, Row] = {}
@@ -43,7 +37,7 @@ def gain_rows(
 def summarise(
     data: Learnability, features: Any, names: Sequence[str], groups: Sequence[str] | None = None
 ) -> str:
-    """Describe a choice of features: each one's gain, and what they explain beside all features.
+    """Describe a selection: the gain of each feature, and what all of them explain.
 
     Parameters
     ----------
@@ -54,8 +48,8 @@ def summarise(
     names : sequence of str
         Names of the chosen features, in the order of their columns.
     groups : sequence of str, default=None
-        Names of the groups that they were chosen in. A group has one row, with what is lost when
-        all of it is left out.
+        Names of the groups of the features. A group has one row, with the explained fraction that
+        is lost without all of it.
 
     Returns
     -------

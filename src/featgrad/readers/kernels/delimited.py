@@ -1,24 +1,14 @@
-"""Records of CSV and TSV text, split into fields."""
+"""Split records of CSV and TSV text into fields."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
-from featgrad.readers.kernels import reasons
-from featgrad.readers.kernels.scan import (
-    AT_0,
-    AT_1,
-    AT_2,
-    NEWLINE,
-    RETURN,
-    compiled,
-    number,
-)
+from featgrad.readers.kernels import errors
+from featgrad.readers.kernels.scan import AT_0, AT_1, AT_2, NEWLINE, RETURN, compiled, number
 
 _QUOTE, _MINUS, _POINT, _ZERO = (ord(c) for c in '"-.0')
 # Digits that fit 64 bits, the largest integer whose double is exact, and exact powers of ten.
-_MOST_DIGITS, _EXACT = np.uintp(18), 2**53
+_MAX_DIGITS, _EXACT = np.uintp(18), 2**53
 _POWERS_OF_TEN = 10.0 ** np.arange(19)
 
 
@@ -32,7 +22,7 @@ def count_lines(text):
 
 @compiled
 def _digits(text, i, mantissa):
-    """The mantissa with the digits from i on behind it, and where they end."""
+    """Append the digits from i on to the mantissa; returns it and where the digits end."""
     while True:
         digit = np.int64(text[i]) - _ZERO
         if digit < 0 or digit > 9:
@@ -43,7 +33,7 @@ def _digits(text, i, mantissa):
 
 @compiled
 def _short_number(text, i, delimiter):
-    """A number of up to 18 digits without an exponent, which ends its field; as `number` else."""
+    """Fast path for a field of up to 18 digits without exponent; else the same as `number`."""
     start, fraction = i, AT_0
     negative = text[i] == _MINUS
     if negative:
@@ -57,18 +47,17 @@ def _short_number(text, i, delimiter):
         fraction = i - first
         digits += fraction
     ends = text[i] == delimiter or text[i] == NEWLINE
-    if not ends or digits == AT_0 or digits > _MOST_DIGITS or mantissa > _EXACT:
+    if not ends or digits == AT_0 or digits > _MAX_DIGITS or mantissa > _EXACT:
         return number(text, start, np.uintp(len(text)))
     value = float(mantissa) / _POWERS_OF_TEN[fraction]
     return -value if negative else value, i, True
 
 
 @compiled
-def plain_numbers(text, delimiter, values):
-    """Read records of nothing but numbers and empty fields, NaN for empty ones.
+def parse_numbers(text, delimiter, values):
+    """Parse records that hold only numbers and empty fields, NaN for empty ones.
 
-    `values` has a row for each line. Returns whether the whole text is like that; where it is not,
-    `split` can tell what it is.
+    `values` has a row for each line. Returns whether all of the text is of this form.
     """
     n_rows, n_columns = values.shape
     i = AT_0
@@ -77,8 +66,8 @@ def plain_numbers(text, delimiter, values):
             if text[i] == delimiter or text[i] == NEWLINE:
                 values[row, column] = np.nan
             else:
-                value, i, right = _short_number(text, i, delimiter)
-                if not right:
+                value, i, valid = _short_number(text, i, delimiter)
+                if not valid:
                     return False
                 values[row, column] = value
             last = column == n_columns - 1
@@ -92,54 +81,54 @@ def plain_numbers(text, delimiter, values):
 
 @compiled
 def _quoted_end(text, i, size):
-    """Where the quote that opened before i closes, or the size; line ends and doubles before."""
-    doubled, line_ends = False, 0
+    """End of the quoted field that starts at i, or the size; escaped quotes and newlines in it."""
+    escaped, line_ends = False, 0
     while i < size:
         line_ends += text[i] == NEWLINE
         if text[i] == _QUOTE:
             if i + AT_1 < size and text[i + AT_1] == _QUOTE:
-                doubled = True
+                escaped = True
                 i += AT_1
             else:
                 break
         i += AT_1
-    return i, doubled, line_ends
+    return i, escaped, line_ends
 
 
 @compiled
-def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
-    """Find the fields of each record that has as many as `starts` has rows.
+def split(text, delimiter, max_bytes, skip, starts, ends, escaped, lines):
+    """Find the fields of each record; a valid one has as many as `starts` has rows.
 
-    `doubled` says which fields hold doubled quotes, `lines` on which line each record starts.
-    Where a quote does not close, what is left is kept for the next piece of text if it is no
-    longer than `patience`; else the line on which the record starts is a bad one. Returns the
-    records, the bytes and lines passed, the reason if the record after those stopped it, the
-    number of its fields, and that of bad records.
+    `escaped` marks fields with escaped (doubled) quotes, `lines` holds the first line of each
+    record. Text from an unclosed quote on is left for the next chunk if it is no longer than
+    `max_bytes`; else the line on which the record starts is invalid. Returns the number of records,
+    the bytes and lines parsed, the error if the next record stopped the parser, the number of its
+    fields, and the number of invalid records.
     """
     n_columns = len(starts)
-    i, size, line, rows, bad = AT_0, np.uintp(len(text)), 0, 0, 0
+    i, size, line, rows, invalid = AT_0, np.uintp(len(text)), 0, 0, 0
     while i < size:
-        begin, first_line, reason, fields = i, line, reasons.FINE, 0
+        begin, first_line, error, fields = i, line, errors.OK, 0
         line += 1
         if text[i] == NEWLINE or (text[i] == RETURN and text[i + AT_1] == NEWLINE):
             i += AT_1 if text[i] == NEWLINE else AT_2
             continue
         while True:
-            twice = False
+            is_escaped = False
             if text[i] == _QUOTE:
                 start = i + AT_1
-                stop, twice, within = _quoted_end(text, start, size)
+                stop, is_escaped, newlines = _quoted_end(text, start, size)
                 if stop == size:
-                    if size - begin <= patience:
-                        return rows, begin, first_line, reasons.FINE, 0, bad
-                    reason = reasons.UNCLOSED
+                    if size - begin <= max_bytes:
+                        return rows, begin, first_line, errors.OK, 0, invalid
+                    error = errors.UNCLOSED
                     break
-                line += within
+                line += newlines
                 i = stop + AT_1
                 if text[i] == RETURN and text[i + AT_1] == NEWLINE:
                     i += AT_1
                 if text[i] != delimiter and text[i] != NEWLINE:
-                    reason = reasons.UNCLOSED
+                    error = errors.UNCLOSED
                     break
             else:
                 start = i
@@ -150,34 +139,34 @@ def split(text, delimiter, patience, skip, starts, ends, doubled, lines):
                     stop -= AT_1
             if fields < n_columns:
                 starts[fields, rows], ends[fields, rows] = start, stop
-                doubled[fields, rows] = twice
+                escaped[fields, rows] = is_escaped
             fields += 1
             i += AT_1
             if text[i - AT_1] == NEWLINE:
                 break
-        if reason == reasons.UNCLOSED:
+        if error == errors.UNCLOSED:
             i, line = begin, first_line + 1
             while text[i] != NEWLINE:
                 i += AT_1
             i += AT_1
         elif fields != n_columns:
-            reason = reasons.FIELDS
-        if reason != reasons.FINE:
+            error = errors.FIELDS
+        if error != errors.OK:
             if not skip:
-                return rows, begin, first_line, reason, fields, bad
-            bad += 1
+                return rows, begin, first_line, error, fields, invalid
+            invalid += 1
             continue
         lines[rows] = first_line
         rows += 1
-    return rows, i, line, reasons.FINE, 0, bad
+    return rows, i, line, errors.OK, 0, invalid
 
 
 @compiled
-def by_column(text, starts, ends, doubled, rows):
-    """Copy the fields so that those of a column lie together, doubled quotes as single ones.
+def by_column(text, starts, ends, escaped, rows):
+    """Copy the fields so that those of a column are contiguous, and unescape quotes.
 
-    Returns the copy; `starts` and `ends` then tell where the fields are in it. Later loops go
-    along columns, and would find each field in another part of the text.
+    Returns the copy and updates `starts` and `ends`. Later loops over a column then read contiguous
+    memory.
     """
     n_columns = len(starts)
     to = np.zeros(n_columns + 1, np.uintp)
@@ -191,7 +180,7 @@ def by_column(text, starts, ends, doubled, rows):
         for column in range(n_columns):
             i, stop, k = np.uintp(starts[column, row]), np.uintp(ends[column, row]), to[column]
             starts[column, row] = k
-            if doubled[column, row]:
+            if escaped[column, row]:
                 while i < stop:
                     data[k] = text[i]
                     i += AT_2 if text[i] == _QUOTE else AT_1

@@ -1,16 +1,14 @@
-"""Entries of CSR rows."""
+"""Loops over the entries of CSR rows."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.readers.kernels.scan import compiled
 
 
 @compiled
-def faulty_rows(indices, indptr, n_features, faulty):
-    """Mark rows whose indices are not increasing within ``[0, n_features)``; whether any are."""
+def mark_invalid_rows(indices, indptr, n_features, invalid):
+    """Mark rows whose indices do not increase within ``[0, n_features)``; returns whether any."""
     some = False
     for row in range(len(indptr) - 1):
         last = np.int64(-1)
@@ -19,14 +17,14 @@ def faulty_rows(indices, indptr, n_features, faulty):
             index = np.int64(indices[e])
             wrong |= index <= last
             last = index
-        faulty[row] |= wrong or last >= n_features
-        some |= faulty[row]
+        invalid[row] |= wrong or last >= n_features
+        some |= invalid[row]
     return some
 
 
 @compiled
 def gather(features, values, indptr, indices, data):
-    """Collect the entries of each row, column after column, where there is a feature (not -1)."""
+    """Collect the entries of each row whose feature is not -1; returns their number."""
     used = indptr[0] = 0
     for row in range(features.shape[1]):
         for column in range(features.shape[0]):

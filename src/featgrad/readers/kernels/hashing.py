@@ -1,8 +1,6 @@
-"""Hashes of tokens, and whether they are text at all."""
+"""Hashes of tokens and validation of UTF-8."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.readers.kernels.scan import compiled
@@ -50,7 +48,7 @@ def hashes(data, starts, ends, seed):
 
 @compiled
 def is_utf8(data, start, stop):
-    """Whether ``data[start:stop]`` is UTF-8: neither cut short, overlong nor a surrogate."""
+    """Whether ``data[start:stop]`` is valid UTF-8: not truncated, overlong or a surrogate."""
     i, stop = np.int64(start), np.int64(stop)
     while i < stop:
         lead = data[i]
@@ -60,15 +58,8 @@ def is_utf8(data, start, stop):
         if lead < 0xC2 or lead > 0xF4:
             return False
         more = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
-        low, high = 0x80, 0xBF
-        if lead == 0xE0:
-            low = 0xA0
-        elif lead == 0xED:
-            high = 0x9F
-        elif lead == 0xF0:
-            low = 0x90
-        elif lead == 0xF4:
-            high = 0x8F
+        low = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
+        high = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
         for _ in range(more):
             if i >= stop or not (low <= data[i] <= high):
                 return False
@@ -78,7 +69,7 @@ def is_utf8(data, start, stop):
 
 
 @compiled
-def check_utf8(data, starts, ends, right):
-    """Clear `right` where a token is not UTF-8."""
-    for row in range(len(right)):
-        right[row] &= is_utf8(data, starts[row], ends[row])
+def check_utf8(data, starts, ends, valid):
+    """Clear `valid` where a token is not UTF-8."""
+    for row in range(len(valid)):
+        valid[row] &= is_utf8(data, starts[row], ends[row])

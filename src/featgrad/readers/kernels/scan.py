@@ -1,11 +1,9 @@
-"""Numbers and the signs between them, in bytes of text.
+"""Parser of numbers in bytes of text.
 
-Every piece of text ends with a newline, which stops each loop over it.
+Every chunk of text ends with a newline, which terminates each loop over it.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 
@@ -14,11 +12,12 @@ from numba import njit
 
 compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
 
-# Places in the text are unsigned, or each access would first be tested for a negative one.
-AT_0, AT_1, AT_2, AT_3, AT_5 = (np.uintp(k) for k in (0, 1, 2, 3, 5))
+# Offsets are unsigned: signed ones would be tested for negative values at each access.
+AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
+_NAN, _INF, _INFINITY = (np.frombuffer(w, np.uint8) for w in (b"nan", b"inf", b"infinity"))
 # Powers of ten as sums of two doubles: together exact to 106 bits.
-_ONE = 280  # where 10^0 stands
+_ONE = 280  # index of 10^0
 _EXACT_POWERS = [Fraction(10) ** e for e in range(-_ONE, 309)]
 _POWERS = np.array([float(power) for power in _EXACT_POWERS])
 _RESTS = np.array([float(power - Fraction(float(power))) for power in _EXACT_POWERS])
@@ -63,27 +62,30 @@ def _scaled(mantissa, exponent):
 
 
 @compiled
+def _after(buffer, i, end, word):
+    """The end of a lower-case word that starts at i in any case, or i."""
+    stop = i + np.uintp(len(word))
+    if stop > end:
+        return i
+    for k in range(len(word)):
+        if buffer[i + np.uintp(k)] | 32 != word[k]:
+            return i
+    return stop
+
+
+@compiled
 def _word(buffer, i, end):
-    """NaN or infinity spelt out, after the sign; nothing is consumed otherwise."""
-    if i + AT_3 <= end:
-        a, b, c = buffer[i] | 32, buffer[i + AT_1] | 32, buffer[i + AT_2] | 32
-        if a == 110 and b == 97 and c == 110:
-            return np.nan, i + AT_3
-        if a == 105 and b == 110 and c == 102:
-            i += AT_3
-            rest = (105, 110, 105, 116, 121)
-            if i + AT_5 <= end:
-                whole = True
-                for k in range(5):
-                    whole &= buffer[i + np.uintp(k)] | 32 == rest[k]
-                i += AT_5 if whole else AT_0
-            return np.inf, i
-    return 0.0, i
+    """NaN or infinity as a word, after the sign; consumes nothing else."""
+    after = _after(buffer, i, end, _NAN)
+    if after > i:
+        return np.nan, after
+    after = max(_after(buffer, i, end, _INF), _after(buffer, i, end, _INFINITY))
+    return (np.inf, after) if after > i else (0.0, i)
 
 
 @compiled
 def number(buffer, i, end):
-    """A number from i on: its value, where it ends, and whether there is one."""
+    """Number that starts at i: its value, its end, and whether it is valid."""
     negative = False
     if i < end and (buffer[i] == 45 or buffer[i] == 43):
         negative = buffer[i] == 45
@@ -105,10 +107,10 @@ def number(buffer, i, end):
                 exponent -= 1
             i += AT_1
         digits += i - start
-    right = digits > 0
-    if not right:
+    valid = digits > 0
+    if not valid:
         value, after = _word(buffer, i, end)
-        right = after > i and not pointed
+        valid = after > i and not pointed
         i = after
     else:
         if i < end and buffer[i] | 32 == 101:
@@ -122,10 +124,10 @@ def number(buffer, i, end):
                 if power < 100_000:
                     power = 10 * power + np.int64(buffer[i]) - 48
                 i += AT_1
-            right = i > start
+            valid = i > start
             exponent += -power if below else power
         value = _scaled(mantissa, exponent)
-    return -value if negative else value, i, right
+    return -value if negative else value, i, valid
 
 
 @compiled
@@ -139,8 +141,8 @@ def is_end(byte):
 
 
 @compiled
-def numbers(data, starts, ends, values, right):
-    """Numbers in tokens; an empty token is NaN. `right` is false where there is no number."""
+def numbers(data, starts, ends, values, valid):
+    """Parse tokens as numbers; an empty token is NaN. Clears `valid` for invalid tokens."""
     for row in range(len(values)):
         i, end = np.uintp(starts[row]), np.uintp(ends[row])
         while i < end and (data[i] == SPACE or data[i] == TAB):
@@ -152,4 +154,4 @@ def numbers(data, starts, ends, values, right):
             continue
         value, i, found = number(data, i, end)
         values[row] = value
-        right[row] &= found and i == end
+        valid[row] &= found and i == end

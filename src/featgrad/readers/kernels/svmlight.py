@@ -1,11 +1,9 @@
-"""Lines of svmlight text."""
+"""Parser of svmlight text."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
-from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels import errors
 from featgrad.readers.kernels.scan import (
     AT_0,
     AT_1,
@@ -21,28 +19,26 @@ from featgrad.readers.kernels.scan import (
 
 
 @compiled
-def parse(
-    text, skip, first_index, largest_index, largest_value, missing, labels, indptr, indices, values
-):
+def parse(text, skip, first_index, max_index, max_value, missing, labels, indptr, indices, values):
     """Parse whole lines ``label qid:n index:value ... # comment``.
 
-    Indices are stored counting from 0. Returns the rows, the lines passed, the reason if the line
-    after those stopped it, the number of bad lines, the smallest and the largest index.
+    Stored indices start at 0. Returns the number of rows and of parsed lines, the error if the next
+    line stopped the parser, the number of invalid lines, the smallest and the largest index.
     """
-    i, size, line, rows, entries, bad = AT_0, np.uintp(len(text)), -1, 0, 0, 0
-    lowest, highest = largest_index, np.int64(-1)
+    i, size, line, rows, entries, invalid = AT_0, np.uintp(len(text)), -1, 0, 0, 0
+    lowest, highest = max_index, np.int64(-1)
     indptr[0] = 0
     while i < size:
         line += 1
-        reason, start, low, high = reasons.FINE, entries, lowest, highest
+        error, start, low, high = errors.OK, entries, lowest, highest
         while is_blank(text[i]):
             i += AT_1
         if not is_end(text[i]):
-            label, i, right = number(text, i, size)
-            if not (right and np.isfinite(label) and (is_blank(text[i]) or is_end(text[i]))):
-                reason = reasons.LABEL
+            label, i, valid = number(text, i, size)
+            if not (valid and np.isfinite(label) and (is_blank(text[i]) or is_end(text[i]))):
+                error = errors.LABEL
             last = np.int64(-1)
-            while reason == reasons.FINE:
+            while error == errors.OK:
                 while is_blank(text[i]):
                     i += AT_1
                 if is_end(text[i]):
@@ -50,62 +46,60 @@ def parse(
                 if text[i] == 113 and text[i + AT_1] == 105 and text[i + AT_2] == 100:
                     i += AT_3
                     if text[i] != COLON or entries > start:
-                        reason = reasons.QID
+                        error = errors.QID
                         break
                     i += AT_1
                     digits = i
                     while 48 <= text[i] <= 57:
                         i += AT_1
                     if i == digits or not (is_blank(text[i]) or is_end(text[i])):
-                        reason = reasons.QID
+                        error = errors.QID
                     continue
                 digits, index = i, np.int64(0)
                 while 48 <= text[i] <= 57:
-                    if index <= largest_index:
+                    if index <= max_index:
                         index = 10 * index + np.int64(text[i]) - 48
                     i += AT_1
                 if i == digits:
-                    reason = reasons.INDEX
+                    error = errors.INDEX
                     break
                 if text[i] != COLON:
-                    reason = (
-                        reasons.COLON if is_blank(text[i]) or is_end(text[i]) else reasons.INDEX
-                    )
+                    error = errors.COLON if is_blank(text[i]) or is_end(text[i]) else errors.INDEX
                     break
                 if index < first_index:
-                    reason = reasons.ZERO
+                    error = errors.ZERO
                     break
-                if index > largest_index:
-                    reason = reasons.LARGE
+                if index > max_index:
+                    error = errors.LARGE
                     break
                 if index <= last:
-                    reason = reasons.ORDER
+                    error = errors.ORDER
                     break
                 last = index
-                value, i, right = number(text, i + AT_1, size)
-                if not (right and (is_blank(text[i]) or is_end(text[i]))):
-                    reason = reasons.VALUE
-                elif abs(value) > largest_value:
-                    reason = reasons.INFINITE
+                value, i, valid = number(text, i + AT_1, size)
+                if not (valid and (is_blank(text[i]) or is_end(text[i]))):
+                    error = errors.VALUE
+                elif abs(value) > max_value:
+                    error = errors.INFINITE
                 elif np.isnan(value) and missing == 0:
-                    reason = reasons.NAN
+                    error = errors.NAN
                 else:
                     low, high = min(low, index), max(high, index)
                     if not (np.isnan(value) and missing == 2):
                         indices[entries] = index - first_index
                         values[entries] = value
                         entries += 1
-            if reason == reasons.FINE:
+            if error == errors.OK:
                 labels[rows] = label
                 lowest, highest = low, high
                 rows += 1
                 indptr[rows] = entries
             else:
-                bad += 1
+                invalid += 1
                 entries = start
                 if not skip:
-                    return rows, line, reason, bad, lowest, highest
+                    return rows, line, error, invalid, lowest, highest
         while text[i] != NEWLINE:
             i += AT_1
         i += AT_1
-    return rows, line + 1, reasons.FINE, bad, lowest, highest
+    return rows, line + 1, errors.OK, invalid, lowest, highest

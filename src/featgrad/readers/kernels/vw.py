@@ -1,11 +1,9 @@
-"""Lines of Vowpal Wabbit text."""
+"""Parser of Vowpal Wabbit text."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
-from __future__ import annotations
-
 import numpy as np
 
-from featgrad.readers.kernels import reasons
+from featgrad.readers.kernels import errors
 from featgrad.readers.kernels.hashing import is_utf8, murmur
 from featgrad.readers.kernels.scan import (
     AT_0,
@@ -26,26 +24,26 @@ def _ends_token(byte):
 
 
 @compiled
-def parse(text, skip, largest_value, missing, labels, weights, indptr, found, values, names):
+def parse(text, skip, max_value, missing, labels, weights, indptr, hashes, values, spans):
     """Parse whole lines ``label importance base 'tag |space:scale name:value ... |space ...``.
 
-    `found` gets the hash of each feature's name, seeded by that of its space; `names` where both
-    stand in the text: space from, space to, name from, name to. Returns the rows, the lines
-    passed, the reason if the line after those stopped it, and the number of bad lines.
+    `hashes` receives the hash of each feature's name, seeded by that of its namespace; `spans` the
+    start and end of the namespace and of the name in the text. Returns the number of rows and of
+    parsed lines, the error if the next line stopped the parser, and the number of invalid lines.
     """
-    i, size, line, rows, entries, bad = AT_0, np.uintp(len(text)), -1, 0, 0, 0
+    i, size, line, rows, entries, invalid = AT_0, np.uintp(len(text)), -1, 0, 0, 0
     indptr[0] = 0
     while i < size:
         line += 1
-        reason, start = reasons.FINE, entries
+        error, start = errors.OK, entries
         while is_blank(text[i]):
             i += AT_1
         if text[i] != NEWLINE:
             weight, numbers_seen, tagged = 1.0, 1, False
-            label, i, right = number(text, i, size)
-            if not (right and np.isfinite(label) and _ends_token(text[i])):
-                reason = reasons.LABEL
-            while reason == reasons.FINE:
+            label, i, valid = number(text, i, size)
+            if not (valid and np.isfinite(label) and _ends_token(text[i])):
+                error = errors.LABEL
+            while error == errors.OK:
                 while is_blank(text[i]):
                     i += AT_1
                 if text[i] == BAR or text[i] == NEWLINE:
@@ -54,19 +52,19 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
                 while not _ends_token(text[i]):
                     i += AT_1
                 if tagged:
-                    reason = reasons.HEAD
+                    error = errors.HEAD
                 elif text[token] == QUOTE or text[i] == BAR:
                     tagged = True
                 else:
-                    value, after, right = number(text, token, size)
-                    if not right or after != i or numbers_seen > 2:
-                        reason = reasons.HEAD
+                    value, after, valid = number(text, token, size)
+                    if not valid or after != i or numbers_seen > 2:
+                        error = errors.HEAD
                     elif numbers_seen == 1:
                         weight = value
                         if not (0 <= value < np.inf):
-                            reason = reasons.WEIGHT
+                            error = errors.WEIGHT
                     numbers_seen += 1
-            while reason == reasons.FINE and text[i] == BAR:
+            while error == errors.OK and text[i] == BAR:
                 i += AT_1
                 space = i
                 while not _ends_token(text[i]) and text[i] != COLON:
@@ -74,13 +72,13 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
                 space_end, scale = i, 1.0
                 seed = murmur(text, space, space_end, 0)
                 if not is_utf8(text, space, space_end):
-                    reason = reasons.ENCODING
+                    error = errors.ENCODING
                     break
                 if text[i] == COLON:
-                    scale, i, right = number(text, i + AT_1, size)
-                    if not (right and np.isfinite(scale) and _ends_token(text[i])):
-                        reason = reasons.VALUE
-                while reason == reasons.FINE:
+                    scale, i, valid = number(text, i + AT_1, size)
+                    if not (valid and np.isfinite(scale) and _ends_token(text[i])):
+                        error = errors.VALUE
+                while error == errors.OK:
                     while is_blank(text[i]):
                         i += AT_1
                     if text[i] == BAR or text[i] == NEWLINE:
@@ -90,37 +88,37 @@ def parse(text, skip, largest_value, missing, labels, weights, indptr, found, va
                         i += AT_1
                     name_end, value = i, 1.0
                     if name == name_end:
-                        reason = reasons.NAME
+                        error = errors.NAME
                         break
                     if not is_utf8(text, name, name_end):
-                        reason = reasons.ENCODING
+                        error = errors.ENCODING
                         break
                     if text[i] == COLON:
-                        value, i, right = number(text, i + AT_1, size)
-                        if not (right and _ends_token(text[i])):
-                            reason = reasons.VALUE
+                        value, i, valid = number(text, i + AT_1, size)
+                        if not (valid and _ends_token(text[i])):
+                            error = errors.VALUE
                             break
                     value *= scale
-                    if abs(value) > largest_value:
-                        reason = reasons.INFINITE
+                    if abs(value) > max_value:
+                        error = errors.INFINITE
                     elif np.isnan(value) and missing == 0:
-                        reason = reasons.NAN
+                        error = errors.NAN
                     elif not (np.isnan(value) and missing == 2):
-                        found[entries] = murmur(text, name, name_end, seed)
+                        hashes[entries] = murmur(text, name, name_end, seed)
                         values[entries] = value
-                        names[entries, 0], names[entries, 1] = space, space_end
-                        names[entries, 2], names[entries, 3] = name, name_end
+                        spans[entries, 0], spans[entries, 1] = space, space_end
+                        spans[entries, 2], spans[entries, 3] = name, name_end
                         entries += 1
-            if reason == reasons.FINE:
+            if error == errors.OK:
                 labels[rows], weights[rows] = label, weight
                 rows += 1
                 indptr[rows] = entries
             else:
-                bad += 1
+                invalid += 1
                 entries = start
                 if not skip:
-                    return rows, line, reason, bad
+                    return rows, line, error, invalid
         while text[i] != NEWLINE:
             i += AT_1
         i += AT_1
-    return rows, line + 1, reasons.FINE, bad
+    return rows, line + 1, errors.OK, invalid

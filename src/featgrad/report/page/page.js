@@ -58,7 +58,7 @@
       key: (i) => (here.size.gains && here.position.has(i) ? here.size.gains[here.position.get(i)] : null),
       text: (i) => { const gain = columns.gain.key(i); return gain === null ? "–" : percent(gain, 100, 2); },
     },
-    alone: { title: "Alone, %", number: true, key: (i) => facts.alone[i], text: (i) => percent(facts.alone[i], 10, 1) },
+    univariate: { title: "Univariate, %", number: true, key: (i) => facts.univariate[i], text: (i) => percent(facts.univariate[i], 10, 1) },
     stability: {
       title: "Stability, %", number: true, absent: facts.stability === null,
       key: (i) => facts.stability[i], text: (i) => String(facts.stability[i]),
@@ -114,7 +114,7 @@
       const key = column.key(i);
       keys[i] = key === null ? Infinity : direction * key;  // unknown comes last either way
     }
-    return rows.sort((a, b) => (keys[a] === keys[b] ? facts.alone[b] - facts.alone[a] : keys[a] < keys[b] ? -1 : 1));
+    return rows.sort((a, b) => (keys[a] === keys[b] ? facts.univariate[b] - facts.univariate[a] : keys[a] < keys[b] ? -1 : 1));
   }
 
   function refresh() {
@@ -150,7 +150,7 @@
     byId("next").disabled = page >= pages - 1;
   }
 
-  // A group is chosen as a whole: any of its features tells. Chosen ones come first, by gain.
+  // A group is chosen as a whole: any of its features shows it. Chosen ones come first, by gain.
   function showGroups() {
     if (facts.groups.length === 0) return;
     const chosen = (group) => here.position.has(group.features[0]);

@@ -1,15 +1,6 @@
-"""Pictures by scikit-learn's Display convention; matplotlib is imported when one is drawn."""
+"""Plots by the Display convention of scikit-learn; matplotlib is imported on drawing."""
 
-from featgrad.report.plots.comparison import ComparisonDisplay
-from featgrad.report.plots.mask import MaskDisplay
-from featgrad.report.plots.order import OrderDisplay
-from featgrad.report.plots.path import PathDisplay
-from featgrad.report.plots.stability import StabilityDisplay
+from featgrad.report.plots.estimates import OrderDisplay, PathDisplay
+from featgrad.report.plots.features import ComparisonDisplay, MaskDisplay, StabilityDisplay
 
-__all__ = [
-    "ComparisonDisplay",
-    "MaskDisplay",
-    "OrderDisplay",
-    "PathDisplay",
-    "StabilityDisplay",
-]
+__all__ = ["ComparisonDisplay", "MaskDisplay", "OrderDisplay", "PathDisplay", "StabilityDisplay"]

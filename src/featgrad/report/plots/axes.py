@@ -1,23 +1,28 @@
-"""What every display shares: axes to draw on, names of features."""
-
-from __future__ import annotations
+"""Common parts of the displays."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from featgrad.learnability import Estimate
 
+# Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
+LOG_RATIO = 20
 
-def drawing_axes(ax: Any) -> Any:
-    """The axes given, or new ones."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("Plots need matplotlib: pip install 'featgrad[plot]'.") from None
-    return plt.subplots()[1] if ax is None else ax
+
+class Display:
+    """Base class of the displays."""
+
+    ax_: Any
+    figure_: Any
+
+    def _draw_on(self, ax: Any) -> None:
+        """Use these axes, or new ones for None."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError("Plots need matplotlib: pip install 'featgrad[plot]'.") from None
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
 
 
 def feature_names(selector: Any) -> list[str]:
@@ -27,14 +32,9 @@ def feature_names(selector: Any) -> list[str]:
 
 def draw_estimates(ax: Any, x: Sequence[float], estimates: Sequence[Estimate], **line: Any) -> Any:
     """A line through the estimates over a band of their intervals; returns both."""
-    low, high = intervals(estimates)
+    low, high = zip(*(estimate.interval for estimate in estimates), strict=True)
     values = [estimate.value for estimate in estimates]
     (drawn,) = ax.plot(x, values, **({"marker": "o"} | line))
     band = ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
     ax.set_ylabel("explained fraction")
     return drawn, band
-
-
-def intervals(estimates: Sequence[Estimate]) -> NDArray[np.float64]:
-    """Lower and upper ends, shape (2, estimates)."""
-    return np.array([estimate.interval for estimate in estimates]).T

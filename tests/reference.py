@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from featgrad.arrays import Floats
 from featgrad.math.normalise import tuple_weights
-
-Floats = NDArray[np.float64]
 
 
 def standardise(X: Floats, weights: Floats, preprocess: str) -> Floats:

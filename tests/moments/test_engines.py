@@ -1,12 +1,12 @@
-"""Parts of a prepared matrix: rows, columns, batches, order of the rows, missing values."""
+"""Subsets of an engine: rows, columns, batches, order of the rows, missing values."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import reference
 from engine_kinds import KINDS, Example, Kind, example, relative_error
-from featgrad.math import reference
 from featgrad.moments.problem import Problem
 
 
@@ -70,7 +70,7 @@ def test_batches_are_disjoint_runs_of_rows(kind: Kind):
         assert errors(batch, data.mask, expected) <= kind.tolerance
 
 
-def test_one_batch_where_all_rows_are_asked_for(kind: Kind):
+def test_one_batch_of_all_rows(kind: Kind):
     data = example(20, 4)
     problem, *expected = data.problem(kind, 2)
     (batch,) = problem.batches(20)

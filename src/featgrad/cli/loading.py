@@ -1,0 +1,118 @@
+"""Open FILE as a source and load its rows."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from featgrad.cli.progress import Progress
+from featgrad.readers import Block, Source, open_source, prefetched
+from featgrad.readers.block import BLOCK_ROWS
+from featgrad.readers.lines import read_head
+from featgrad.readers.opening import open_table
+from featgrad.readers.sample import Sample
+from featgrad.readers.source import SourceWrapper
+
+# Data that take no more memory are loaded and fitted as a whole.
+_MAX_MEMORY_BYTES = 1 << 27
+# Size of the random sample of larger data, for gains, warnings and the report.
+_SAMPLE_BYTES = 1 << 25
+# Entries and rows per block of a table.
+_BLOCK_ENTRIES = 1 << 22
+_BLOCK_ROWS, _MIN_BLOCK_ROWS = BLOCK_ROWS, 64
+
+
+class ProgressSource(SourceWrapper):
+    """A source that reports progress while it is read.
+
+    The first complete iteration after `collect_sample` was set leaves random rows in `sample`.
+    """
+
+    collect_sample = False
+
+    def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
+        super().__init__(source)
+        self.expected_rows, self._progress = expected_rows, progress
+        self.sample: Sample | None = None
+
+    def __iter__(self) -> Iterator[Block]:
+        collect = self.collect_sample and self.sample is None
+        sample = Sample(_SAMPLE_BYTES, seed=0) if collect else None
+        rows = 0
+        with self._progress.reading(self.expected_rows):
+            for block in self._source:
+                rows += len(block)
+                if sample is not None:
+                    sample.add(block)
+                self._progress.advance(len(block))
+                yield block
+        self.expected_rows = rows
+        self.sample = sample or self.sample
+
+
+@dataclass(frozen=True)
+class LoadedRows:
+    """Rows of FILE that are in memory."""
+
+    source: ProgressSource  # all rows
+    n_rows: int  # in FILE, or read until they were too many
+    block: Block  # all rows, random ones, or the first
+    is_complete: bool  # whether the block holds all rows
+
+    @classmethod
+    def from_sample(cls, source: ProgressSource, sample: Sample) -> LoadedRows:
+        """All rows, or random ones if they were too many."""
+        return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
+
+
+def open_file(arguments: Namespace, progress: Progress) -> ProgressSource:
+    """Open FILE with the options of the command line."""
+    path: Path = arguments.file
+    table = open_table(path, format=arguments.format)
+    block_rows = _BLOCK_ROWS
+    if table is not None:
+        fitting = _BLOCK_ENTRIES // max(1, len(table.columns))
+        block_rows = max(_MIN_BLOCK_ROWS, min(_BLOCK_ROWS, fitting))
+    source = open_source(
+        path,
+        target=arguments.target,
+        weight=arguments.weight,
+        format=arguments.format,
+        exclude=arguments.exclude,
+        categorical=arguments.categorical,
+        hash_dim=arguments.hash_dim,
+        missing="nan",
+        on_bad_rows=arguments.on_bad_rows,
+        block_rows=block_rows,
+        dtype="float32" if arguments.float32 else "float64",
+    )
+    return ProgressSource(source, source.n_rows or _expected_rows(path), progress)
+
+
+def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
+    """Load all rows; if they are too many, a random sample or the first block."""
+    sample = Sample(_MAX_MEMORY_BYTES, seed=0)
+    for block in prefetched(source):
+        sample.add(block)
+        if not read_all and _is_too_large(sample, source.expected_rows):
+            return LoadedRows(source, sample.n_rows, block, is_complete=False)
+    if sample.n_rows == 0:
+        raise ValueError("FILE has no valid rows.")
+    return LoadedRows.from_sample(source, sample)
+
+
+def _is_too_large(sample: Sample, expected_rows: int | None) -> bool:
+    """Whether the rows are too many, or clearly will be."""
+    expected = sample.n_bytes / sample.n_rows * (expected_rows or 0)
+    return not sample.is_complete or expected > 2 * _MAX_MEMORY_BYTES
+
+
+def _expected_rows(path: Path) -> int | None:
+    """Number of lines of an uncompressed text file, estimated from the first ones."""
+    head = read_head(path)
+    lines = head.count(b"\n")
+    with path.open("rb") as file:
+        plain = file.read(len(head)) == head
+    return int(path.stat().st_size * lines / len(head)) if plain and lines else None

@@ -1,0 +1,104 @@
+"""Invalid rows: the first one raises an error, or all of them are skipped and counted."""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.readers.block import Block
+from featgrad.readers.kernels.errors import INFINITE, MESSAGES, NAN
+
+ON_BAD_ROWS = ("error", "skip")
+# A missing value makes its row invalid, stays NaN, or counts as 0.
+ON_MISSING = ("error", "nan", "zero")
+
+
+class InvalidRows:
+    """What to do with the invalid rows of one source."""
+
+    def __init__(self, name: str, on_bad_rows: str, missing: str) -> None:
+        self.name, self.missing = name, missing
+        self.skip = on_bad_rows == "skip"
+        self.skipped = 0
+        # Describes the location of a row; readers of text give its line.
+        self.locate: Callable[[int], str] = lambda row: f"row {row + 1}"
+
+    def report(self, row: int, reason: str) -> None:
+        """Raise an error for this row, or count it."""
+        if not self.skip:
+            raise ValueError(
+                f"{self.name}, {self.locate(row)}: {reason}. Correct the row, or pass "
+                "on_bad_rows='skip' to leave such rows out and count them."
+            )
+        self.skipped += 1
+
+    def count(self, skipped: int, row: int, error: int) -> None:
+        """Count rows that a compiled parser skipped, or report the row at which it stopped."""
+        if MESSAGES[error]:
+            self.report(row, MESSAGES[error])
+        self.skipped += skipped
+
+    def drop(self, block: Block, reasons: dict[int, str], first_row: int) -> Block:
+        """The block without these rows."""
+        if not reasons:
+            return block
+        for row in sorted(reasons):
+            self.report(first_row + row, reasons[row])
+        keep = np.ones(len(block), bool)
+        keep[list(reasons)] = False
+        return block.only(keep)
+
+    def clean(self, block: Block, first_row: int) -> Block:
+        """The block without rows that hold invalid numbers."""
+        values = block.X.data if sparse.issparse(block.X) else block.X
+        if _all_finite(values) and _all_finite(block.y) and _all_finite(block.weight):
+            return block
+        if self.missing == "zero":
+            block = Block(_without_nan(block.X), block.y, block.weight)
+        return self.drop(block, self._reasons(block), first_row)
+
+    def _reasons(self, block: Block) -> dict[int, str]:
+        reasons = dict.fromkeys(_rows_where(np.isinf, block.X), MESSAGES[INFINITE])
+        if self.missing == "error":
+            reasons |= dict.fromkeys(_rows_where(np.isnan, block.X), MESSAGES[NAN])
+        for name, column in (("target", block.y), ("weight", block.weight)):
+            if not _all_finite(column):
+                rows = _rows_where(lambda values: ~np.isfinite(values), column)
+                reasons |= dict.fromkeys(rows, f"the {name} is missing or infinite")
+        return reasons
+
+
+def raise_unreadable(name: str, error: Exception) -> NoReturn:
+    """Report that a file could not be read."""
+    detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    raise ValueError(
+        f"{name} cannot be read: {detail}. Is the file complete and of the format of its name?"
+    ) from error
+
+
+def _all_finite(values: Any) -> bool:
+    if values is None or values.dtype.kind not in "fc":
+        return True
+    # A finite sum has finite terms only; a test of each term takes another array.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum(dtype=np.float64))) or bool(np.isfinite(values).all())
+
+
+def _rows_where(test: Any, X: Any) -> list[int]:
+    if sparse.issparse(X):
+        entries = np.flatnonzero(test(X.data))
+        rows: NDArray[Any] = np.unique(np.searchsorted(X.indptr, entries, side="right") - 1)
+    else:
+        rows = np.flatnonzero(test(X).reshape(len(X), -1).any(axis=1))
+    return rows.tolist()  # type: ignore[no-any-return]
+
+
+def _without_nan(X: Any) -> Any:
+    if not sparse.issparse(X):
+        return np.where(np.isnan(X), X.dtype.type(0), X)
+    X = X.copy()
+    X.data[np.isnan(X.data)] = 0
+    X.eliminate_zeros()
+    return X

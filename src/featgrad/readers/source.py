@@ -1,0 +1,94 @@
+"""Sources of rows: protocol and base classes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featgrad.readers.block import Block, regroup
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.layout import Layout
+
+
+class Source(Protocol):
+    """Rows that can be read repeatedly, block by block.
+
+    Every iteration starts at the first row and yields blocks of `block_rows` rows; the last one may
+    be shorter. A block is never modified after it was yielded.
+
+    Attributes
+    ----------
+    name : str
+        Name for error messages, such as the path of the file.
+    n_features : int
+        Number of columns of X in every block.
+    feature_names : sequence of str or None
+        Names of the features.
+    groups : ndarray of int or None
+        Index of the original column of each feature; None if every column is one feature.
+    n_rows : int or None
+        Total number of rows without skipped ones; None if unknown.
+    block_rows : int
+        Rows per block.
+    skipped : int
+        Number of invalid rows that the latest iteration skipped.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def feature_names(self) -> Sequence[str] | None: ...
+    @property
+    def groups(self) -> NDArray[np.int32] | None: ...
+    @property
+    def n_rows(self) -> int | None: ...
+    @property
+    def block_rows(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+    def __iter__(self) -> Iterator[Block]: ...
+
+
+class BaseSource:
+    """Common part of the readers; a subclass yields blocks of any size from `_chunks`."""
+
+    n_features: int
+    feature_names: Sequence[str] | None = None
+    n_rows: int | None = None
+
+    def __init__(self, *, block_rows: int, dtype: Any, invalid: InvalidRows) -> None:
+        self.block_rows, self._dtype, self._invalid = block_rows, np.dtype(dtype), invalid
+
+    @property
+    def name(self) -> str:
+        return self._invalid.name
+
+    @property
+    def groups(self) -> NDArray[np.int32] | None:
+        return self.feature_names.groups if isinstance(self.feature_names, Layout) else None
+
+    @property
+    def skipped(self) -> int:
+        return self._invalid.skipped
+
+    def __iter__(self) -> Iterator[Block]:
+        return regroup(self._chunks(), self.block_rows)
+
+    def _chunks(self) -> Iterator[Block]:
+        raise NotImplementedError
+
+
+class SourceWrapper:
+    """Has the attributes of another source; a subclass reads its blocks in `__iter__`."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def __iter__(self) -> Iterator[Block]:
+        raise NotImplementedError

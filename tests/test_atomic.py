@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+
+from featgrad.atomic import atomic_path
+
+
+def test_the_file_is_replaced_once_it_is_complete(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with atomic_path(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(FileNotFoundError), atomic_path(path):
+        (tmp_path / "absent").read_text()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_each_writer_has_a_file_of_its_own(tmp_path):
+    path = tmp_path / "a.csv"
+    with atomic_path(path) as first, atomic_path(path) as second:
+        assert first != second
+        assert {first.parent, second.parent} == {tmp_path}
+        assert {first.suffix, second.suffix} == {".csv"}
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(Path(tmp_path, "absent", "a.txt")):
+        pass
