@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# --- The working set -----------------------------------------------------------------------------
+# The working set.
 # Columns of the first working set: at least, and for each feature of the set.
 WORKING_SET = 256
 WORKING_SET_FACTOR = 3
@@ -26,7 +26,7 @@ CANDIDATES_MORE = 64
 # One in this many of the units that are present is eliminated at once.
 ELIMINATED_AT_ONCE = 16
 
-# --- The descent ---------------------------------------------------------------------------------
+# The descent.
 STEP = 0.6
 MOMENTUM = 0.8
 # Sharpness of the mask, step by step: in the first descent, and after columns have entered.
@@ -35,7 +35,7 @@ NEXT_SHARPNESS = np.geomspace(3, 20, 8)
 # The filter's scale, as a multiple of the top eigenvalue of a set.
 ROOM = 1.2
 
-# --- Large sets, searched over all columns while rows are streamed ---------------------------------
+# Large sets, searched over all columns while rows are streamed.
 # Largest set for which moments of a working set are kept, and of how many times as many columns.
 LARGEST_SET = 500
 STREAM_FACTOR = 3
@@ -54,7 +54,7 @@ PENALTY_WINDOW = 20
 # Weight of the past in the moving average whose relative change ends a search by penalty.
 PENALTY_MEMORY = 1 / 3
 
-# --- Rows ----------------------------------------------------------------------------------------
+# Rows.
 # Folds of rows at least; twice the filter's order and four more for high orders.
 FOLDS = 12
 # Groups of folds that are held out in turn to choose a size.
@@ -71,12 +71,12 @@ ESTIMATE_ROWS = 10_000
 # Rows whose random order is exact; of more, a few share a place.
 EXACT_ORDER_ROWS = 1 << 17
 
-# --- Sizes ---------------------------------------------------------------------------------------
+# Sizes.
 # Sizes that "auto" chooses among where none are given.
 AUTO_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
 
 
-# --- Parameters ------------------------------------------------------------------------------------
+# Parameters.
 SEARCHES = ("auto", "working_set", "stream", "penalty")
 # Searches that use a parameter; others ignore it, with a warning.
 USED_BY = {

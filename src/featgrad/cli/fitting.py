@@ -8,9 +8,8 @@ from featgrad.cli.columns import features_named, groups_of
 from featgrad.cli.errors import UsageError, resumable
 from featgrad.cli.loading import LoadedRows, ProgressSource, load_rows
 from featgrad.cli.progress import Progress
+from featgrad.plan import AUTO_SIZES
 from featgrad.selector import FeatureGradientSelector
-
-_SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 
 
 class Fitting:
@@ -25,7 +24,7 @@ class Fitting:
         n_rows, n_features = self._rows.n_rows, self._rows.source.n_features
         smallest = self._smallest()
         largest = max(smallest, min(n_features, n_rows // 2))
-        return [size for size in _SIZES if smallest <= size <= largest] or [smallest]
+        return [size for size in AUTO_SIZES if smallest <= size <= largest] or [smallest]
 
     def check_sizes(self, option: str, sizes: list[int]) -> None:
         n_features = self._rows.source.n_features

@@ -7,6 +7,7 @@ squares and products. Means and deviations are put in at the end: an affine map 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -154,17 +155,15 @@ class MomentDataset(Dataset):
         values = np.where(self._varies, values, 0.0) / self.n_outputs
         return Prices(values, np.linalg.eigvalsh((noise + noise.T) / 2) / self.n_outputs)
 
-    @property
+    @cached_property
     def _standardised(self) -> Floats:
         """``A sums A^T`` of each fold, for the map ``z -> A z`` to mean 0 and variance 1."""
-        if not hasattr(self, "_mapped"):
-            mean, scale = self._mean, self._scale
-            lifted = np.einsum("i,fj->fij", mean, self._moments.sums[:, 0])
-            weights = self._moments.sums[:, :1, :1]
-            centred = self._moments.sums - lifted - lifted.transpose(0, 2, 1)
-            centred += weights * np.multiply.outer(mean, mean)
-            self._mapped = centred / np.multiply.outer(scale, scale) / self._weight
-        return self._mapped
+        mean, scale = self._mean, self._scale
+        lifted = np.einsum("i,fj->fij", mean, self._moments.sums[:, 0])
+        weights = self._moments.sums[:, :1, :1]
+        centred = self._moments.sums - lifted - lifted.transpose(0, 2, 1)
+        centred += weights * np.multiply.outer(mean, mean)
+        return np.asarray(centred / np.multiply.outer(scale, scale) / self._weight)
 
 
 def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:

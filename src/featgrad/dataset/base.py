@@ -91,8 +91,8 @@ class Prices(NamedTuple):
     def chance(self, rank: int = 1) -> float:
         """What the best of so many columns of noise reaches, or that of another rank.
 
-        Prices of noise are sums of squares weighted by `noise`, less their mean: close to a multiple
-        of chi-squared with the same mean and variance (Satterthwaite).
+        Prices of noise are sums of squares weighted by `noise`, less their mean: close to a
+        multiple of chi-squared with the same mean and variance (Satterthwaite).
         """
         mean, squares = float(self.noise.sum()), float(np.sum(self.noise**2))
         if squares == 0:

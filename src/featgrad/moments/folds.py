@@ -224,7 +224,7 @@ class Folds:
         flat = after[::-1].reshape(len(sequence), order, -1)
         mixed = np.matmul(hankel(alpha).astype(np.float32), flat).reshape(vectors.shape)
         gradient = np.sum(vectors * mixed, axis=(0, 1, 3), dtype=np.float64)
-        return float(alpha @ moments), gradient / scale
+        return float(alpha @ moments), np.asarray(gradient / scale)
 
     def _sweep(
         self, strength: Singles, order: int, sequence: Sequence[int]

@@ -165,7 +165,7 @@ def _centred(X: Any, mean: Floats) -> Singles:
     """``X - mean`` in single precision, taken off before it is rounded."""
     if X.dtype == np.float32:
         return np.asarray(X - mean.astype(np.float32))
-    return np.subtract(X, mean, dtype=np.float64).astype(np.float32)
+    return np.asarray(np.subtract(X, mean, dtype=np.float64), np.float32)
 
 
 def _filled(X: Any, fill: Floats | None) -> Any:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Indices
 from featgrad.dataset.base import Dataset
 from featgrad.moments.folds import Folds
 from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE
@@ -72,7 +72,7 @@ def smallest_good(held_out: Sequence[HeldOut]) -> int:
 def _correlation(training: Folds, test: Folds) -> float:
     ridge = JUDGE_RIDGE / training.n_rows
     penalised = training.covariance() + ridge * np.eye(training.n_columns)
-    weights: Floats = np.linalg.solve(penalised, training.cross())
+    weights = np.linalg.solve(penalised, training.cross())
     along = np.sum(weights * test.cross(), axis=0)
     spread = np.einsum("dc,de,ec->c", weights, test.covariance(), weights, optimize=True)
     square = spread * test.variance

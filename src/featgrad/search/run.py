@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
@@ -173,7 +173,7 @@ def _searching(dataset: Dataset, job: Job) -> Callable[[Sequence[Task]], list[Su
     return search
 
 
-def _halves(budget: float, folds: Floats, job: Job) -> list[Task]:
+def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
     """The same set from random halves of the folds."""
     size = max(2, len(folds) // 2)
     return [

@@ -112,6 +112,8 @@ class _State:
         count = max(WORKING_SET, WORKING_SET_FACTOR * self._size)
         ranked = np.argsort(-np.where(units.kept, np.inf, by_unit), kind="stable")
         working = np.union1d(ranked[:count], np.flatnonzero(self._first))
+        self._inner: Units
+        self._v: Floats
         self._limit = len(working)
         self._n_entering = max(ENTERING, ENTERING_FACTOR * self._size)
         self._take(working, np.zeros(len(working)))
@@ -215,7 +217,7 @@ class _State:
         """Columns that could enter."""
         inside = np.zeros(self._units.count, bool)
         inside[self._working] = True
-        return self._usable & (self._units.spread(inside.astype(float), 1.0) == 0)
+        return np.asarray(self._usable & (self._units.spread(inside.astype(float), 1.0) == 0))
 
     def _enter(self, outside: Flags) -> None:
         """Let the best priced units into the working set, and drop what has closed."""

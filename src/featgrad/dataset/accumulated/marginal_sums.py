@@ -1,4 +1,4 @@
-"""Many columns whose rows come in chunks: exact sums of each with the target, a sample for the rest."""
+"""Many columns of rows in chunks: exact sums of each with the target, a sample for the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ class MarginalSums:
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
         self.columns = ColumnSums(n_features, 1 + n_outputs, 1)
-        # sum w, sum w y, sum (w y)^2
         self.products = np.zeros((n_outputs, n_outputs))
         self.noise = np.zeros((n_outputs, n_outputs))
 
