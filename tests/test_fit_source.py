@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector
-from featgrad.dataset import first_reading, streamed
-from featgrad.dataset.accumulated import fold_moments, kept_rows
+from featgrad import FeatureGradientSelector, plan
+from featgrad.dataset import streamed
+from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -34,7 +34,7 @@ def support(selector: FeatureGradientSelector) -> list[int]:
 def many(request: pytest.FixtureRequest, monkeypatch) -> bool:
     """Whether columns are taken for too many to keep all their products."""
     if request.param == "many columns":
-        monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+        monkeypatch.setattr(plan, "MOMENT_ENTRIES", 0)
     return request.param == "many columns"
 
 
@@ -93,37 +93,7 @@ def test_the_source_is_read_so_often_whatever_is_asked_for(many: bool):
     X, y, _ = planted(300)
     source = Watched(open_source(X, target=y, block_rows=50))
     select("auto", path_sizes=[1, 3, 6], n_resamples=2).fit_source(source)
-    assert source.passes == (4 if many else 2)
-
-
-@pytest.fixture
-def few_rows_are_many(monkeypatch) -> None:
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 6000)
-
-
-@pytest.mark.usefixtures("few_rows_are_many")
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
-def test_many_rows_are_read_once(container, kind: str):
-    X, y, chosen = planted()
-    y = {"regression": y, "binary": y > 0, "multiclass": np.digitize(y, [-1, 1])}[kind]
-    source = Watched(open_source(container(X), target=y, block_rows=60))
-    selector = select(3).fit_source(source)
-    assert source.passes == 1
-    assert support(selector) == chosen
-    assert selector.task_ == kind
-
-
-@pytest.mark.usefixtures("few_rows_are_many")
-@pytest.mark.parametrize("by", ["target", "class", "column"])
-def test_rows_unlike_the_first_are_read_again(by: str):
-    X, y, chosen = planted()
-    target = y > 0 if by == "class" else y
-    order = np.argsort(X[:, 0] if by == "column" else y)
-    source = Watched(open_source(X[order], target=target[order], block_rows=60))
-    selector = select(3).fit_source(source)
-    assert source.passes == 3
-    assert support(selector) == chosen
+    assert source.passes == (9 if many else 2)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -132,7 +102,7 @@ def test_few_columns_are_chosen_as_many_are(container, monkeypatch):
     X[:, 3] = np.exp(X[:, 3])
     source = open_source(container(X), target=y, block_rows=150)
     few = select(6).fit_source(source)
-    monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(plan, "MOMENT_ENTRIES", 0)
     many = select(6).fit_source(source)
     np.testing.assert_allclose(few.scores_, many.scores_, rtol=1e-2, atol=1e-3)
     assert few.learnability_.value == pytest.approx(many.learnability_.value)
@@ -141,32 +111,16 @@ def test_few_columns_are_chosen_as_many_are(container, monkeypatch):
 def test_no_more_than_a_block_is_worked_on_at_once(many: bool, monkeypatch):
     """What is kept of the rows of all blocks is cut down to some columns first."""
     X, y, chosen = planted(600)
-    monkeypatch.setattr(first_reading, "SAMPLE_ENTRIES", 0)
     seen = []
-    compression = streamed.Compression
 
-    class Seeing(compression):
-        def __init__(self, sample, fill, preprocess):
-            seen.append(sample.shape[0])
-            super().__init__(sample, fill, preprocess)
-
-        def add(self, sums, X, weights, weighted):
+    class Seeing(Standardiser):
+        def __call__(self, X, columns=slice(None)):
             seen.append(X.shape[0])
-            super().add(sums, X, weights, weighted)
+            return super().__call__(X, columns)
 
-        def standardised(self, X, indices):
-            seen.append(X.shape[0])
-            return super().standardised(X, indices)
-
-        def standardise_into(self, out, X, rows, factors):
-            seen.append(X.shape[0])
-            super().standardise_into(out, X, rows, factors)
-
-    monkeypatch.setattr(streamed, "Compression", Seeing)
+    monkeypatch.setattr(streamed, "Standardiser", Seeing)
     selector = select(3).fit_source(open_source(X, target=y, block_rows=64))
     assert max(seen) == 64
-    # A sample, and ten blocks in each of two passes; or the sample again, and ten blocks.
-    assert len(seen) == (21 if many else 12)
     assert support(selector) == chosen
 
 

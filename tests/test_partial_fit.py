@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from featgrad import FeatureGradientSelector
-from featgrad.dataset.accumulated import fold_moments, kept_rows
+from featgrad import FeatureGradientSelector, plan
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 
@@ -47,9 +46,9 @@ def in_chunks(selector, X, y, weights=None, size: int = 90, **options):
 def kind(request: pytest.FixtureRequest, monkeypatch) -> str:
     """What is kept of the rows."""
     if request.param != "all rows kept":
-        monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 3000)
+        monkeypatch.setattr(plan, "KEPT_ENTRIES", 3000)
     if request.param == "many columns":
-        monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+        monkeypatch.setattr(plan, "MOMENT_ENTRIES", 0)
     return request.param
 
 
@@ -81,7 +80,7 @@ def test_rows_that_are_all_kept_give_what_fit_gives(container):
 def test_learnability_of_a_sample_agrees_with_that_of_all_rows(monkeypatch):
     X, y, _ = planted(1200)
     whole = select().fit(X, y).learnability_
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 8000)
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", 8000)
     parts = in_chunks(select(), X, y).learnability_
     assert parts.value == pytest.approx(whole.value, abs=3 * parts.standard_error)
     assert parts.standard_error > whole.standard_error

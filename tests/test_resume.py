@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector
-from featgrad.dataset.accumulated import fold_moments
+from featgrad import FeatureGradientSelector, plan
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.readers import open_source
 
 N_BLOCKS = 3
 # Passes, where the products of all columns can be kept and where they are too many.
-PASSES = {"few columns": 2, "many columns": 4}
+PASSES = {"few columns": 2, "many columns": 5}
 # The first block is looked at to tell the source from others.
 PLACES = [(kind, left) for kind in PASSES for left in range(1 + N_BLOCKS * PASSES[kind])]
 
@@ -33,7 +32,7 @@ def at_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def n_passes(kind: str, monkeypatch: pytest.MonkeyPatch) -> int:
     if kind == "many columns":
-        monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+        monkeypatch.setattr(plan, "MOMENT_ENTRIES", 0)
     return PASSES[kind]
 
 
@@ -185,7 +184,7 @@ KILLED = """
 import os, signal, sys, time
 import numpy as np
 from featgrad import FeatureGradientSelector
-from featgrad.dataset.accumulated import fold_moments
+from featgrad import plan
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.readers import open_source
 

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.accumulated.state import Accumulated
-from featgrad.dataset.checks import check_missing, check_raw_weights
 from featgrad.math.targets import Encoding
 from featgrad.plan import folds_of
 
@@ -60,7 +60,7 @@ class AccumulatingMixin:
         ...     rows = slice(start, start + 100)
         ...     selector = selector.partial_fit(X[rows], y[rows], classes=[0, 1])
         >>> selector.get_support(indices=True)
-        array([ 7, 21, 23])
+        array([20, 21, 27])
         """
         self._check_parameters()
         state: Accumulated | None = self.__dict__.get("_state")
@@ -113,7 +113,7 @@ class AccumulatingMixin:
         >>> here = FeatureGradientSelector(3, random_state=0).partial_fit(X[:300], y[:300])
         >>> there = here.shard().partial_fit(X[300:], y[300:])
         >>> here.merge(there).get_support(indices=True)
-        array([ 7, 21, 23])
+        array([20, 21, 27])
         """
         state = self._accumulated("this selector")
         if not isinstance(other, AccumulatingMixin):

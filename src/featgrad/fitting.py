@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featgrad.arrays import Floats
+from featgrad.checks import MISSING, PREPROCESS, check_number, check_option
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Checkpoint
-from featgrad.dataset.checks import MISSING, PREPROCESS, check_number, check_option
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed

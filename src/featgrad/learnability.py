@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.checks import MISSING, check_missing, check_option
+from featgrad.checks import MISSING, check_missing, check_option
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.links import probit_error_rate

@@ -26,12 +26,19 @@ CANDIDATES_MORE = 64
 # One in this many of the units that are present is eliminated at once.
 ELIMINATED_AT_ONCE = 16
 
+# Swaps after elimination: rows for each unit that they need, their ridge, and what a swap must
+# bring as a multiple of what the best column of noise would.
+SWAP_ROWS_PER_UNIT = 20
+SWAP_RIDGE = 0.01
+SWAP_CAUTION = 1.0
+
 # The descent.
 STEP = 0.6
 MOMENTUM = 0.8
 # Sharpness of the mask, step by step: in the first descent, and after columns have entered.
 FIRST_SHARPNESS = np.geomspace(2, 12, 10)
 NEXT_SHARPNESS = np.geomspace(3, 20, 8)
+MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
 # The filter's scale, as a multiple of the top eigenvalue of a set.
 ROOM = 1.2
 

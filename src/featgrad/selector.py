@@ -18,8 +18,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.accumulating import AccumulatingMixin
+from featgrad.checks import check_missing, check_number
 from featgrad.dataset.accumulated.state import Accumulated
-from featgrad.dataset.checks import check_missing, check_number
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit, Settings
@@ -148,7 +148,8 @@ class FeatureGradientSelector(
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureGradientSelector(n_features_to_select=3, random_state=0).fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['mean concave points', 'worst texture', 'worst area'], dtype=object)
+    array(['worst radius', 'worst texture', 'worst concave points'],
+          dtype=object)
     """
 
     stability_: Stability | None
@@ -279,7 +280,7 @@ class FeatureGradientSelector(
         >>> source = open_source(X, target=y, block_rows=100)
         >>> selector = FeatureGradientSelector(3, random_state=0).fit_source(source)
         >>> selector.get_support(indices=True)
-        array([ 7, 21, 23])
+        array([20, 21, 27])
         """
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)

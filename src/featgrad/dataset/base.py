@@ -29,13 +29,15 @@ _SUMS_AT_ONCE = 1 << 25
 class Rows(NamedTuple):
     """A block of rows: outputs of variance 1, weights that sum to one over all rows, folds.
 
-    Rows that are not in use have no weight and belong to fold -1.
+    Rows that are not in use have no weight and belong to fold -1. Places are those in a random
+    order, where rows are not kept.
     """
 
     outputs: Floats
     weights: Floats
     folds: Indices
     X: Any
+    places: Indices | None = None
 
     def take(self, rows: slice) -> Rows:
         """A run of the rows."""
@@ -53,6 +55,13 @@ class Consumer(Sums, Protocol):
 
     def add(self, outputs: Floats, weights: Floats, X: Any) -> None:
         """Outputs, weights and columns of some rows."""
+
+
+class RowSums(Sums, Protocol):
+    """Adds up blocks of rows, and can be stored in between."""
+
+    def add(self, rows: Rows) -> None:
+        """More rows."""
 
 
 class Model(NamedTuple):
@@ -131,6 +140,10 @@ class Dataset(ABC):
     @abstractmethod
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Hand outputs, weights and rows without missing entries on, at most a batch at a time."""
+
+    def gather_sample(self) -> RowSums | None:
+        """What takes the rows of `sample` from a visit; None where they need not be gathered."""
+        return None
 
     def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
         """What each column explains by itself, for some shares of the folds (see `Model`)."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
-from featgrad.dataset.checks import check_missing, check_raw_weights
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.math.target_sums import TargetSums
 from featgrad.preprocess.present_means import PresentMeans

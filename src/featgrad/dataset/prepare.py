@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.checks import PREPROCESS, check_option, check_weights
+from featgrad.checks import PREPROCESS, check_option, check_weights
 from featgrad.dataset.rows import distinct_rows
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.base import Consumer, Dataset, Rows
+from featgrad.checks import check_raw_weights
+from featgrad.dataset.base import Consumer, Dataset, Rows, RowSums
 from featgrad.dataset.checkpoint import (
     NO_CHECKPOINT,
     Arrays,
@@ -23,7 +24,6 @@ from featgrad.dataset.checkpoint import (
     matrix_of,
     matrix_state,
 )
-from featgrad.dataset.checks import check_raw_weights
 from featgrad.dataset.first_reading import FirstReading, checksum, stacked
 from featgrad.dataset.prepare import build_engine, usable_order
 from featgrad.math.filters import up_to
@@ -101,11 +101,12 @@ class Streamed(Dataset):
         self._entries_per_row = _entries_per_row(first.first_rows)
         self.standardiser = Standardiser.from_sample(first.first_rows, first.means, preprocess)
         self._passes = 0
+        self._gathered: _Gathered | None = None
 
     def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
         """Read the source once."""
         self._passes += 1
-        parts = ((rows.weights, rows) for rows, _ in self._rows())
+        parts = ((rows.weights, rows) for rows in self._rows())
         self._checkpoint.through(f"{self._passes} {name}", parts, lambda _, rows: add(rows), sums)
 
     def sample(self, columns: Indices) -> tuple[Problem, Target]:
@@ -125,7 +126,7 @@ class Streamed(Dataset):
         """Read the source once."""
         pieces = (
             (rows.outputs[start:stop], rows.weights[start:stop], rows_of(rows.X, start, stop))
-            for rows, _ in self._rows()
+            for rows in self._rows()
             for start in range(0, len(rows.weights), batch_rows)
             for stop in [start + batch_rows]
         )
@@ -135,17 +136,19 @@ class Streamed(Dataset):
 
         self._checkpoint.through(name, pieces, add, consumer)
 
+    def gather_sample(self) -> RowSums:
+        """All columns of the sample, from a visit that reads the rows anyway."""
+        columns = np.arange(self.n_features)
+        self._gathered = _Gathered(columns, self._n_sampled(self.n_features))
+        return self._gathered
+
     def _sampled(self, columns: Indices) -> Rows:
         """Some columns of the rows with the first places, in the order of these."""
-        gathered, count = _Gathered(), self._n_sampled(len(columns))
-        self._passes += 1
-
-        def add(_: Any, rows: Rows, places: Indices) -> None:
-            own = np.flatnonzero(places < count)
-            gathered.add(places[own], rows.outputs[own], rows.weights[own], rows.X[own][:, columns])
-
-        parts = ((rows.weights, rows, places) for rows, places in self._rows())
-        self._checkpoint.through(f"{self._passes} sample", parts, add, gathered)
+        if self._gathered is not None:
+            rows = self._gathered.rows()
+            return rows._replace(X=rows.X[:, columns])
+        gathered = _Gathered(columns, self._n_sampled(len(columns)))
+        self.visit("sample", gathered.add, gathered)
         return gathered.rows()
 
     def _n_sampled(self, n_columns: int) -> int:
@@ -153,8 +156,8 @@ class Streamed(Dataset):
         entries = min(n_columns, self._entries_per_row)
         return min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS, self.n_rows)
 
-    def _rows(self) -> Iterator[tuple[Rows, Indices]]:
-        """The rows of each block, and their places in the random order."""
+    def _rows(self) -> Iterator[Rows]:
+        """The rows of each block."""
         seen, next_places = 0, self._order.again()
         for i, block in enumerate(used_rows(self._source)):
             seen += len(block)
@@ -169,7 +172,7 @@ class Streamed(Dataset):
             weights = check_raw_weights(block.weight, len(block)) / self._weight
             places = next_places(len(block))
             folds = places * self.n_folds // self.n_rows
-            yield Rows(self._outputs(block.y), weights, folds, block.X), places
+            yield Rows(self._outputs(block.y), weights, folds, block.X, places)
         if seen != self.n_rows:
             raise ValueError(
                 f"source had {self.n_rows} rows of positive weight when it was first read and "
@@ -178,13 +181,17 @@ class Streamed(Dataset):
 
 
 class _Gathered:
-    """Rows of some places, as they come."""
+    """Some columns of the rows with the first places, as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Indices, count: int) -> None:
+        self._columns, self._count = columns, count
         self._parts: list[tuple[Indices, Floats, Floats, Any]] = []
 
-    def add(self, places: Indices, outputs: Floats, weights: Floats, X: Any) -> None:
-        self._parts.append((places, outputs, weights, X))
+    def add(self, rows: Rows) -> None:
+        assert rows.places is not None
+        own = np.flatnonzero(rows.places < self._count)
+        X = rows.X[own][:, self._columns]
+        self._parts.append((rows.places[own], rows.outputs[own], rows.weights[own], X))
 
     def rows(self) -> Rows:
         """All of them, by rising place."""

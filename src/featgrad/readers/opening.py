@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from featgrad.dataset.checks import check_number, check_option
+from featgrad.checks import check_number, check_option
 from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import BLOCK_ROWS
 from featgrad.readers.invalid_rows import ON_BAD_ROWS, ON_MISSING, InvalidRows

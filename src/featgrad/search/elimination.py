@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Folds
 from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units
 
 
 class Remaining(NamedTuple):
-    """What is left after elimination.
+    """Ridge regression on chosen units.
 
     Attributes
     ----------
@@ -38,16 +38,18 @@ class Remaining(NamedTuple):
     losses: Floats
 
 
-def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Remaining:
-    """Leave out units until the rest fits the budget; kept units stay."""
-    H = np.linalg.inv(folds.covariance() + ridge * np.eye(folds.n_columns)).astype(np.float64)
-    B = H @ folds.cross()
-    names, columns = np.arange(units.count), np.arange(folds.n_columns)
+def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Flags:
+    """Leave out units until the rest fits the budget, then refill it; kept units stay."""
+    everything = units
+    H, B = _ridge_regression(folds, ridge)
+    names = np.arange(units.count)
+    left_out: list[int] = []
     excess = float(units.costs.sum()) - budget
     while excess > 1e-9 * budget and not units.kept.all():
         losses = np.where(units.kept, np.inf, _losses(H, B, units) / units.costs)
         going = _cheapest(losses, units, excess)
         excess -= float(units.costs[going].sum())
+        left_out += names[going].tolist()
         leaving = np.zeros(units.count, bool)
         leaving[going] = True
         gone, rest = units.members(leaving), np.flatnonzero(~leaving)
@@ -56,15 +58,32 @@ def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Remain
         inner = np.linalg.solve(out[:, gone], out[:, staying])
         B = B[staying] - inner.T @ B[gone]
         H = stay[:, staying] - stay[:, gone] @ inner
-        names, columns = names[rest], columns[staying]
-    return Remaining(names, columns, H, _losses(H, B, units))
+        names = names[rest]
+    # The last to go comes back first, where a dearer unit has left room for it.
+    scores = np.full(everything.count, float(everything.count))
+    scores[left_out] = np.arange(len(left_out))
+    return everything.best_within(scores, budget)
+
+
+def remaining(folds: Folds, units: Units, chosen: Flags, ridge: float) -> Remaining:
+    """Ridge regression on the columns of the chosen units."""
+    inner, columns = units.only(np.flatnonzero(chosen))
+    H, B = _ridge_regression(folds.columns(columns), ridge)
+    return Remaining(np.flatnonzero(chosen), columns, H, _losses(H, B, inner))
+
+
+def _ridge_regression(folds: Folds, ridge: float) -> tuple[Floats, Floats]:
+    """``(C + ridge I)^-1`` and the coefficients."""
+    H = np.linalg.inv(folds.covariance() + ridge * np.eye(folds.n_columns)).astype(np.float64)
+    return H, H @ folds.cross()
 
 
 def _cheapest(losses: Floats, units: Units, excess: float) -> Indices:
     """Units to leave out next: the one whose loss is smallest, and a few more of many."""
     free = int(np.count_nonzero(np.isfinite(losses)))
     count = min(max(1, units.count // ELIMINATED_AT_ONCE), free)
-    going = np.argsort(losses, kind="stable")[:count]
+    # Of equal losses the later columns go first.
+    going = len(losses) - 1 - np.argsort(losses[::-1], kind="stable")[:count]
     # No more of them than the budget asks for.
     before = np.cumsum(units.costs[going]) - units.costs[going]
     return going[before < excess]

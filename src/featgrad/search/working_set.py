@@ -36,8 +36,9 @@ from featgrad.plan import (
 )
 from featgrad.search.base import Certificate, Subset, Task, signed_scores
 from featgrad.search.descent import Descent
-from featgrad.search.elimination import Remaining, eliminate
+from featgrad.search.elimination import Remaining, eliminate, remaining
 from featgrad.search.progress import OnStep, Step
+from featgrad.search.refinement import refine
 from featgrad.search.units import Units
 
 # Orders of the folds that take turns.
@@ -107,13 +108,17 @@ class _State:
         self._usable = (marginals.values != 0) & (units.of_column >= 0)
         by_unit = units.total(marginals.values) / units.costs
         by_unit[units.total(self._usable.astype(float)) == 0] = -np.inf
+        self._affordable = units.kept | (units.costs <= task.budget * (1 + 1e-9))
+        by_unit[~self._affordable] = -np.inf
         self._first = units.best_within(by_unit, task.budget)
         self._size = int(np.count_nonzero(self._first))
         count = max(WORKING_SET, WORKING_SET_FACTOR * self._size)
         ranked = np.argsort(-np.where(units.kept, np.inf, by_unit), kind="stable")
+        ranked = ranked[self._affordable[ranked]]
         working = np.union1d(ranked[:count], np.flatnonzero(self._first))
         self._inner: Units
         self._v: Floats
+        self._remaining: Remaining
         self._limit = len(working)
         self._n_entering = max(ENTERING, ENTERING_FACTOR * self._size)
         self._take(working, np.zeros(len(working)))
@@ -192,16 +197,18 @@ class _State:
         count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
         candidates = np.union1d(best[:count], np.flatnonzero(within))
         units, columns = self._inner.only(candidates)
-        remaining = eliminate(moments.columns(columns), units, self._task.budget, self._ridge)
-        remaining = remaining._replace(
-            units=candidates[remaining.units], columns=columns[remaining.columns]
-        )
-        chosen = moments.columns(remaining.columns)
-        self._remaining = _normalised(remaining, chosen)
-        self._cross_fitted = self._coefficients_without_each(chosen)
+        kept = eliminate(moments.columns(columns), units, self._task.budget, self._ridge)
+        chosen = np.zeros(self._inner.count, bool)
+        chosen[candidates[kept]] = True
+        chosen = refine(moments, self._inner, chosen)
+        found = remaining(moments, self._inner, chosen, self._ridge)
+        variance = float(np.sum(moments.variance))
+        self._remaining = found._replace(losses=found.losses / variance)
+        own = moments.columns(found.columns)
+        self._cross_fitted = self._coefficients_without_each(own)
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
-        self._top = min(self._top, top_of_covariance(chosen))
+        self._top = min(self._top, top_of_covariance(own))
 
     def _coefficients_without_each(self, chosen: Folds) -> Floats:
         """Ridge coefficients without the rows of each fold, for all folds of the data."""
@@ -225,6 +232,7 @@ class _State:
         by_unit /= self._units.costs
         by_unit[self._working] = -np.inf
         by_unit[self._units.total(outside.astype(float)) == 0] = -np.inf
+        by_unit[~self._affordable] = -np.inf
         entering = np.argsort(-by_unit, kind="stable")[: self._n_entering]
         entering = entering[np.isfinite(by_unit[entering])]
         edge = np.sort(self._v)[-min(self._size, len(self._v))]
@@ -255,8 +263,3 @@ class _State:
             best if is_outside else -1,
             self._prices.chance() / (1 + self._ridge),
         )
-
-
-def _normalised(remaining: Remaining, chosen: Folds) -> Remaining:
-    """With losses as fractions of the target's variance."""
-    return remaining._replace(losses=remaining.losses / float(np.sum(chosen.variance)))

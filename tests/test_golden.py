@@ -1,18 +1,16 @@
 """What is chosen from known shapes stays the same unless a change of the search is meant.
 
-After a change that is meant, write the file anew: ``python tests/golden/test_golden.py``.
+After a change that is meant, write the file anew: ``python tests/test_golden.py``.
 """
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from shapes import SHAPES
+from golden_shapes import SHAPES
 
-FILE = Path(__file__).with_name("selections.json")
+FILE = Path(__file__).with_name("golden_selections.json")
 NOISE_FROM = {"many_features": 3}
 
 
