@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad.arrays import Flags, Floats, Indices, Singles
 from featgrad.moments.folds import Folds
 from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units
@@ -34,7 +34,7 @@ class Remaining(NamedTuple):
 
     units: Indices
     columns: Indices
-    inverse: Floats
+    inverse: Singles
     losses: Floats
 
 
@@ -72,10 +72,15 @@ def remaining(folds: Folds, units: Units, chosen: Flags, ridge: float) -> Remain
     return Remaining(np.flatnonzero(chosen), columns, H, _losses(H, B, inner))
 
 
-def _ridge_regression(folds: Folds, ridge: float) -> tuple[Floats, Floats]:
-    """``(C + ridge I)^-1`` and the coefficients."""
-    H = np.linalg.inv(folds.covariance() + ridge * np.eye(folds.n_columns)).astype(np.float64)
-    return H, H @ folds.cross()
+def _ridge_regression(folds: Folds, ridge: float) -> tuple[Singles, Singles]:
+    """``(C + ridge I)^-1`` and the coefficients.
+
+    Single precision will do: the ridge is a good part of the largest eigenvalue.
+    """
+    penalised = folds.covariance().astype(np.float32)
+    penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
+    H = np.linalg.inv(penalised)
+    return H, H @ folds.cross().astype(np.float32)
 
 
 def _cheapest(losses: Floats, units: Units, excess: float) -> Indices:
@@ -89,7 +94,7 @@ def _cheapest(losses: Floats, units: Units, excess: float) -> Indices:
     return going[before < excess]
 
 
-def _losses(H: Floats, B: Floats, units: Units) -> Floats:
+def _losses(H: Singles, B: Singles, units: Units) -> Floats:
     """Explained variance that would be lost without each unit."""
     # Right for units of one column; wider ones are overwritten below, by their width.
     losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
