@@ -149,6 +149,14 @@ class Decision(NamedTuple):
     reason: str
 
 
+class HeldOut(NamedTuple):
+    """Correlation of prediction and target on held-out rows, for one budget."""
+
+    budget: float
+    correlation: float
+    standard_error: float
+
+
 @dataclass(frozen=True)
 class Plan:
     """Which search runs, on what, and why.
@@ -165,8 +173,8 @@ class Plan:
         Whether moments of all columns are taken once, instead of those of working sets.
     decisions : tuple of Decision
         The same in words, with the limits that decided.
-    held_out : tuple
-        Budget, correlation and standard error on held-out rows, where these chose the size.
+    held_out : tuple of HeldOut
+        What held-out rows said of each budget, where they chose the size.
     """
 
     search: str
@@ -174,7 +182,7 @@ class Plan:
     n_folds: int
     moments_of_all_columns: bool
     decisions: tuple[Decision, ...]
-    held_out: tuple[tuple[float, float, float], ...] = ()
+    held_out: tuple[HeldOut, ...] = ()
 
     def __str__(self) -> str:
         width = max(len(decision.subject) for decision in self.decisions)

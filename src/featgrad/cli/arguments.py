@@ -34,6 +34,7 @@ def build_parser() -> ArgumentParser:
     option("--out", type=Path, metavar="PATH", help="write the features: .json, .csv or .txt")
     option("--report", type=Path, metavar="PATH", help="write a report: .html")
     option("--write", type=Path, metavar="PATH", help="write their columns and the target")
+    option("--explain", action="store_true", help="print which search ran, and why")
     score = add("score", commands.score, "estimate how much features explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
     text = "estimate how much the best set of each size explains"

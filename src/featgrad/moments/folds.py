@@ -184,20 +184,24 @@ class Folds:
             total += fold.covariance()
         return total / self._total
 
-    def without(self, place: int, inverse: Floats, cross: Floats, ridge: float) -> Floats:
-        """Ridge coefficients without the rows of one fold.
+    def without_each(self, inverse: Singles, ridge: float) -> Floats:
+        """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs).
 
-        ``(C + ridge I - C_f)^-1 (b - b_f)``, from ``inverse = (C + ridge I)^-1`` and ``cross = b``
-        of all folds: a correction of low rank where the fold has few rows.
+        ``(C + ridge I - C_f)^-1 (b - b_f)``, from ``inverse = (C + ridge I)^-1`` of all folds: a
+        correction of low rank where a fold has few rows.
         """
-        fold, total = self.folds[place], self._total
-        rest = cross - fold.cross / total
+        cross = self.cross()
+        return np.array([self._without(fold, cross, inverse, ridge) for fold in self.folds])
+
+    def _without(self, fold: Fold, cross: Floats, inverse: Singles, ridge: float) -> Floats:
+        rest = cross - fold.cross / self._total
         if fold.gram is not None:
-            others = self.covariance() - fold.gram / total
+            others = self.covariance() - fold.gram / self._total
             return np.asarray(np.linalg.solve(others + ridge * np.eye(len(rest)), rest))
         assert fold.rows is not None
-        along = (fold.rows / np.sqrt(total)) @ inverse
-        inner = np.eye(len(along)) - along @ fold.rows.T / np.sqrt(total)
+        rows = fold.rows * np.sqrt(self._share)
+        along = rows @ inverse
+        inner = np.eye(len(along), dtype=np.float32) - along @ rows.T
         return np.asarray(inverse @ rest + along.T @ np.linalg.solve(inner, along @ rest))
 
     def columns(self, indices: Indices) -> Folds:
@@ -215,7 +219,7 @@ class Folds:
         """
         order = len(coefficients)
         strength = (mask / scale).astype(np.float32)[:, None]
-        alpha = coefficients / tuple_weights(self.weights, order) / float(np.sum(self.variance))
+        alpha = coefficients / self._tuple_weights[:order] / float(np.sum(self.variance))
         vectors, before = self._sweep(strength, order, sequence)
         _, after = self._sweep(strength, order, sequence[::-1])
         first = strength * self._first[list(sequence)]
@@ -246,6 +250,11 @@ class Folds:
                 product = self.folds[i].product(wide * self._share)
                 vectors[step, 1:] = product.reshape(n_columns, -1, n_outputs).transpose(1, 0, 2)
         return vectors, before
+
+    @cached_property
+    def _tuple_weights(self) -> Floats:
+        """What moments of each order are divided by, as far as there are folds for it."""
+        return tuple_weights(self.weights, len(self.folds) - 1)
 
     @cached_property
     def _first(self) -> Singles:

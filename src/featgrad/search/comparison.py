@@ -9,23 +9,14 @@ var(y).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Indices
 from featgrad.dataset.base import Dataset
 from featgrad.moments.folds import Folds
-from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE
+from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, HeldOut
 from featgrad.search.base import Subset, Task
-
-
-class HeldOut(NamedTuple):
-    """Correlation of prediction and target on held-out rows, for one budget."""
-
-    budget: float
-    correlation: float
-    standard_error: float
 
 
 def held_out_groups(n_folds: int) -> list[Indices]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from featgrad.arrays import Flags, Floats, Indices, Singles
 from featgrad.moments.folds import Folds
@@ -56,8 +57,8 @@ def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Flags:
         units, staying = units.only(rest)
         out, stay = H[gone], H[staying]
         inner = np.linalg.solve(out[:, gone], out[:, staying])
-        B = B[staying] - inner.T @ B[gone]
-        H = stay[:, staying] - stay[:, gone] @ inner
+        B = np.asarray(B[staying] - inner.T @ B[gone], np.float32)
+        H = np.asarray(stay[:, staying] - stay[:, gone] @ inner, np.float32)
         names = names[rest]
     # The last to go comes back first, where a dearer unit has left room for it.
     scores = np.full(everything.count, float(everything.count))
@@ -79,7 +80,10 @@ def _ridge_regression(folds: Folds, ridge: float) -> tuple[Singles, Singles]:
     """
     penalised = folds.covariance().astype(np.float32)
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
-    H = np.linalg.inv(penalised)
+    factor, _ = lapack.spotrf(penalised, lower=True, overwrite_a=True)
+    triangle, _ = lapack.spotri(factor, lower=True, overwrite_c=True)
+    below = np.tril(triangle, -1)
+    H = np.ascontiguousarray(below + below.T + np.diag(np.diagonal(triangle)))
     return H, H @ folds.cross().astype(np.float32)
 
 

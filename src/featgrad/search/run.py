@@ -12,10 +12,10 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
-from featgrad.plan import STREAM_BATCH_ROWS, Plan
+from featgrad.plan import STREAM_BATCH_ROWS, HeldOut, Plan
 from featgrad.search import penalty, working_set
 from featgrad.search.base import Subset, Task
-from featgrad.search.comparison import HeldOut, compare, comparison_tasks, smallest_good
+from featgrad.search.comparison import compare, comparison_tasks, smallest_good
 from featgrad.search.progress import Found, OnStep, go_on
 from featgrad.search.stability import Stability, agreement
 from featgrad.search.units import Units

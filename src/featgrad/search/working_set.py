@@ -212,12 +212,9 @@ class _State:
 
     def _coefficients_without_each(self, chosen: Folds) -> Floats:
         """Ridge coefficients without the rows of each fold, for all folds of the data."""
-        inverse = self._remaining.inverse
-        total = chosen.cross()
-        coefficients = np.zeros((len(self._shares), *total.shape))
-        coefficients[:] = inverse @ total
-        for place, fold in enumerate(self._task.folds):
-            coefficients[fold] = chosen.without(place, inverse, total, self._ridge)
+        found = chosen.without_each(self._remaining.inverse, self._ridge)
+        coefficients = np.zeros((len(self._shares), *found.shape[1:]))
+        coefficients[self._task.folds] = found
         return coefficients
 
     def _outside(self) -> Flags:
