@@ -193,4 +193,15 @@ def _settings(selector: Any) -> dict[str, str]:
         for name, value in selector.get_params().items()
         if name not in shown and str(value) != str(defaults[name])
     ]
-    return lines | ({"Settings": ", ".join(changed)} if changed else {})
+    return lines | ({"Settings": ", ".join(changed)} if changed else {}) | _search(selector)
+
+
+def _search(selector: Any) -> dict[str, str]:
+    """Which search ran and why, and its certificate."""
+    lines = {
+        decision.subject.capitalize(): f"{decision.choice} ({decision.reason})"
+        for decision in selector.plan_.decisions
+    }
+    if selector.certificate_ is not None:
+        lines["Certificate"] = str(selector.certificate_)
+    return lines
