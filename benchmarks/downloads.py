@@ -10,12 +10,7 @@ import json
 import urllib.request
 
 import numpy as np
-from sklearn.datasets import (
-    fetch_20newsgroups,
-    fetch_covtype,
-    fetch_openml,
-    load_svmlight_file,
-)
+from sklearn.datasets import fetch_20newsgroups, fetch_covtype, fetch_openml, load_svmlight_file
 from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.datasets import STAGED

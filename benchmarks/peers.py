@@ -20,15 +20,7 @@ from benchmarks import mission
 from benchmarks.applicable import NotApplicableError, for_classes, is_regression
 from benchmarks.l1_paths import by_l1_path, by_l1_path_16, by_lasso
 from benchmarks.mrmr import mrmr
-from benchmarks.scaling import (
-    anova,
-    cut,
-    dense_columns,
-    padded,
-    ranking,
-    shortlist,
-    standardised,
-)
+from benchmarks.scaling import anova, cut, dense_columns, padded, ranking, shortlist, standardised
 from benchmarks.tuning import best_setting, class_auc
 
 # fastcan and abess read dense double precision; wider sets are cut to their best columns by

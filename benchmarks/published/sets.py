@@ -93,8 +93,4 @@ LASSONET_CASES = [
     *MICE,
     COIL,
 ]
-SEQUENTIAL_CASES = [
-    Case("MNIST", "MNIST", "mnist_train.npz", mnist_all, repeats=1),
-    *MICE,
-    COIL,
-]
+SEQUENTIAL_CASES = [Case("MNIST", "MNIST", "mnist_train.npz", mnist_all, repeats=1), *MICE, COIL]

@@ -34,11 +34,7 @@ def network(case, seed):
 
 
 # Rows per step and epochs of the network, as the authors of Sequential Attention set them.
-TRAINING = {
-    "mice_protein.npz": (16, 250),
-    "mnist_train.npz": (349, 50),
-    "coil20.npz": (451, 166),
-}
+TRAINING = {"mice_protein.npz": (16, 250), "mnist_train.npz": (349, 50), "coil20.npz": (451, 166)}
 
 
 MICE_NOTES = (

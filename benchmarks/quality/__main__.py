@@ -16,11 +16,7 @@ from benchmarks.quality.summary import write_summary
 from benchmarks.roles import ROLES
 
 CLASS_SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300)
-SIZES = {
-    "binary": CLASS_SIZES,
-    "multiclass": CLASS_SIZES,
-    "regression": (5, 10, 20, 30, 50, 100),
-}
+SIZES = {"binary": CLASS_SIZES, "multiclass": CLASS_SIZES, "regression": (5, 10, 20, 30, 50, 100)}
 # A forest at every size would cost more than all selections.
 FOREST_SIZES = (10, 50, 200)
 QUICK_SIZES = dict.fromkeys(SIZES, (5, 10, 50))

@@ -45,9 +45,7 @@ def sparse_against_scipy(repeats: int) -> Iterator[Told]:
     half = np.full(X.shape[1], 0.5)
     v, u = np.ones(X.shape[1], np.float32), np.ones(X.shape[0], np.float32)
     seconds = side_by_side(
-        repeats,
-        ours=lambda: problem.value_and_gradient(half),
-        scipy=lambda: (X @ v, X.T @ u),
+        repeats, ours=lambda: problem.value_and_gradient(half), scipy=lambda: (X @ v, X.T @ u)
     )
     about = f"CSR, 47,236 columns, {X.nnz:,} entries, order 4", X.shape[0]
     yield *about, Figure("value and gradient", milliseconds(seconds["ours"]), "ms")

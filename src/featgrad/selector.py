@@ -385,10 +385,7 @@ class FeatureGradientSelector(
         return self._support
 
     def _fit(
-        self,
-        n_features: int,
-        rng: np.random.RandomState,
-        context: CallbackContext | None = None,
+        self, n_features: int, rng: np.random.RandomState, context: CallbackContext | None = None
     ) -> Fit:
         defaults = type(self)().get_params(deep=False)
         budgets = self._budgets(n_features)

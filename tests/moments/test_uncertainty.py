@@ -47,12 +47,7 @@ def test_jackknife_equals_leaving_each_row_out(kind: Kind, n_rows: int):
         weights = data.weights[rest] / data.weights[rest].sum()
         variance = np.sum(weights @ data.outputs[rest] ** 2)
         value, _ = reference.value_and_gradient(
-            Z[rest],
-            data.outputs[rest],
-            data.mask,
-            weights,
-            problem.coefficients,
-            problem.scale,
+            Z[rest], data.outputs[rest], data.mask, weights, problem.coefficients, problem.scale
         )
         left_out.append(value / variance)
     w, left_out = data.weights, np.array(left_out)

@@ -46,11 +46,7 @@ def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [
-        (b"", "no header"),
-        (b"y,n,n\n1,2,3\n", "two columns 'n'"),
-        (b"y,\xff\n1,2\n", "not UTF-8"),
-    ],
+    [(b"", "no header"), (b"y,n,n\n1,2,3\n", "two columns 'n'"), (b"y,\xff\n1,2\n", "not UTF-8")],
 )
 def test_files_that_are_no_table_are_reported(write, content: bytes, reason: str):
     with pytest.raises(ValueError, match=reason):

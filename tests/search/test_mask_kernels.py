@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from featgrad.search.passing import _solved
 from scipy.special import expit
 
 from featgrad.moments.sharing import PIECES, shared
 from featgrad.search import mask_kernels
-from featgrad.search.passing import _solved
 
 V = np.random.default_rng(0).normal(size=5001).astype(np.float32)
 

@@ -66,12 +66,7 @@ class RunningSums:
     """
 
     def __init__(
-        self,
-        cross: Floats,
-        mean: Floats,
-        scale: Floats,
-        coefficients: Floats,
-        top: float,
+        self, cross: Floats, mean: Floats, scale: Floats, coefficients: Floats, top: float
     ) -> None:
         self.n_features, self._n_outputs = cross.shape
         self._order = len(coefficients)
