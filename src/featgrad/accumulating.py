@@ -1,7 +1,5 @@
 """Selectors whose rows come in chunks, here or apart."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of arguments: each error names the argument, its value and the way out."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

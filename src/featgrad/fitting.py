@@ -1,7 +1,5 @@
 """From parameters and rows to chosen sets, for each home of the rows."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real

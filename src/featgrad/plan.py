@@ -4,8 +4,6 @@
 runs what it says and keeps it as `plan_`; `featgrad select --explain` prints it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The scikit-learn selector."""
 
-from __future__ import annotations
-
 import copy
 import os
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Open FILE as a source and load its rows."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,7 +60,7 @@ class LoadedRows:
     is_complete: bool  # whether the block holds all rows
 
     @classmethod
-    def from_sample(cls, source: ProgressSource, sample: Sample) -> LoadedRows:
+    def from_sample(cls, source: ProgressSource, sample: Sample) -> "LoadedRows":
         """All rows, or random ones if they were too many."""
         return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
 

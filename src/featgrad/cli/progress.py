@@ -1,7 +1,5 @@
 """Progress of reading and searching: a bar on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator
@@ -36,7 +34,7 @@ class Progress:
         seconds = max(1e-9, time.monotonic() - self._begun)
         self.line(f"read {self.done:,} rows, {self.done / seconds:,.0f} rows/s")
 
-    def searching(self, n_sizes: int) -> Searching:
+    def searching(self, n_sizes: int) -> "Searching":
         """A scikit-learn callback for a search over this many sizes."""
         return Searching(self, n_sizes * MOST_STEPS)
 

@@ -4,8 +4,6 @@ With ``z = (1, outputs, columns)`` of a row, ``sum w z z^T`` over a fold holds i
 squares and products. Means and deviations are put in at the end: an affine map of z.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -57,7 +55,7 @@ class FoldMoments:
     def restore(self, state: Arrays) -> None:
         vars(self).update(state)
 
-    def merge(self, other: FoldMoments) -> None:
+    def merge(self, other: "FoldMoments") -> None:
         for name, array in vars(other).items():
             vars(self)[name] += array
 

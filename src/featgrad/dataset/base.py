@@ -5,8 +5,6 @@ each column would add to some models; `fold_moments` of some columns; `sample`, 
 estimates. Each answer is a sum over blocks of rows: a home of rows only has to visit its blocks.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -39,7 +37,7 @@ class Rows(NamedTuple):
     X: Any
     places: Indices | None = None
 
-    def take(self, rows: slice) -> Rows:
+    def take(self, rows: slice) -> "Rows":
         """A run of the rows."""
         return Rows(self.outputs[rows], self.weights[rows], self.folds[rows], self.X[rows])
 

@@ -6,8 +6,6 @@ the rows that it had. The file appears under its name only when it is whole, and
 has ended.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """What the caller asks of the chosen set: groups, features to keep or to exclude, costs."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from numbers import Integral

@@ -1,7 +1,5 @@
 """What the first pass over a source gathers: sums of targets and weights, and random rows."""
 
-from __future__ import annotations
-
 import zlib
 from typing import Any
 

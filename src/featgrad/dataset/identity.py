@@ -1,7 +1,5 @@
 """What tells one fit from another, so that none goes on with the checkpoint of another."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

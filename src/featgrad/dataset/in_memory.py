@@ -1,7 +1,5 @@
 """Rows of a matrix in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a validated matrix, target and weights to rows in random order and a problem."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A random order of rows, of which nothing is kept: each pass draws it again."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

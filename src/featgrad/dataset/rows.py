@@ -9,8 +9,6 @@ bring back the overfitting that distinct rows avoid. They are merged into one ro
 weight. Rows that agree by chance, as those of a few discrete columns do, are left alone.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

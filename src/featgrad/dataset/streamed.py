@@ -5,8 +5,6 @@ whether it belongs to the sample. Nothing of all rows stays in memory: targets a
 again with the features, and places drawn again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Targets: encoding of the y of any task as centred output columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +36,7 @@ class Encoding:
     n_outputs: int  # columns of a target without classes
 
     @classmethod
-    def of(cls, y: Any, task: str, classes: Any = None) -> Encoding:
+    def of(cls, y: Any, task: str, classes: Any = None) -> "Encoding":
         """Encoding of the first chunk, which need not contain all `classes`."""
         y = as_array(y)
         known = None if classes is None else distinct(as_array(classes))

@@ -5,8 +5,6 @@ c x c recursion; everything else is a matrix product. For large NumPy matrices t
 is compiled.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +74,7 @@ class DenseEngine:
     @classmethod
     def from_array(
         cls, X: Any, xp: Any, rows: Indices, weights: Floats, preprocess: str
-    ) -> DenseEngine:
+    ) -> "DenseEngine":
         """Compute column statistics over `rows`; missing entries count as the column's mean."""
         moments = DenseColumnMoments(X.shape[1])
         step = max(1, _READ_ENTRIES // X.shape[1])
@@ -87,14 +85,14 @@ class DenseEngine:
         inverse = inverse_variance(moments.mean, moments.variance, preprocess)
         return cls(X, xp, rows, moments.mean, inverse, moments.has_missing)
 
-    def take(self, rows: Indices) -> DenseEngine:
+    def take(self, rows: Indices) -> "DenseEngine":
         return self._with(self._X, self._rows[rows], slice(None))
 
-    def columns(self, indices: Indices) -> DenseEngine:
+    def columns(self, indices: Indices) -> "DenseEngine":
         X = self._xp.take(self._X, self._index(indices), axis=1)
         return self._with(X, self._rows, indices)
 
-    def _with(self, X: Any, rows: Indices, columns: Any) -> DenseEngine:
+    def _with(self, X: Any, rows: Indices, columns: Any) -> "DenseEngine":
         mean, inverse = self._mean[columns], self.inverse_variance[columns]
         return DenseEngine(X, self._xp, rows, mean, inverse, self._has_missing)
 

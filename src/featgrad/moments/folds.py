@@ -11,8 +11,6 @@ elimination, cross-validation and resampling, which drop folds. Folds with few r
 rows, whose products cost less than those of their C_f.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,12 +50,12 @@ class Fold(NamedTuple):
         assert self.rows is not None
         return self.rows.T @ self.rows
 
-    def columns(self, indices: Indices) -> Fold:
+    def columns(self, indices: Indices) -> "Fold":
         rows = None if self.rows is None else self.rows[:, indices]
         gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
         return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
 
-    def joined(self, other: Fold) -> Fold:
+    def joined(self, other: "Fold") -> "Fold":
         """The fold of the rows of both."""
         return Fold(
             weight=self.weight + other.weight,
@@ -204,10 +202,10 @@ class Folds:
         inner = np.eye(len(along), dtype=np.float32) - along @ rows.T
         return np.asarray(inverse @ rest + along.T @ np.linalg.solve(inner, along @ rest))
 
-    def columns(self, indices: Indices) -> Folds:
+    def columns(self, indices: Indices) -> "Folds":
         return Folds([fold.columns(indices) for fold in self.folds])
 
-    def only(self, chosen: Sequence[int]) -> Folds:
+    def only(self, chosen: Sequence[int]) -> "Folds":
         return Folds([self.folds[i] for i in chosen])
 
     def value_and_gradient(

@@ -1,7 +1,5 @@
 """Explained variance as a function of the mask, for given rows, target and filter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -67,16 +65,16 @@ class Problem:
         strength = mask * self.strength
         return TwoSweeps(self.engine, strength, self.outputs, self.weights, self.order)
 
-    def columns(self, indices: Indices) -> Problem:
+    def columns(self, indices: Indices) -> "Problem":
         return replace(self, engine=self.engine.columns(indices))
 
-    def batches(self, size: int) -> list[Problem]:
+    def batches(self, size: int) -> "list[Problem]":
         """Problems of consecutive runs of at least `size` rows."""
         n_rows = len(self.weights)
         runs = np.array_split(np.arange(n_rows), max(1, n_rows // size))
         return [self._take(run) for run in runs]
 
-    def _take(self, rows: Indices) -> Problem:
+    def _take(self, rows: Indices) -> "Problem":
         weights = self.weights[rows]
         return replace(
             self,

@@ -12,8 +12,6 @@ The mask may move between batches; older rows are forgotten, since they were see
 masks. Memory is some 2 x order numbers per column and output.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ record per column. Records begin at multiples of four numbers, so that none lies
 cache and four numbers are worked on at once; with one output and order 4 they are eight and four.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sparse engine: compiled loops over CSR rows, centred and scaled implicitly."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +57,7 @@ class SparseEngine:
         kernels.compile_sweep(X.dtype, X.indices.dtype)
 
     @classmethod
-    def from_csr(cls, X: Any, rows: Indices, weights: Floats, preprocess: str) -> SparseEngine:
+    def from_csr(cls, X: Any, rows: Indices, weights: Floats, preprocess: str) -> "SparseEngine":
         """Copy the rows in the given order; missing entries count as the column's mean."""
         X = sparse.csr_array(X)[rows]
         X.sum_duplicates()
@@ -76,10 +74,10 @@ class SparseEngine:
         inverse = inverse_variance(mean, variance, preprocess)
         return cls(X, (mean - shift)[by_frequency], inverse, by_frequency)
 
-    def take(self, rows: Indices) -> SparseEngine:
+    def take(self, rows: Indices) -> "SparseEngine":
         return SparseEngine(self._X[rows], self._mean, self.inverse_variance, self._by_frequency)
 
-    def columns(self, indices: Indices) -> SparseEngine:
+    def columns(self, indices: Indices) -> "SparseEngine":
         inside = _inverse(self._by_frequency)[indices]
         return SparseEngine(
             self._X[:, inside].tocsr(),

@@ -15,8 +15,6 @@ The sweeps are independent before and after the middle, so an engine whose kerne
 interpreter lock runs them on two cores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -77,11 +75,11 @@ class Engine(Protocol):
         """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
         ...
 
-    def take(self, rows: Indices) -> Engine:
+    def take(self, rows: Indices) -> "Engine":
         """The same matrix restricted to some of the present rows, in the given order."""
         ...
 
-    def columns(self, indices: Indices) -> Engine:
+    def columns(self, indices: Indices) -> "Engine":
         """The same rows restricted to some columns."""
         ...
 

@@ -1,7 +1,5 @@
 """Compiled loops over the entries of CSR rows; two threads, each with its own columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

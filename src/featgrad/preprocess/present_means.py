@@ -1,7 +1,5 @@
 """Means of what is there, for what is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

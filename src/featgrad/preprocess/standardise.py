@@ -4,8 +4,6 @@ Everything here is a sum over blocks of rows. Dense columns are measured from an
 mean, so that no sum cancels; sparse ones from 0, so that nothing is densified.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,7 +56,7 @@ class ColumnSums:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         vars(self).update(state)
 
-    def merge(self, other: ColumnSums) -> None:
+    def merge(self, other: "ColumnSums") -> None:
         for name, array in vars(other).items():
             vars(self)[name] += array
 
@@ -106,7 +104,7 @@ class Standardiser:
         self.factor = np.ones_like(origin)
 
     @classmethod
-    def from_sample(cls, sample: Any, fill: Floats | None, preprocess: str) -> Standardiser:
+    def from_sample(cls, sample: Any, fill: Floats | None, preprocess: str) -> "Standardiser":
         """With some rows to take origins, and first means and deviations, from."""
         sample, is_sparse = _filled(sample, fill), sparse.issparse(sample)
         weights = np.full((sample.shape[0], 1), 1 / sample.shape[0])

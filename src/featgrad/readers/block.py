@@ -1,7 +1,5 @@
 """Blocks of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +36,7 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def rows(self, start: int, stop: int) -> Block:
+    def rows(self, start: int, stop: int) -> "Block":
         """The rows from `start` up to `stop`, as views."""
         if start == 0 and stop >= len(self):
             return self
@@ -46,7 +44,7 @@ class Block:
         weight = None if self.weight is None else self.weight[start:stop]
         return Block(X, self.y[start:stop], weight)
 
-    def only(self, keep: Flags) -> Block:
+    def only(self, keep: Flags) -> "Block":
         """The rows where `keep` is true."""
         return Block(
             self.X[np.flatnonzero(keep)],

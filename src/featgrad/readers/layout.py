@@ -1,7 +1,5 @@
 """Mapping from the columns of a table to the features they are encoded as."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -71,7 +69,7 @@ class Layout(Sequence[str]):
         return [asdict(column) for column in self.columns]
 
     @classmethod
-    def from_json(cls, columns: Any) -> Layout:
+    def from_json(cls, columns: Any) -> "Layout":
         """Inverse of `to_json`; raises ValueError for anything else."""
         try:
             return cls([_checked(**column) for column in columns])

@@ -1,7 +1,5 @@
 """Open arrays, data frames and files as sources."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence
@@ -138,7 +136,7 @@ def open_source(
     return _open(kind, data, options, block_rows=int(block_rows), dtype=dtype, invalid=invalid)
 
 
-def open_table(path: str | os.PathLike[str], *, format: str | None = None) -> Table | None:
+def open_table(path: str | os.PathLike[str], *, format: str | None = None) -> "Table | None":
     """Open the columns of a file, without a target.
 
     None if the file stores rows of features: svmlight, VW, .npy, and files written by `convert`.
@@ -235,7 +233,7 @@ def _open(kind: str, data: Any, options: dict[str, Any], **common: Any) -> Sourc
 
 def _open_columns(
     kind: str, data: Any, block_rows: int, names: Sequence[str] | None = None
-) -> tuple[Table | None, Any]:
+) -> "tuple[Table | None, Any]":
     """The table, or None and the file of record batches that store rows."""
     if kind == "frame":
         from featgrad.readers.frames import FrameTable

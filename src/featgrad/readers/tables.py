@@ -4,8 +4,6 @@ A column of text is encoded as consecutive features: one per value (one-hot), or
 `hash_dim`. All of them are 0 for a missing text.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -72,7 +70,7 @@ class Roles:
         weight: Any,
         exclude: Sequence[str] | None,
         categorical: Sequence[str] | None,
-    ) -> Roles:
+    ) -> "Roles":
         named: dict[str, Sequence[Any]] = {
             "target": [target],
             "weight": [] if weight is None else [weight],

@@ -1,7 +1,5 @@
 """Columns of text as bytes and offsets."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ class Tokens:
             array.flags.writeable = False
 
     @classmethod
-    def from_bytes(cls, tokens: Sequence[bytes]) -> Tokens:
+    def from_bytes(cls, tokens: Sequence[bytes]) -> "Tokens":
         ends = np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(tokens), np.uint8), ends[:-1], ends[1:])
 

@@ -1,7 +1,5 @@
 """What every search takes and gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

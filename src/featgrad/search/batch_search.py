@@ -1,7 +1,5 @@
 """Searches over all columns whose rows are streamed in batches, one step each."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

@@ -6,8 +6,6 @@ correlation of prediction and target is ``w^T b / sqrt(w^T C w var(y))`` with th
 var(y).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

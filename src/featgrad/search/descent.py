@@ -6,8 +6,6 @@ features: with the whole spectrum's scale a small set lies where every filter is
 redundancy within it goes unseen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the colu
 While many units are present a few go at once.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

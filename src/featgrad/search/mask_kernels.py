@@ -1,7 +1,5 @@
 """Compiled loops over all features, for masks of many millions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 A feature is chosen if its logit ends above 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

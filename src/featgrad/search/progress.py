@@ -1,7 +1,5 @@
 """What every search reports as it goes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

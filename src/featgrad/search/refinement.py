@@ -8,8 +8,6 @@ best swap is made, and so on until none brings more than the best of so many col
 ``2 log(p)`` times the variance of one coefficient.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The named searches, and what a plan makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -70,7 +68,7 @@ class Outcome(NamedTuple):
     stability: Stability | None = None
     held_out: tuple[HeldOut, ...] = ()
 
-    def of_different_sizes(self) -> Outcome:
+    def of_different_sizes(self) -> "Outcome":
         """One set of each size: the chosen one, or that of the smallest budget.
 
         Groups can leave room in a budget, so that a larger one buys no more features.

@@ -1,7 +1,5 @@
 """Which sizes or costs the parameters ask for."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 

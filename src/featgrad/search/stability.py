@@ -1,7 +1,5 @@
 """How much a choice depends on the rows at hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The mask is that of the descent on a working set, ``s = sigmoid(t (v - theta))``
 nothing grows with the square of k: each batch of rows is one step along the running gradient.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ The objective, the penalty and Adam are those of `penalty`; the gradient is that
 engine, which each batch of rows improves, where the published one comes from a batch alone.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from featgrad.arrays import Floats

@@ -1,7 +1,5 @@
 """What is chosen as one: a feature or a group of them, with its cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +54,7 @@ class Units:
         """Columns of the chosen units."""
         return np.flatnonzero(np.append(chosen, False)[self.of_column])
 
-    def only(self, units: Indices) -> tuple[Units, Indices]:
+    def only(self, units: Indices) -> "tuple[Units, Indices]":
         """Some of the units, and their columns."""
         place = np.full(self.count + 1, -1)  # the last is that of excluded columns
         place[units] = np.arange(len(units))

@@ -11,8 +11,6 @@ All sets of a path, and those of held-out divisions, take these steps together: 
 pass over the rows for prices and one for moments, however many sets there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

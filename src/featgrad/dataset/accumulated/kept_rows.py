@@ -4,8 +4,6 @@ Each row has a random key, and those with the smallest keys stay. What stays of 
 is what stays of the union of what stays of each: samples of shards merge into that of all rows.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +27,7 @@ class KeyedRows(NamedTuple):
     outputs: Floats
     weights: Floats
 
-    def take(self, rows: Any) -> KeyedRows:
+    def take(self, rows: Any) -> "KeyedRows":
         return KeyedRows(*(part[rows] for part in self))
 
     @property
@@ -73,7 +71,7 @@ class KeptRows:
         if self._entries > _SLACK * plan.KEPT_ENTRIES:
             self.rows()
 
-    def merge(self, other: KeptRows) -> None:
+    def merge(self, other: "KeptRows") -> None:
         self.complete &= other.complete
         for part in list(other._parts):
             self.add(part)

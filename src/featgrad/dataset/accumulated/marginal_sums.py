@@ -1,7 +1,5 @@
 """Many columns of rows in chunks: exact sums of each with the target, a sample for the rest."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 
@@ -31,7 +29,7 @@ class MarginalSums:
         self.products += rows.outputs.T @ weighted
         self.noise += weighted.T @ weighted
 
-    def merge(self, other: MarginalSums) -> None:
+    def merge(self, other: "MarginalSums") -> None:
         self.columns.merge(other.columns)
         self.products += other.products
         self.noise += other.noise

@@ -6,8 +6,6 @@ where they are many. How columns are standardised meanwhile is decided at that p
 seen until then; only sums that began alike can be added.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 
@@ -87,7 +85,7 @@ class Accumulated:
         keys = self._rng.random_sample(len(weights))
         self._add(KeyedRows(keys, folds.astype(np.int8), self._alike(X), outputs, weights))
 
-    def merge(self, other: Accumulated) -> None:
+    def merge(self, other: "Accumulated") -> None:
         """The rows that another has seen as well; it stays as it is."""
         self._check_alike(other)
         if other.beginning is None:
@@ -107,7 +105,7 @@ class Accumulated:
         self._kept.merge(other._kept)
         self.sums.merge(other.sums)  # type: ignore[union-attr, arg-type]
 
-    def shard(self) -> Accumulated:
+    def shard(self) -> "Accumulated":
         """One without rows whose sums can be added to these."""
         if self.beginning is None:
             self._begin(Beginning(self.rows(), self.preprocess), self.rows())
@@ -163,7 +161,7 @@ class Accumulated:
             return sparse.csr_array(X)
         return X.toarray() if sparse.issparse(X) else X
 
-    def _check_alike(self, other: Accumulated) -> None:
+    def _check_alike(self, other: "Accumulated") -> None:
         for name in ("n_features", "encoding", "is_sparse", "preprocess", "n_folds"):
             here, there = getattr(self, name), getattr(other, name)
             if here != there:
