@@ -4,12 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Floats
 from featgrad.moments.array_api import namespace
-
-Floats = NDArray[np.float64]
 
 PREPROCESS = ("zscore", "center")
 MISSING = ("error", "mean")

@@ -61,20 +61,9 @@ class FoldMoments:
 
 
 class MomentDataset(Dataset):
-    """Columns known by their moments alone.
+    """Columns known by their moments alone, which the standardiser was applied for.
 
-    Parameters
-    ----------
-    moments : FoldMoments
-        Of all rows.
-    n_outputs : int
-        Outputs of the target.
-    standardiser : Standardiser
-        What was done to the columns when moments were taken.
-    preprocess : {"zscore", "center"}
-        Whether columns are brought to one variance or only centred.
-    sampler : callable
-        Answers `sample`.
+    The sampler answers `sample`.
     """
 
     def __init__(

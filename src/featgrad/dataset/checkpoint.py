@@ -70,14 +70,9 @@ class Group:
 
 
 class Checkpoint:
-    """State of the passes of one fit.
+    """State of the passes of one fit, in a file; without a path nothing is kept.
 
-    Parameters
-    ----------
-    path : path or None
-        The file; None keeps nothing.
-    identity : str
-        Tells this fit from others: a file of another one is refused.
+    The identity tells this fit from others: a file of another one is refused.
 
     Examples
     --------

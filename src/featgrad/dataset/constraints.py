@@ -10,26 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from featgrad.arrays import Flags, Floats, Indices
 
 
 class Constraints(NamedTuple):
-    """Units that are chosen as one.
+    """Units that are chosen as one."""
 
-    Attributes
-    ----------
-    of_column : ndarray of shape (n_features,)
-        The unit that each feature belongs to; -1 for excluded ones.
-    costs : ndarray of shape (units,)
-        Sum of the costs of a unit's features: their number where no costs are given.
-    kept : ndarray of bool, shape (units,)
-        Units that must be chosen.
-    """
-
-    of_column: Indices
-    costs: Floats
-    kept: NDArray[np.bool_]
+    of_column: Indices  # the unit that each feature belongs to; -1 for excluded ones
+    costs: Floats  # of all features of a unit: their number where no costs are given
+    kept: Flags  # units that must be chosen
 
 
 def read_constraints(

@@ -20,19 +20,7 @@ _ORIGIN_ENTRIES = 1 << 22
 
 
 class FirstReading:
-    """Sums of targets and weights, the random order of all rows, and the first rows.
-
-    Parameters
-    ----------
-    n_features : int
-        Columns of every block.
-    task : str
-        What the target is.
-    missing : {"error", "mean"}
-        Whether NaN is refused or counts as its column's mean.
-    rng : RandomState
-        Draws the random order.
-    """
+    """Sums of targets and weights, the random order of all rows, and the first rows."""
 
     def __init__(
         self, n_features: int, task: str, missing: str, rng: np.random.RandomState

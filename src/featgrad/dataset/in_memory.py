@@ -22,19 +22,7 @@ _ORIGIN_ROWS = 1000
 
 
 class InMemory(Dataset):
-    """A dense or CSR matrix.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix
-        The features; missing entries count as their column's mean.
-    prepared : Prepared
-        Rows in use in random order, their weights and their target.
-    preprocess : {"zscore", "center"}
-        Whether columns are brought to one variance or only centred.
-    n_folds : int
-        Folds of rows, where there are as many rows.
-    """
+    """A dense or CSR matrix, whose missing entries count as their column's mean."""
 
     def __init__(self, X: Any, prepared: Prepared, preprocess: str, n_folds: int) -> None:
         self._prepared, self._preprocess = prepared, preprocess

@@ -12,13 +12,7 @@ _DRAWN_AT_ONCE = 1 << 20
 
 
 class RandomOrder:
-    """Places from 0 up to the number of rows, as if rows were shuffled.
-
-    Parameters
-    ----------
-    rng : RandomState
-        Draws a key per row, once.
-    """
+    """Places from 0 up to the number of rows, as if rows were shuffled."""
 
     def __init__(self, rng: np.random.RandomState) -> None:
         self._rng, self._start = rng, copy.deepcopy(rng)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Floats = NDArray[np.float64]
+from featgrad.arrays import Floats
+
 Hashes = NDArray[np.uint64]
 
 _BLOCK_ENTRIES = 1 << 16

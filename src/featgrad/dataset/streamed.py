@@ -36,31 +36,7 @@ from featgrad.readers.block import rows_of
 class Streamed(Dataset):
     """A source of blocks; making it reads the source once.
 
-    Parameters
-    ----------
-    source : Source
-        The rows; those of weight zero count as absent.
-    task : str
-        What the target is.
-    order, filter
-        Of the estimates.
-    preprocess : {"zscore", "center"}
-        Whether columns are brought to one variance or only centred.
-    missing : {"error", "mean"}
-        Whether NaN is refused or counts as its column's mean.
-    n_folds : int
-        Folds of rows, where there are as many rows.
-    rng : RandomState
-        Draws the random order.
-    checkpoint : Checkpoint
-        Where passes are kept.
-
-    Attributes
-    ----------
-    task : str
-        What the target was taken for.
-    filters : tuple of ndarray
-        The filter and its lower orders.
+    Rows of weight zero count as absent. `filters` are the filter and its lower orders.
     """
 
     def __init__(

@@ -95,14 +95,7 @@ _FILTERS: dict[str, Callable[[int], Floats]] = {
 
 
 def coefficients(filter: str | ArrayLike, order: int) -> Floats:
-    """Floats ``a_0 .. a_(order-1)`` of a filter given by name or as an array.
-
-    Parameters
-    ----------
-    filter : {"kong-valiant", "monotone", "chebyshev"} or array-like of shape (order,)
-        The filter; an array holds its coefficients, that of ``x`` first.
-    order : int
-        Degree of the polynomial, 1 to 12.
+    """Coefficients ``a_0 .. a_(order-1)`` of a filter given by name or as an array of them.
 
     Examples
     --------

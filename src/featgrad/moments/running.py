@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.arrays import Floats, Singles
 from featgrad.moments import running_kernels as kernels
 from featgrad.moments.sharing import PIECES, shared
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22
@@ -51,16 +49,9 @@ class Told(NamedTuple):
 class RunningSums:
     """What is known of columns while rows pass.
 
-    Parameters
-    ----------
-    cross : ndarray of shape (columns, outputs)
-        ``sum_n w_n x_n y_n`` of standardised columns over all rows.
-    mean, scale : ndarray of shape (columns,)
-        What standardises a raw column.
-    coefficients : ndarray
-        The filter.
-    top : float
-        The eigenvalue that the filter takes for 1.
+    `cross` is ``sum_n w_n x_n y_n`` of standardised columns over all rows, shape (columns,
+    outputs); `mean` and `scale` standardise a raw column; `top` is the eigenvalue that the filter
+    takes for 1.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from featgrad.arrays import Floats, Singles
 from featgrad.moments.prefetch import prefetch
 
 # Numbers of a record that are worked on at once.
@@ -20,8 +21,6 @@ _TILE, _SENT_TILE = 256, 64
 # Entries between the one in use and the one whose record is fetched.
 _AHEAD = 32
 
-Singles = NDArray[np.float32]
-Floats = NDArray[np.float64]
 Integers = NDArray[Any]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Floats = NDArray[np.float64]
+from featgrad.arrays import Floats
 
 
 class PresentMeans:

@@ -20,13 +20,7 @@ _BLOCK_ENTRIES = 1 << 20
 
 
 class ColumnSums:
-    """Sums over rows of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row.
-
-    Parameters
-    ----------
-    n_features, n_linear, n_squared : int
-        Columns, and numbers per row of each kind.
-    """
+    """Sums over rows of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row."""
 
     def __init__(self, n_features: int, n_linear: int, n_squared: int) -> None:
         # One record per column: its sums share a cache line.
@@ -82,16 +76,8 @@ class ColumnSums:
 class Standardiser:
     """What is done to each column before the search sees it.
 
-    Parameters
-    ----------
-    origin : ndarray
-        Numbers near the means of dense columns; zeros for sparse ones.
-    fill : ndarray or None
-        What missing entries of each column count as; None where nothing is missing.
-    preprocess : {"zscore", "center"}
-        Whether columns are brought to one variance or only centred.
-    is_sparse : bool
-        Whether columns are those of CSR matrices.
+    `origin` holds numbers near the means of dense columns, zeros for sparse ones; `fill` what
+    missing entries of each column count as, None where nothing is missing.
     """
 
     def __init__(

@@ -13,19 +13,8 @@ _MIN_ROWS = 64
 class Sample:
     """Keeps all rows while they fit, and a random half of them each time they do not.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Limit on the memory of the features; at least 64 rows are kept.
-    seed : int
-        Seed of the sample.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows added.
-    n_bytes : int
-        Memory that the features of the kept rows take.
+    `max_bytes` limits the memory of the features of kept rows, `n_bytes`; at least 64 rows are
+    kept. `n_rows` counts all rows added.
 
     Examples
     --------

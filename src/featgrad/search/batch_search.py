@@ -12,15 +12,7 @@ from featgrad.moments.running import RunningSums
 
 
 class BatchSearch(ABC):
-    """A search that adds rows to running sums and takes a step whenever a batch is full.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    batch_rows : int
-        Rows per step.
-    """
+    """A search that adds rows to running sums and takes a step whenever a batch is full."""
 
     _sums: RunningSums
 

@@ -6,9 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from featgrad.arrays import Singles
 from featgrad.moments.sharing import PIECES
-
-Singles = NDArray[np.float32]
 
 # Beyond this a sigmoid is as good as 0, and its column closed: ten million add up to one.
 FAR = 16.0

@@ -22,18 +22,8 @@ from featgrad.search.progress import Found, OnStep, Step
 class Descent:
     """Adam (Kingma & Ba 2015), with its usual constants, on the logits of a mask.
 
-    Parameters
-    ----------
-    v : ndarray
-        The logits, changed in place, in the precision of everything.
-    link, penalty
-        What is minimised.
-    learning_rate : float
-        Adam's step.
-    tol : float
-        Relative change of the objective's moving average that ends the search.
-    on_step : OnStep
-        Called after each step.
+    The logits v are changed in place and set the precision of everything. A relative change of the
+    objective's moving average below `tol` ends the search.
     """
 
     def __init__(

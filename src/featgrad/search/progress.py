@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from featgrad.arrays import Floats
 
 
 class Step(NamedTuple):

@@ -21,32 +21,13 @@ from featgrad.search.units import Units
 
 @dataclass(frozen=True)
 class Job:
-    """What to search for, and how.
-
-    Attributes
-    ----------
-    units : Units
-        What is chosen as one.
-    budgets : tuple of float
-        Sizes or costs, rising; empty where the penalty decides.
-    chosen : int or None
-        The place of the wanted budget; None where held-out rows choose.
-    coefficients : ndarray
-        The filter.
-    n_resamples, max_iter, batch_size, n_epochs, accumulate, learning_rate, tol, penalty
-        The selector's parameters of these names.
-    link : Link
-        The loss where the penalty decides the size.
-    on_step : OnStep
-        Called after each step.
-    rng : RandomState
-        Draws halves of the folds.
-    """
+    """What to search for, and how."""
 
     units: Units
-    budgets: tuple[float, ...]
-    chosen: int | None
+    budgets: tuple[float, ...]  # sizes or costs, rising; empty where the penalty decides
+    chosen: int | None  # place of the wanted budget; None where held-out rows choose
     coefficients: Floats
+    # The selector's parameters of these names.
     n_resamples: int
     max_iter: int
     batch_size: int | None
@@ -57,7 +38,7 @@ class Job:
     penalty: float
     link: Link
     on_step: OnStep
-    rng: np.random.RandomState
+    rng: np.random.RandomState  # draws halves of the folds
 
 
 class Outcome(NamedTuple):

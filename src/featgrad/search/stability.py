@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Floats = NDArray[np.float64]
+from featgrad.arrays import Flags, Floats
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Stability:
     interval: tuple[float, float]
 
 
-def agreement(chosen: NDArray[np.bool_]) -> Stability:
+def agreement(chosen: Flags) -> Stability:
     """Stability of choices, shape (choices, features) (Nogueira, Sechidis & Brown 2018)."""
     n_choices, n_features = chosen.shape
     Z = chosen.astype(np.float64)

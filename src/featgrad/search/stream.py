@@ -44,24 +44,10 @@ _NEVER = np.float32(-1e30)
 
 
 class StreamSearch(BatchSearch):
-    """A search for `size` features.
+    """A search for `size` features; each column is a unit of cost 1, or in none.
 
-    Parameters
-    ----------
-    dataset
-        As in `BatchSearch`.
-    units : Units
-        Which columns are kept or excluded; each column is a unit of cost 1, or in none.
-    size : int
-        How many to choose.
-    coefficients : ndarray
-        The filter.
-    batch_rows : int or None
-        Rows per step; None for 1000 or, if more, a hundredth of the columns, but for 40 steps.
-    n_epochs : int
-        How often the rows are streamed.
-    on_step : OnStep
-        Called after each step.
+    Without `batch_rows` a step takes 1000 rows or, if more, a hundredth of the columns, but so many
+    that 40 steps are left.
     """
 
     def __init__(

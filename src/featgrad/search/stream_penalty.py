@@ -17,21 +17,7 @@ from featgrad.search.progress import Found
 
 
 class StreamPenaltySearch(BatchSearch):
-    """A search whose penalty decides the size.
-
-    Parameters
-    ----------
-    dataset, batch_rows
-        As in `BatchSearch`.
-    coefficients : ndarray
-        The filter.
-    descent : Descent
-        The mask and how it moves.
-    n_epochs : int
-        How often the rows are streamed.
-    max_iter : int
-        Largest number of steps.
-    """
+    """A search whose penalty decides the size; the descent holds the mask."""
 
     def __init__(
         self,

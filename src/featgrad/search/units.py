@@ -9,21 +9,11 @@ from featgrad.arrays import Flags, Floats, Indices
 
 @dataclass(frozen=True)
 class Units:
-    """Units over some columns.
+    """Units over some columns."""
 
-    Attributes
-    ----------
-    of_column : ndarray of shape (columns,)
-        The unit that each column belongs to, 0 .. units - 1; -1 for excluded columns.
-    costs : ndarray of shape (units,)
-        What choosing a unit takes from the budget.
-    kept : ndarray of bool, shape (units,)
-        Units that are always chosen.
-    """
-
-    of_column: Indices
-    costs: Floats
-    kept: Flags
+    of_column: Indices  # the unit of each column, 0 .. units - 1; -1 for excluded columns
+    costs: Floats  # what choosing a unit takes from the budget
+    kept: Flags  # units that are always chosen
 
     @property
     def count(self) -> int:

@@ -39,15 +39,10 @@ class KeyedRows(NamedTuple):
 
 
 class KeptRows:
-    """KeyedRows with the smallest keys among those added.
-
-    Attributes
-    ----------
-    complete : bool
-        Whether all rows are still there, as of the last call of `rows`.
-    """
+    """KeyedRows with the smallest keys among those added."""
 
     def __init__(self) -> None:
+        # Whether all rows are still there, as of the last call of `rows`.
         self.complete = True
         self._parts: list[KeyedRows] = []
         self._n_rows = self._entries = 0

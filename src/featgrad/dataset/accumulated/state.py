@@ -43,23 +43,7 @@ class Beginning:
 
 
 class Accumulated:
-    """Rows seen so far.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        How targets become outputs.
-    n_features : int
-        Columns of each chunk.
-    is_sparse : bool
-        Whether rows are kept as CSR.
-    preprocess : {"zscore", "center"}
-        Whether columns are brought to one variance or only centred.
-    n_folds : int
-        Folds of rows.
-    rng : RandomState
-        Draws keys and folds of rows.
-    """
+    """Rows seen so far, kept as CSR where the first ones were sparse."""
 
     def __init__(
         self,
