@@ -212,9 +212,9 @@ def test_missing_values_as_the_mean(table):
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ([0, 5], "features contains 5 but X has 5 columns"),
+        ([0, 5], "features contains 5 but X has 5 features"),
         ([-1], "features contains -1"),
-        (["a"], "features are given by name but X has no column names"),
+        (["a"], "features contains 'a', which is no feature of X: X has no feature names"),
         ([[0, 1]], r"features has shape \(1, 2\)"),
         ([0.5, 0.5], "features is a mask of length 2 but X has 5 columns"),
         ([0, 0, 0, 0, 1.5], "features as a mask must lie between 0 and 1"),
@@ -229,7 +229,7 @@ def test_wrong_features_are_refused(table, features, message: str):
 def test_unknown_name_is_refused(table):
     data = Learnability(pd.DataFrame(table[0], columns=NAMES), table[1])
     with pytest.raises(
-        ValueError, match=r"features contains 'z', which is no column of X.*'a', 'b'"
+        ValueError, match=r"features contains 'z', which is no feature of X.*'a', 'b'"
     ):
         data.estimate(["a", "z"])
 

@@ -1,12 +1,13 @@
 """Checks of arguments: each error names the argument, its value and the way out."""
 
 import math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
 from featgrad.moments.array_api import namespace
 
 PREPROCESS = ("zscore", "center")
@@ -28,6 +29,30 @@ def check_number(
     bound = f"of at least {at_least}" if above == -math.inf else f"above {above}"
     noun = "whole number" if kind.__name__ == "Integral" else "number"
     raise ValueError(f"{name}={value!r} cannot be used: give a {noun} {bound}.")
+
+
+def feature_indices(argument: str, given: Any, n_features: int, names: Any) -> Indices:
+    """Columns of features that an argument gives by index or, where X has names, by name."""
+    given = list(given)
+    by_index = [isinstance(item, Integral) and not isinstance(item, bool) for item in given]
+    places: dict[Any, int] = {}
+    if names is not None and not all(by_index):
+        # Of equal names the first counts.
+        places = dict(zip(reversed(names), reversed(range(n_features)), strict=True))
+    for item, is_index in zip(given, by_index, strict=True):
+        if is_index and not 0 <= item < n_features:
+            raise ValueError(
+                f"{argument} contains {item} but X has {n_features} features: use 0 to "
+                f"{n_features - 1}."
+            )
+        if not is_index and item not in places:
+            hint = "X has no feature names: use column indices"
+            if names is not None:
+                more = " ..." if n_features > 10 else ""
+                hint = f"check its spelling, there are {list(names[:10])}{more}"
+            raise ValueError(f"{argument} contains {item!r}, which is no feature of X: {hint}.")
+    found = zip(given, by_index, strict=True)
+    return np.array([item if is_index else places[item] for item, is_index in found], np.intp)
 
 
 def check_missing(X: Any, missing: str) -> None:

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from featgrad.arrays import Floats, Indices
-from featgrad.checks import MISSING, check_missing, check_option
+from featgrad.checks import MISSING, check_missing, check_option, feature_indices
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.links import probit_error_rate
@@ -268,17 +268,10 @@ class Learnability:
             raise ValueError(f"features has shape {given.shape}: give a list of columns or a mask.")
         if given.size == 0:
             return np.zeros(n_features)
-        if given.dtype.kind in "OUT":
-            given = self._by_name(given)
-        if given.dtype.kind in "iu":
-            outside = given[(given < 0) | (given >= n_features)]
-            if len(outside):
-                raise ValueError(
-                    f"features contains {outside[0]} but X has {n_features} columns: use 0 to "
-                    f"{n_features - 1}."
-                )
+        if given.dtype.kind in "OUTiu":
             mask = np.zeros(n_features)
-            mask[given] = 1.0
+            names = self.feature_names_in_
+            mask[feature_indices("features", given.tolist(), n_features, names)] = 1.0
             return mask
         if given.shape != (n_features,):
             raise ValueError(
@@ -289,21 +282,6 @@ class Learnability:
         if not np.all((mask >= 0) & (mask <= 1)):
             raise ValueError("features as a mask must lie between 0 and 1: clip it first.")
         return mask
-
-    def _by_name(self, names: NDArray[Any]) -> Indices:
-        if self.feature_names_in_ is None:
-            raise ValueError(
-                "features are given by name but X has no column names: pass X as a dataframe or "
-                "use column indices."
-            )
-        position = {name: i for i, name in enumerate(self.feature_names_in_)}
-        unknown = [name for name in names if name not in position]
-        if unknown:
-            raise ValueError(
-                f"features contains {str(unknown[0])!r}, which is no column of X: the columns are "
-                f"{list(position)[:10]}{' ...' if len(position) > 10 else ''}."
-            )
-        return np.array([position[name] for name in names], dtype=np.intp)
 
 
 def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Estimate:

@@ -11,6 +11,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 
 from featgrad.arrays import Flags, Floats, Indices
+from featgrad.checks import feature_indices
 
 
 class Constraints(NamedTuple):
@@ -171,22 +172,7 @@ def _features(argument: str, given: Any, n_features: int, names: NDArray[Any] | 
     given = list(given)
     if len(given) == n_features and all(isinstance(item, (bool, np.bool_)) for item in given):
         return np.flatnonzero(given)
-    return np.array([_index(argument, item, n_features, names) for item in given], dtype=np.intp)
-
-
-def _index(argument: str, item: Any, n_features: int, names: NDArray[Any] | None) -> int:
-    if isinstance(item, Integral) and not isinstance(item, (bool, np.bool_)):
-        if 0 <= int(item) < n_features:
-            return int(item)
-        raise ValueError(
-            f"{argument} contains {item} but X has {n_features} features: use 0 to "
-            f"{n_features - 1}."
-        )
-    found = np.zeros(0, int) if names is None else np.flatnonzero(names == item)
-    if len(found):
-        return int(found[0])
-    hint = "X has no feature names: use column indices" if names is None else "check its spelling"
-    raise ValueError(f"{argument} contains {item!r}, which is no feature of X: {hint}.")
+    return feature_indices(argument, given, n_features, names)
 
 
 def _costs(costs: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
@@ -194,8 +180,7 @@ def _costs(costs: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
         return np.ones(n_features)
     if isinstance(costs, Mapping):
         price = np.ones(n_features)
-        for item, cost in costs.items():
-            price[_index("costs", item, n_features, names)] = cost
+        price[feature_indices("costs", costs, n_features, names)] = list(costs.values())
     else:
         price = np.asarray(costs, dtype=np.float64)
     if price.shape != (n_features,):

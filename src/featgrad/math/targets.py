@@ -52,26 +52,11 @@ class Encoding:
             )
         return cls(task, known, 1 if y.ndim == 1 else y.shape[1])
 
-    @property
-    def n_columns(self) -> int:
-        """Number of output columns."""
-        example = np.zeros((1, self.n_outputs)) if self.classes is None else self.classes[:1]
-        return int(_ENCODERS[self.task](example, self.classes).shape[1])
-
-    def knows(self, y: Any) -> bool:
-        """Whether all classes of y are known."""
-        return len(self._unseen(as_array(y))) == 0
-
-    def _unseen(self, y: NDArray[Any]) -> NDArray[Any]:
-        if self.classes is None:
-            return y[:0]
-        return np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
-
     def __call__(self, y: Any) -> Floats:
         """Output columns of y."""
         y = as_array(y)
         if self.classes is not None:
-            unseen = self._unseen(y)
+            unseen = np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
             if len(unseen):
                 raise ValueError(
                     f"y contains {unseen.tolist()[0]!r}, which is not among the classes "
