@@ -3,8 +3,8 @@
     python -m benchmarks.suppressors [--quick] [--out FOLDER]
 
 One column of a pair is signal plus nuisance, the other the nuisance alone, without any relation to
-the target by itself. The target is a sum of signals and noise, all of variance 1, or its sign. As many
-columns are selected as are in pairs; scored is the share of them that is found.
+the target by itself. The target is a sum of signals and noise, each of variance 1, or its sign. As
+many columns are selected as are in pairs; scored is the share of them that is found.
 """
 
 import argparse
