@@ -80,17 +80,17 @@ plt.show()
 # A search for k features goes round by round.
 #
 # 1. The *working set*: one pass over the rows gives what each feature explains by itself; the best
-#    few hundred are in. Rows belong to random folds, and a second pass adds up the covariances of the
-#    working set within each fold. From here on the number of rows does not matter: chains now run
-#    over different *folds*.
+#    few hundred are in. Rows belong to random folds, and a second pass adds up the covariances of
+#    the working set within each fold. From here on the number of rows does not matter: chains now
+#    run over different *folds*.
 # 2. *Descent*: a mask starts with each feature half open, moves along the gradient under the
 #    condition that it adds up to k features, and is made sharper until most are in or out. Then
-#    *elimination* among the best: ridge regression drops the feature that it misses least, again and
-#    again until k remain, and swaps features where that brings more than chance would.
-# 3. *Prices*: every column outside, however many there are, is priced by its covariance with what the
-#    chosen features leave unexplained, on rows that the model has not seen. That is the gradient of
-#    the explained fraction. Those worth more than noise of the same rank enter, and the descent
-#    goes on with a scale that fits the set found.
+#    *elimination* among the best: ridge regression drops the feature that it misses least, again
+#    and again until k remain, and swaps features where that brings more than chance would.
+# 3. *Prices*: every column outside, however many there are, is priced by its covariance with what
+#    the chosen features leave unexplained, on rows that the model has not seen. That is the
+#    gradient of the explained fraction. Those worth more than noise of the same rank enter, and the
+#    descent goes on with a scale that fits the set found.
 #
 # Two rounds at most follow the first. The last prices are the *certificate*: what the best column
 # outside would add, next to what the worst inside is worth. Here, of 60 features three matter.
