@@ -3,8 +3,8 @@
     python -m benchmarks.suppressors [--quick] [--out FOLDER]
 
 One column of a pair is signal plus nuisance, the other the nuisance alone, without any relation to
-the target by itself. The target is a sum of signals and as much noise, or its sign. As many columns
-are selected as are in pairs; scored is the share of them that is found.
+the target by itself. The target is a sum of signals and noise, each of variance 1, or its sign. As
+many columns are selected as are in pairs; scored is the share of them that is found.
 """
 
 import argparse
@@ -59,10 +59,10 @@ ROUTES = {
 
 
 def draw(target, rows, columns, pairs, seed):
-    """(X, y, columns in pairs) with a signal-to-noise ratio of 1; columns in random order."""
+    """(X, y, columns in pairs) with noise of the variance of one signal; columns shuffled."""
     rng = np.random.default_rng(seed)
     X, signal, truth = suppressors(rng, rows, columns, pairs)
-    y = signal + signal.std() * rng.standard_normal(rows)
+    y = signal + rng.standard_normal(rows)
     order = rng.permutation(columns)
     y = y if target == "regression" else (y > 0).astype(int)
     return X[:, order], y, np.argsort(order)[truth]

@@ -64,7 +64,7 @@ for coefficients in up_to("monotone", 8)[::-1]:
     if len(coefficients) in (1, 2, 4, 8):
         powers = x[:, None] ** np.arange(1, len(coefficients) + 1)
         ax.plot(x, powers @ coefficients, label=f"order {len(coefficients)}")
-ax.set(xlabel="variance of a direction, beside the largest", ylabel="counts by")
+ax.set(xlabel="variance of a direction, relative to the largest", ylabel="counts by")
 ax.legend()
 plt.show()
 
@@ -77,31 +77,29 @@ plt.show()
 #
 # From thousands of features to k
 # -------------------------------
-# A search for k features takes four steps.
+# A search for k features goes round by round.
 #
-# 1. One pass over the rows: what each feature tells of the target on its own.
-# 2. A shortlist of a few hundred features. Rows are dealt into twenty folds, and a second pass adds
-#    up the covariances of the shortlist within each fold. From here on neither the number of rows
-#    nor that of features matters: chains now run over different *folds*.
-# 3. Two ways to find a set compete on folds that are held out. The *gradient*: a mask starts with
-#    each feature half open, moves along the gradient under the condition that it adds up to k
-#    features, and is made sharper until each one is in or out. It cannot overfit and wins where
-#    rows are few. *Elimination*: least squares, held back by a ridge, drops one feature after
-#    another. It is exact, and wins where rows are many. The winner chooses with all folds.
-# 4. Swaps: as long as some feature outside could take the place of one inside and explain more, it
-#    does, where there are rows enough to trust that. Held-out folds tell whether any gain counts or
-#    only one beyond what chance would bring among so many features. Where any gain counts and few
-#    rows tell two classes apart, swaps go on by the likelihood of a logistic model.
+# 1. The *working set*: one pass over the rows gives what each feature explains by itself; the best
+#    few hundred are in. Rows belong to random folds, and a second pass adds up the covariances of
+#    the working set within each fold. From here on the number of rows does not matter: chains now
+#    run over different *folds*.
+# 2. *Descent*: a mask starts with each feature half open, moves along the gradient under the
+#    condition that it adds up to k features, and is made sharper until most are in or out. Then
+#    *elimination* among the best: ridge regression drops the feature that it misses least, again
+#    and again until k remain, and swaps features where that brings more than chance would.
+# 3. *Prices*: every column outside, however many there are, is priced by its covariance with what
+#    the chosen features leave unexplained, on rows that the model has not seen. That is the
+#    gradient of the explained fraction. Those worth more than noise of the same rank enter, and the
+#    descent goes on with a scale that fits the set found.
 #
-# Before the first step columns with heavy tails are drawn in by a signed root, so that a few far
-# rows do not decide. Where features outnumber rows, each one is judged together with its *curve*,
-# what its square tells beyond it: so few rows may hide a line, and a class is often marked by both
-# ends of a feature. Curves are left out where columns look normal, where most entries are zero, and
-# where all curves together tell no more than chance. Here, of 60 features three matter.
+# Two rounds at most follow the first. The last prices are the *certificate*: what the best column
+# outside would add, next to what the worst inside is worth. Here, of 60 features three matter.
 X = rng.standard_normal((400, 60))
 y = X[:, 0] + X[:, 1] - X[:, 2] + rng.standard_normal(400)
 selector = FeatureGradientSelector(3, path_sizes=[1, 2, 3, 5, 10], random_state=0).fit(X, y)
 print("chosen:", selector.get_support(indices=True))
+print(selector.plan_)
+print("certificate:", selector.certificate_)
 PathDisplay.from_estimator(selector)
 plt.show()
 

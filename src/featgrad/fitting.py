@@ -201,7 +201,8 @@ class Fit:
     def _search(self, dataset: Dataset, task: str, coefficients: Floats, planned: Plan) -> Choice:
         if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
             dataset = with_all_moments(dataset, self.settings.preprocess)
-        outcome = run(planned, dataset, self._job(task, coefficients))
+        assert self.budgets is not None
+        outcome = run(planned, dataset, self.budgets, self._job(task, coefficients))
         planned = replace(planned, held_out=outcome.held_out)
         return self._choice(task, planned, outcome, dataset)
 
@@ -231,12 +232,8 @@ class Fit:
         return planned
 
     def _job(self, task: str, coefficients: Floats) -> Job:
-        settings, budgets = self.settings, self.budgets
-        assert budgets is not None or settings.search in ("auto", "penalty")
+        settings = self.settings
         return Job(
-            units=budgets.units if budgets is not None else None,  # type: ignore[arg-type]
-            budgets=() if budgets is None else tuple(budgets.values),
-            chosen=None if budgets is None else budgets.chosen,
             coefficients=coefficients,
             n_resamples=settings.n_resamples,
             max_iter=settings.max_iter,

@@ -76,6 +76,13 @@ ESTIMATE_ROWS = 10_000
 # Rows whose random order is exact; of more, a few share a place.
 EXACT_ORDER_ROWS = 1 << 17
 
+# Targets: whole numbers are taken for classes if they have few values, or up to a good many with
+# some rows each, or any number with many rows each.
+FEW_CLASSES = 20
+MANY_CLASSES = 100
+LEAST_ROWS_PER_CLASS = 3
+ROWS_PER_CLASS = 10
+
 # Sizes.
 # Sizes that "auto" chooses among where none are given.
 AUTO_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
@@ -196,10 +203,10 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
     n_folds = folds_of(wanted.order)
     search, reason = _search(facts, wanted)
     streamed = _streamed(facts, wanted, search)
-    moments = _moments(facts, search, streamed, wanted, n_folds)
+    moments = _moments(facts, search, n_folds)
     decisions = [Decision("search", search, reason), _rows(facts)]
     if search == "working_set":
-        decisions += _working_set(facts, wanted, streamed, moments.choice == "all columns")
+        decisions += _working_set(facts, wanted, streamed)
         decisions.append(moments)
     if streamed and search != "stream":
         sizes = ", ".join(f"{budget:g}" for budget in streamed)
@@ -267,9 +274,7 @@ def _rows(facts: Facts) -> Decision:
     return Decision("rows", f"{choice[facts.home]}, {shape}", homes[facts.home])
 
 
-def _working_set(
-    facts: Facts, wanted: Wanted, streamed: tuple[float, ...], all_columns: bool
-) -> list[Decision]:
+def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> list[Decision]:
     largest = max(budget for budget in wanted.budgets if budget not in streamed)
     size = min(facts.n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * largest)))
     limits = f"at least {WORKING_SET}, {WORKING_SET_FACTOR} per feature"
@@ -292,9 +297,7 @@ def folds_of(order: int) -> int:
     return max(FOLDS, 2 * order + 4)
 
 
-def _moments(
-    facts: Facts, search: str, streamed: tuple[float, ...], wanted: Wanted, n_folds: int
-) -> Decision:
+def _moments(facts: Facts, search: str, n_folds: int) -> Decision:
     """Moments of all columns serve every size at once where they fit and rows are many."""
     if search != "working_set":
         return Decision("moments", "none", f"search {search!r} needs none")

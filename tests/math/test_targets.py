@@ -21,6 +21,8 @@ LETTERS = np.array(["b", "a", "c", "a"])
         (["a", "b", "c"], "multiclass"),
         (np.arange(100), "regression"),
         (np.repeat(np.arange(30), 10), "multiclass"),
+        (np.repeat(np.arange(40), 7), "multiclass"),
+        (np.repeat(np.arange(40), 2), "regression"),
         ([[0, 1], [1, 1]], "multilabel"),
         ([[0.0, 1.0], [1.0, 1.0]], "multilabel"),
         ([[0.0, 2.0], [1.0, 1.0]], "regression"),

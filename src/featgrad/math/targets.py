@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.plan import FEW_CLASSES, LEAST_ROWS_PER_CLASS, MANY_CLASSES, ROWS_PER_CLASS
 
 TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
-
-# An integer y is taken for classes if it has this few values or this many rows per value.
-_FEW_CLASSES = 20
-_ROWS_PER_CLASS = 10
 
 
 @dataclass(frozen=True)
@@ -134,7 +131,8 @@ def task_of_values(values: NDArray[Any], n_rows: int) -> str:
         return "binary"
     if values.dtype.kind in "iuf":
         integer = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
-        if not integer or len(values) > max(_FEW_CLASSES, n_rows // _ROWS_PER_CLASS):
+        most = max(FEW_CLASSES, min(MANY_CLASSES, n_rows // LEAST_ROWS_PER_CLASS))
+        if not integer or len(values) > max(most, n_rows // ROWS_PER_CLASS):
             return "regression"
     return "multiclass"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,17 +15,14 @@ from featgrad.search import penalty, working_set
 from featgrad.search.base import Subset, Task
 from featgrad.search.comparison import compare, comparison_tasks, smallest_good
 from featgrad.search.progress import Found, OnStep, go_on
+from featgrad.search.sizes import Budgets
 from featgrad.search.stability import Stability, agreement
-from featgrad.search.units import Units
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to search for, and how."""
+    """How to search."""
 
-    units: Units
-    budgets: tuple[float, ...]  # sizes or costs, rising; empty where the penalty decides
-    chosen: int | None  # place of the wanted budget; None where held-out rows choose
     coefficients: Floats
     # The selector's parameters of these names.
     n_resamples: int
@@ -63,21 +60,22 @@ class Outcome(NamedTuple):
         return self._replace(subsets=subsets, chosen=kept.index(self.chosen))
 
 
-def run(plan: Plan, dataset: Dataset, job: Job) -> Outcome:
-    """Run the search that the plan names for sets within budgets."""
-    streamed = [budget for budget in job.budgets if budget in plan.streamed_budgets]
-    inside = [budget for budget in job.budgets if budget not in plan.streamed_budgets]
-    if streamed and (job.chosen is None or job.n_resamples):
+def run(plan: Plan, dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
+    """Run the searches that the plan names for sets within budgets."""
+    large = [budget for budget in budgets.values if budget in plan.streamed_budgets]
+    small = [budget for budget in budgets.values if budget not in plan.streamed_budgets]
+    if not large:
+        return SEARCHES["working_set"](dataset, budgets, job)
+    if budgets.chosen is None or job.n_resamples:
         raise ValueError(
-            f"{streamed[-1]:g} features are too many to compare sizes or to resample: ask for "
-            "fewer, or leave n_features_to_select='auto' and n_resamples."
+            f"{large[-1]:g} features are too many to compare sizes or to resample: ask for fewer, "
+            "or leave n_features_to_select='auto' and n_resamples."
         )
-    found = [*_by_working_set(dataset, job, inside).subsets] if streamed and inside else []
-    if streamed:
-        assert job.chosen is not None
-        found += [_streamed(dataset, job, int(budget)) for budget in streamed]
-        return Outcome(found, job.chosen)
-    return _by_working_set(dataset, job, inside).of_different_sizes()
+    found = SEARCHES["stream"](dataset, budgets._replace(values=large, chosen=0), job).subsets
+    if small:
+        inside = budgets._replace(values=small, chosen=0)
+        found = SEARCHES["working_set"](dataset, inside, job).subsets + found
+    return Outcome(found, budgets.chosen)
 
 
 def run_penalty(problem: Problem, job: Job) -> Outcome:
@@ -123,33 +121,28 @@ def run_stream_penalty(dataset: Dataset, job: Job) -> Outcome:
     return _positive(search.found())
 
 
-def _by_working_set(dataset: Dataset, job: Job, budgets: Sequence[float]) -> Outcome:
-    """Sets from all folds; held-out divisions and halves are searched for at the same time."""
-    everything = np.arange(dataset.n_folds)
-    tasks = [Task(budget, everything) for budget in budgets]
-    compares = job.chosen is None and dataset.n_rows >= 2 * dataset.n_folds
-    divisions = comparison_tasks(budgets, dataset.n_folds) if compares else []
-    search = _searching(dataset, job)
-    found = search([*tasks, *divisions])
-    subsets, divided = found[: len(tasks)], found[len(tasks) :]
-    held_out = compare(dataset, budgets, divided) if divided else []
-    chosen = job.chosen if job.chosen is not None else len(budgets) - 1
-    chosen = smallest_good(held_out) if held_out else min(chosen, len(budgets) - 1)
-    stability = None
-    if job.n_resamples:
-        halves = search(_halves(budgets[chosen], everything, job))
-        stability = agreement(np.array([subset.scores > 0 for subset in halves]))
-    return Outcome(subsets, chosen, stability, tuple(held_out))
+def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
+    """Sets from all folds; held-out divisions are searched for at the same time."""
+    values, everything = budgets.values, np.arange(dataset.n_folds)
 
-
-def _searching(dataset: Dataset, job: Job) -> Callable[[Sequence[Task]], list[Subset]]:
-    def search(tasks: Sequence[Task]) -> list[Subset]:
-        watched = job.on_step if len(tasks[0].folds) == dataset.n_folds else go_on
+    def search(tasks: Sequence[Task], on_step: OnStep) -> list[Subset]:
         return working_set.search(
-            dataset, job.units, tasks, job.coefficients, job.max_iter, watched
+            dataset, budgets.units, tasks, job.coefficients, job.max_iter, on_step
         )
 
-    return search
+    tasks = [Task(budget, everything) for budget in values]
+    compares = budgets.chosen is None and dataset.n_rows >= 2 * dataset.n_folds
+    divisions = comparison_tasks(values, dataset.n_folds) if compares else []
+    found = search([*tasks, *divisions], job.on_step)
+    held_out = compare(dataset, values, found[len(tasks) :]) if compares else []
+    chosen = len(values) - 1 if budgets.chosen is None else budgets.chosen
+    chosen = smallest_good(held_out) if held_out else chosen
+    stability = None
+    if job.n_resamples:
+        halves = search(_halves(values[chosen], everything, job), go_on)
+        stability = agreement(np.array([subset.scores > 0 for subset in halves]))
+    outcome = Outcome(found[: len(tasks)], chosen, stability, tuple(held_out))
+    return outcome.of_different_sizes()
 
 
 def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
@@ -160,19 +153,29 @@ def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
     ]
 
 
-def _streamed(dataset: Dataset, job: Job, budget: int) -> Subset:
+def _by_stream(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
+    """Each set by descent on all columns while rows are streamed."""
     # Imported here: the compiler behind it takes longer to load than everything else.
     from featgrad.search.stream import StreamSearch
 
-    return StreamSearch(
-        dataset,
-        job.units,
-        budget,
-        coefficients=job.coefficients,
-        batch_rows=job.batch_size,
-        n_epochs=job.n_epochs,
-        on_step=job.on_step,
-    ).best()
+    options: Any = {
+        "coefficients": job.coefficients,
+        "batch_rows": job.batch_size,
+        "n_epochs": job.n_epochs,
+        "on_step": job.on_step,
+    }
+    found = [
+        StreamSearch(dataset, budgets.units, int(budget), **options).best()
+        for budget in budgets.values
+    ]
+    return Outcome(found, 0)
+
+
+# Searches for sets within budgets, by the names that a plan gives them.
+SEARCHES: dict[str, Callable[[Dataset, Budgets, Job], Outcome]] = {
+    "working_set": _by_working_set,
+    "stream": _by_stream,
+}
 
 
 def _positive(found: Found) -> Outcome:
