@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments import sparse_kernels as kernels
@@ -166,20 +167,11 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
     """Weighted mean over present entries and variance with missing ones at the mean."""
-    n_features = X.shape[1]
-    arrays = X.indptr, X.indices, X.data, weights
-    total, present, stored = kernels.column_sums(*arrays, np.zeros(n_features), 1, n_features)
-    total_weight = weights.sum()
-    # Exactly 0 for a full column: a rounding error there would count against the mean's square.
-    absent = np.where(_is_full(X), 0.0, total_weight - stored)
-    known = present + absent
-    mean = np.divide(total, known, out=np.zeros(n_features), where=known > 0)
-    # A second pass relative to the mean: accurate for large means, and corrects their rounding.
-    first, _, _ = kernels.column_sums(*arrays, mean, 1, n_features)
-    second, _, _ = kernels.column_sums(*arrays, mean, 2, n_features)
-    drift = np.divide(first - absent * mean, known, out=np.zeros(n_features), where=known > 0)
-    variance = (second + absent * mean**2) / total_weight - drift**2 * known / total_weight
-    return mean + drift, np.maximum(variance, 0.0)
+    # Only the data are converted: indices are shared.
+    parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
+    X = sparse.csr_array(parts, shape=X.shape)
+    mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
+    return np.nan_to_num(mean), np.nan_to_num(variance) * present / weights.sum()
 
 
 def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:

@@ -243,22 +243,6 @@ def collect(left, right, mean_square_pairs, mean, columns, gradient):
         gradient[columns[d]] = pairs + mean[d] ** 2 * mean_square_pairs
 
 
-@_compiled()
-def column_sums(indptr, indices, data, weights, origin, power, n_features):
-    """Weighted sums per column: ``(x - origin)^power`` and 1 where present, 1 where stored."""
-    total = np.zeros(n_features)
-    present = np.zeros(n_features)
-    stored = np.zeros(n_features)
-    for i in range(weights.shape[0]):
-        for e in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
-            d = np.uintp(indices[e])
-            stored[d] += weights[i]
-            if not np.isnan(data[e]):
-                total[d] += weights[i] * (data[e] - origin[d]) ** power
-                present[d] += weights[i]
-    return total, present, stored
-
-
 @cache
 def compile_sweep(value_dtype, index_dtype):
     """Compile the sweep (or load it) with SLP vectorisation of the four sums of a chunk."""

@@ -3,13 +3,8 @@
 from featgrad.report.facts import Facts
 from featgrad.report.gather import gather_facts
 from featgrad.report.html import write_report
-from featgrad.report.plots import (
-    ComparisonDisplay,
-    MaskDisplay,
-    OrderDisplay,
-    PathDisplay,
-    StabilityDisplay,
-)
+from featgrad.report.plots.estimates import OrderDisplay, PathDisplay
+from featgrad.report.plots.features import ComparisonDisplay, MaskDisplay, StabilityDisplay
 from featgrad.report.table import summarise
 
 __all__ = [

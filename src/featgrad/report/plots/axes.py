@@ -1,7 +1,7 @@
 """Common parts of the displays."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 from featgrad.learnability import Estimate
 
@@ -14,15 +14,31 @@ class Display:
 
     ax_: Any
     figure_: Any
+    _draw: Callable[..., None]
 
-    def _draw_on(self, ax: Any) -> None:
-        """Use these axes, or new ones for None."""
+    def plot(self, ax: Any = None, **options: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Axes to draw on; None creates new ones.
+        **options
+            Where features are listed, `max_features`, the number of features to show, 40 or 30 by
+            default; elsewhere for matplotlib's `plot` or `imshow`.
+
+        Returns
+        -------
+        self
+        """
         try:
             import matplotlib.pyplot as plt
         except ImportError:
             raise ImportError("Plots need matplotlib: pip install 'featgrad[plot]'.") from None
         self.ax_ = plt.subplots()[1] if ax is None else ax
         self.figure_ = self.ax_.figure
+        self._draw(**options)
+        return self
 
 
 def feature_names(selector: Any) -> list[str]:

@@ -66,21 +66,7 @@ class PathDisplay(Display):
         estimates = [point.learnability for point in estimator.path_]
         return cls(sizes, estimates, estimator.n_features_).plot(ax, **line)
 
-    def plot(self, ax: Any = None, **line: Any) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        **line
-            For matplotlib's `plot`.
-
-        Returns
-        -------
-        self
-        """
-        self._draw_on(ax)
+    def _draw(self, **line: Any) -> None:
         self.line_, self.band_ = draw_estimates(self.ax_, self.sizes, self.estimates, **line)
         self.chosen_ = None
         if self.chosen is not None:
@@ -90,7 +76,6 @@ class PathDisplay(Display):
         if max(self.sizes) / min(self.sizes) >= LOG_RATIO:
             self._spread_sizes()
         self.ax_.set_xlabel("number of features")
-        return self
 
     def _spread_sizes(self) -> None:
         """Logarithmic, with sizes written out."""
@@ -193,22 +178,7 @@ class OrderDisplay(Display):
         features = estimator.get_support()
         return cls.from_data(X, y, features=features, orders=orders, ax=ax, **options)
 
-    def plot(self, ax: Any = None, **line: Any) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        **line
-            For matplotlib's `plot`.
-
-        Returns
-        -------
-        self
-        """
-        self._draw_on(ax)
+    def _draw(self, **line: Any) -> None:
         self.line_, self.band_ = draw_estimates(self.ax_, self.orders, self.estimates, **line)
         self.ax_.set_xticks(list(self.orders))
         self.ax_.set_xlabel("order")
-        return self

@@ -84,21 +84,8 @@ class ComparisonDisplay(Display):
         masks = first.get_support(), second.get_support()
         return cls(*masks, feature_names(first), labels).plot(ax)
 
-    def plot(self, ax: Any = None, *, max_features: int = 40) -> Self:
-        """Draw shared features first, then those of the first, then those of the second.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        max_features : int, default=40
-            Number of features to show.
-
-        Returns
-        -------
-        self
-        """
-        self._draw_on(ax)
+    def _draw(self, *, max_features: int = 40) -> None:
+        """Draw shared features first, then those of the first, then those of the second."""
         shared, only = self.first & self.second, self.first & ~self.second
         sets = (shared, only, self.second & ~self.first)
         shown = np.concatenate([np.flatnonzero(members) for members in sets])[:max_features]
@@ -111,7 +98,6 @@ class ComparisonDisplay(Display):
         self.ax_.invert_yaxis()
         counts = " + ".join(str(np.count_nonzero(members)) for members in sets)
         self.ax_.set_title(f"shared + only first + only second: {counts}")
-        return self
 
 
 class MaskDisplay(Display):
@@ -171,25 +157,10 @@ class MaskDisplay(Display):
             )
         return cls(support.reshape(shape)).plot(ax, **image)
 
-    def plot(self, ax: Any = None, **image: Any) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        **image
-            For matplotlib's `imshow`.
-
-        Returns
-        -------
-        self
-        """
-        self._draw_on(ax)
+    def _draw(self, **image: Any) -> None:
         self.image_ = self.ax_.imshow(self.mask, **({"cmap": "gray_r"} | image))
         self.ax_.set_xticks([])
         self.ax_.set_yticks([])
-        return self
 
 
 class StabilityDisplay(Display):
@@ -253,21 +224,7 @@ class StabilityDisplay(Display):
         names, chosen = feature_names(estimator), estimator.get_support()
         return cls(stability.frequencies, names, chosen, title).plot(ax, max_features=max_features)
 
-    def plot(self, ax: Any = None, *, max_features: int = 30) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        max_features : int, default=30
-            Number of features to show.
-
-        Returns
-        -------
-        self
-        """
-        self._draw_on(ax)
+    def _draw(self, *, max_features: int = 30) -> None:
         shown = np.argsort(-self.frequencies, kind="stable")[:max_features]
         colours = np.where(self.chosen[shown], "C0", "lightgray")
         height = np.arange(len(shown))
@@ -277,4 +234,3 @@ class StabilityDisplay(Display):
         self.ax_.set_xlim(0, 1)
         self.ax_.set_xlabel("share of resamples (blue: chosen)")
         self.ax_.set_title(self.title)
-        return self
