@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featgrad.checks import check_missing, check_raw_weights
+from featgrad.checks import MATRIX, check_missing, check_raw_weights
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.math.targets import Encoding
 from featgrad.plan import folds_of
@@ -62,16 +62,7 @@ class AccumulatingMixin:
         """
         self._check_parameters()
         state: Accumulated | None = self.__dict__.get("_state")
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=state is None,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite="allow-nan",
-            multi_output=True,
-        )
+        X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
         check_missing(X, self.missing)
         self._budgets(X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])

@@ -1,4 +1,4 @@
-"""Names of the array types that the whole library uses."""
+"""Names of the types that the whole library uses."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,3 +7,5 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+# Rows from one up to another.
+Span = tuple[int, int]

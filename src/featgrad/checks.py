@@ -12,6 +12,8 @@ from featgrad.moments.array_api import namespace
 
 PREPROCESS = ("zscore", "center")
 MISSING = ("error", "mean")
+# What scikit-learn's validation lets through as X.
+MATRIX = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
 
 
 def check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:

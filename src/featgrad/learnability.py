@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from featgrad.arrays import Floats, Indices
-from featgrad.checks import MISSING, check_missing, check_option, feature_indices
+from featgrad.checks import MATRIX, MISSING, check_missing, check_option, feature_indices
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.links import probit_error_rate
@@ -111,14 +111,7 @@ class Learnability:
     ) -> None:
         check_option("missing", missing, MISSING)
         self.feature_names_in_ = _get_feature_names(X)
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2,
-            input_name="X",
-        )
+        X = check_array(X, **MATRIX, ensure_min_samples=2, input_name="X")
         check_missing(X, missing)
         check_consistent_length(X, y)
         prepared = prepare(

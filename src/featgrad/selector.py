@@ -16,7 +16,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.accumulating import AccumulatingMixin
-from featgrad.checks import check_missing, check_number
+from featgrad.checks import MATRIX, check_missing, check_number
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
@@ -227,16 +227,7 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2,
-            multi_output=True,
-        )
+        X, y = validate_data(self, X, y, **MATRIX, ensure_min_samples=2, multi_output=True)
         check_missing(X, self.missing)
         rng = check_random_state(self.random_state)
         self._adopt(self._fit(X.shape[1], rng, context).from_rows(X, y, sample_weight))

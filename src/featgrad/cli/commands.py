@@ -3,19 +3,12 @@
 import time
 from argparse import Namespace
 
+from featgrad.cli import outputs
 from featgrad.cli.columns import all_names, describe_columns, features_named, name_of
 from featgrad.cli.errors import check_output
 from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import LoadedRows, load_rows, open_file
-from featgrad.cli.outputs import (
-    SELECTION_FORMATS,
-    TABLE_FORMATS,
-    aligned,
-    as_json,
-    show,
-    write_selection,
-    write_table,
-)
+from featgrad.cli.outputs import as_json, show
 from featgrad.cli.progress import Progress
 from featgrad.learnability import Learnability
 from featgrad.readers import convert as write_arrow
@@ -26,8 +19,8 @@ from featgrad.selector import FeatureGradientSelector
 
 
 def select(arguments: Namespace) -> None:
-    check_output("--out", arguments.out, SELECTION_FORMATS)
-    check_output("--write", arguments.write, TABLE_FORMATS)
+    check_output("--out", arguments.out, outputs.SELECTION_FORMATS)
+    check_output("--write", arguments.write, outputs.TABLE_FORMATS)
     check_output("--report", arguments.report, (".html",))
     check_output("--checkpoint", arguments.checkpoint)
     progress = Progress(arguments.quiet)
@@ -61,10 +54,10 @@ def select(arguments: Namespace) -> None:
         certificate = selector.certificate_
         answer["certificate"] = None if certificate is None else certificate._asdict()
     if arguments.out is not None:
-        write_selection(answer, arguments.out)
+        outputs.write_selection(answer, arguments.out)
     if arguments.write is not None:
         blocks = [rows.block] if rows.is_complete else rows.source
-        write_table(blocks, features, names, arguments.target or "y", arguments.write)
+        outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
     text = as_text(table, data.estimate(features), data.estimate())
@@ -147,7 +140,7 @@ def info(arguments: Namespace) -> None:
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
         lines["Task"] = task
-    show({**(columns or {}), "summary": lines}, aligned(lines), json_output=arguments.json)
+    show({**(columns or {}), "summary": lines}, outputs.aligned(lines), json_output=arguments.json)
 
 
 def convert(arguments: Namespace) -> None:

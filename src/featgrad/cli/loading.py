@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from featgrad.cli.progress import Progress
 from featgrad.readers import Block, Source, open_source, prefetched
@@ -20,6 +21,8 @@ _SAMPLE_BYTES = 1 << 25
 # Entries and rows per block of a table.
 _BLOCK_ENTRIES = 1 << 22
 _BLOCK_ROWS, _MIN_BLOCK_ROWS = BLOCK_ROWS, 64
+# Options of the command line that are arguments of `open_source`.
+_READING_OPTIONS = ("target", "weight", "exclude", "categorical", "hash_dim", "on_bad_rows")
 
 
 class ProgressSource(SourceWrapper):
@@ -73,19 +76,9 @@ def open_file(arguments: Namespace, progress: Progress) -> ProgressSource:
     if table is not None:
         fitting = _BLOCK_ENTRIES // max(1, len(table.columns))
         block_rows = max(_MIN_BLOCK_ROWS, min(_BLOCK_ROWS, fitting))
-    source = open_source(
-        path,
-        target=arguments.target,
-        weight=arguments.weight,
-        format=arguments.format,
-        exclude=arguments.exclude,
-        categorical=arguments.categorical,
-        hash_dim=arguments.hash_dim,
-        missing="nan",
-        on_bad_rows=arguments.on_bad_rows,
-        block_rows=block_rows,
-        dtype="float32" if arguments.float32 else "float64",
-    )
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _READING_OPTIONS}
+    options |= {"format": arguments.format, "missing": "nan", "block_rows": block_rows}
+    source = open_source(path, dtype="float32" if arguments.float32 else "float64", **options)
     return ProgressSource(source, source.n_rows or _expected_rows(path), progress)
 
 

@@ -73,16 +73,6 @@ class Checkpoint:
     """State of the passes of one fit, in a file; without a path nothing is kept.
 
     The identity tells this fit from others: a file of another one is refused.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tempfile
-    >>> from featgrad.dataset.checkpoint import Checkpoint
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "fit.npz")
-    ...     Checkpoint(path, "a fit").finish("first", 10, lambda: {"total": np.ones(2)})
-    ...     Checkpoint(path, "a fit").resume("first").rows
-    10
     """
 
     every_s: float = 30.0

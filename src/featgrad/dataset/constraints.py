@@ -13,6 +13,9 @@ from sklearn.pipeline import Pipeline
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.checks import feature_indices
 
+# Names of features, where X has them.
+Names = NDArray[Any] | None
+
 
 class Constraints(NamedTuple):
     """Units that are chosen as one."""
@@ -23,13 +26,7 @@ class Constraints(NamedTuple):
 
 
 def read_constraints(
-    n_features: int,
-    names: NDArray[Any] | None,
-    *,
-    feature_groups: Any,
-    keep: Any,
-    exclude: Any,
-    costs: Any,
+    n_features: int, names: Names, *, feature_groups: Any, keep: Any, exclude: Any, costs: Any
 ) -> Constraints:
     """Check the constraints and bring them to one form."""
     labels = group_labels(feature_groups, n_features, names)
@@ -127,7 +124,7 @@ def _origins_after(steps: list[Any]) -> list[str] | None:
     return origins
 
 
-def group_labels(groups: Any, n_features: int, names: NDArray[Any] | None) -> Indices:
+def group_labels(groups: Any, n_features: int, names: Names) -> Indices:
     """The group of each feature, numbered; features in no group are groups of their own."""
     if groups is None:
         return np.arange(n_features)
@@ -142,7 +139,7 @@ def group_labels(groups: Any, n_features: int, names: NDArray[Any] | None) -> In
     return np.unique(np.array(groups), return_inverse=True)[1]
 
 
-def _labels_of_lists(groups: list[Any], n_features: int, names: NDArray[Any] | None) -> Indices:
+def _labels_of_lists(groups: list[Any], n_features: int, names: Names) -> Indices:
     labels = np.arange(n_features)
     seen = np.zeros(n_features, bool)
     for group in groups:
@@ -163,7 +160,7 @@ def _is_list(group: Any) -> bool:
     return isinstance(group, (list, tuple, set, frozenset, np.ndarray))
 
 
-def _features(argument: str, given: Any, n_features: int, names: NDArray[Any] | None) -> Indices:
+def _features(argument: str, given: Any, n_features: int, names: Names) -> Indices:
     """Column indices of features given by index, by name or as a boolean mask."""
     if given is None:
         return np.zeros(0, dtype=np.intp)
@@ -175,7 +172,7 @@ def _features(argument: str, given: Any, n_features: int, names: NDArray[Any] | 
     return feature_indices(argument, given, n_features, names)
 
 
-def _costs(costs: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
+def _costs(costs: Any, n_features: int, names: Names) -> Floats:
     if costs is None:
         return np.ones(n_features)
     if isinstance(costs, Mapping):
@@ -195,5 +192,5 @@ def _costs(costs: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
     return price
 
 
-def _name(feature: int, names: NDArray[Any] | None) -> str:
+def _name(feature: int, names: Names) -> str:
     return f"feature {feature}" if names is None else f"{str(names[feature])!r}"

@@ -8,16 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Floats, Indices
-from featgrad.math.targets import (
-    WITH_CLASSES,
-    Encoding,
-    as_array,
-    check_varies,
-    distinct,
-    is_indicator,
-    one_column,
-    task_of_values,
-)
+from featgrad.math import targets
+from featgrad.math.targets import WITH_CLASSES, Encoding
 
 # Limit on the number of classes.
 MAX_CLASSES = 1 << 16
@@ -57,14 +49,14 @@ class TargetSums:
 
     def add(self, y: Any, weights: Floats) -> None:
         """Add rows of positive weights."""
-        y = as_array(y)
+        y = targets.as_array(y)
         multioutput = y.ndim == 2 and self._task not in WITH_CLASSES
         numeric = self._task in ("regression", "multilabel") or multioutput
         if not numeric:
             self._count(y, weights)
         if numeric or (self._task == "auto" and y.dtype.kind in "biuf"):
             self._add_moments(y, weights)
-        self._indicator &= is_indicator(y)
+        self._indicator &= targets.is_indicator(y)
         self._n_outputs[:] = 1 if y.ndim == 1 else y.shape[1]
         self._n_rows += len(y)
         self._total += weights.sum()
@@ -79,7 +71,7 @@ class TargetSums:
             means = shares @ columns
             squares = shares @ (columns - means) ** 2
         variance = float(squares.sum())
-        check_varies(variance, means)
+        targets.check_varies(variance, means)
         deviations = np.where(squares > 0, np.sqrt(squares), 1.0)
         return Outputs(encoding, means, deviations, variance)
 
@@ -109,13 +101,13 @@ class TargetSums:
         if self._too_many and len(self._means):
             return "regression"
         assert self._values is not None
-        return task_of_values(self._values, int(self._n_rows[0]))
+        return targets.task_of_values(self._values, int(self._n_rows[0]))
 
     def _count(self, y: NDArray[Any], weights: Floats) -> None:
         """Count the distinct values, up to a limit."""
         if self._too_many:
             return
-        values = distinct(one_column(y, self._task))
+        values = targets.distinct(targets.one_column(y, self._task))
         shares = _totals(np.searchsorted(values, y), weights)
         if self._values is not None:
             values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Floats, Indices, Span
 from featgrad.moments.array_api import on_cpu, to_numpy
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
@@ -49,17 +49,11 @@ class DenseEngine:
     """Rows of a dense matrix in a given order (see `featgrad.moments.sweeps.Engine`)."""
 
     def __init__(
-        self,
-        X: Any,
-        xp: Any,
-        rows: Indices,
-        mean: Floats,
-        inverse_variance: Floats,
-        has_missing: bool,
+        self, X: Any, xp: Any, rows: Indices, mean: Floats, inverse_variance: Floats, missing: bool
     ) -> None:
         self._X, self._xp, self._rows, self._mean = X, xp, rows, mean
         self._row_index = self._index(rows)
-        self._has_missing = has_missing
+        self._has_missing = missing
         self.inverse_variance = inverse_variance
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self._dtype = _compute_dtype(X, xp)
@@ -109,12 +103,7 @@ class DenseEngine:
         return empty(True), empty(False)
 
     def sweep(
-        self,
-        sums: _Sums,
-        span: tuple[int, int],
-        seeds: Floats,
-        weights: Floats,
-        partner: Floats | None = None,
+        self, sums: _Sums, span: Span, seeds: Floats, weights: Floats, partner: Floats | None = None
     ) -> Floats:
         xp, order, n_outputs = self._xp, sums.order, len(seeds)
         width = order * n_outputs
@@ -128,7 +117,7 @@ class DenseEngine:
             self._sweep_blocks(sums, span, V, w, W)
         return self._numpy(V)
 
-    def _sweep_blocks(self, sums: _Sums, span: tuple[int, int], V: Any, w: Any, W: Any) -> None:
+    def _sweep_blocks(self, sums: _Sums, span: Span, V: Any, w: Any, W: Any) -> None:
         xp, order, width = self._xp, sums.order, sums.Z.shape[0]
         step = self._block * _BLOCKS_AT_ONCE
         starts = range(span[0], span[1], step)
@@ -146,7 +135,7 @@ class DenseEngine:
                 self._advance(sums, A, G, V[:, :, local], w[local], W_here @ A)
                 self._add_pairs_within(sums, A, V[:order, :, local], W_here, before)
 
-    def _sweep_compiled(self, sums: _Sums, span: tuple[int, int], V: Any, w: Any, W: Any) -> None:
+    def _sweep_compiled(self, sums: _Sums, span: Span, V: Any, w: Any, W: Any) -> None:
         from featgrad.moments import dense_kernels as kernels
 
         size, n_rows = kernels.BLOCK_ROWS, len(w)

@@ -75,10 +75,6 @@ class Problem:
         return [self._take(run) for run in runs]
 
     def _take(self, rows: Indices) -> "Problem":
-        weights = self.weights[rows]
-        return replace(
-            self,
-            engine=self.engine.take(rows),
-            outputs=self.outputs[rows],
-            weights=weights / weights.sum(),
-        )
+        engine, outputs = self.engine.take(rows), self.outputs[rows]
+        weights = self.weights[rows] / self.weights[rows].sum()
+        return replace(self, engine=engine, outputs=outputs, weights=weights)

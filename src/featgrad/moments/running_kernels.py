@@ -94,12 +94,8 @@ def collect(
             following = first + min(i + 1, n_rows - 1)
             next_start, next_stop = entries_of_part(indptr, indices, following, part, split)
             for lane in range(0, along.shape[1], LANES):
-                a, b, c, e = (
-                    along[i, lane],
-                    along[i, lane + 1],
-                    along[i, lane + 2],
-                    along[i, lane + 3],
-                )
+                a, b = along[i, lane], along[i, lane + 1]
+                c, e = along[i, lane + 2], along[i, lane + 3]
                 for entry in range(start, stop):
                     ahead = entry + _AHEAD
                     if ahead >= stop:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad.arrays import Flags, Floats, Indices, Span
 from featgrad.moments import sparse_kernels as kernels
 from featgrad.moments.columns import inverse_variance
 
@@ -80,12 +80,8 @@ class SparseEngine:
 
     def columns(self, indices: Indices) -> "SparseEngine":
         inside = _inverse(self._by_frequency)[indices]
-        return SparseEngine(
-            self._X[:, inside].tocsr(),
-            self._mean[inside],
-            self.inverse_variance[indices],
-            np.arange(len(indices)),
-        )
+        X, inverse = self._X[:, inside].tocsr(), self.inverse_variance[indices]
+        return SparseEngine(X, self._mean[inside], inverse, np.arange(len(indices)))
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[_Sums, _Sums]:
         chunks = -(-order * n_outputs // kernels.CHUNK)
@@ -101,12 +97,7 @@ class SparseEngine:
         return empty(True), empty(False)
 
     def sweep(
-        self,
-        sums: _Sums,
-        span: tuple[int, int],
-        seeds: Floats,
-        weights: Floats,
-        partner: Floats | None = None,
+        self, sums: _Sums, span: Span, seeds: Floats, weights: Floats, partner: Floats | None = None
     ) -> Floats:
         n_rows, width = len(weights), sums.order * sums.n_outputs
         padded = sums.flat.shape[1] - kernels.CHUNK

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Floats, Indices, Span
 from featgrad.math.normalise import hankel
 from featgrad.moments.threads import one_blas_thread
 
@@ -41,12 +41,7 @@ class Engine(Protocol):
         ...
 
     def sweep(
-        self,
-        sums: Any,
-        span: tuple[int, int],
-        seeds: Floats,
-        weights: Floats,
-        partner: Floats | None = None,
+        self, sums: Any, span: Span, seeds: Floats, weights: Floats, partner: Floats | None = None
     ) -> Floats:
         """Update the sums with the rows of `span`; return ``r_0 .. r_order`` of those rows.
 
@@ -155,7 +150,7 @@ class TwoSweeps:
             lambda: self._advance(self._right, lower, self._mixed(self._first, hankel)),
         )
 
-    def _advance(self, sums: Any, span: tuple[int, int], partner: Floats | None = None) -> Floats:
+    def _advance(self, sums: Any, span: Span, partner: Floats | None = None) -> Floats:
         rows = slice(*span)
         return self._engine.sweep(sums, span, self._seeds[:, rows], self._weights[rows], partner)
 

@@ -14,40 +14,33 @@ class PresentMeans:
     """Weighted means of the entries that are not missing, added up over parts of the rows."""
 
     def __init__(self, n_features: int) -> None:
-        self._total, self._absent = np.zeros((2, n_features))
-        self._weight = 0.0
-        self._is_missing = False
+        self.total, self.absent = np.zeros((2, n_features))
+        self.weight, self.is_missing = np.zeros(()), np.zeros((), bool)
 
     def add(self, X: Any, weights: Floats) -> None:
         """More rows and their weights."""
-        self._weight += float(weights.sum())
+        self.weight += weights.sum()
         if not _has_missing(X):
-            self._total += X.T @ weights
+            self.total += X.T @ weights
             return
-        self._is_missing = True
+        self.is_missing[...] = True
         entries = X.data if sparse.issparse(X) else X
-        self._total += _with_entries(X, np.nan_to_num(entries)).T @ weights
-        self._absent += _with_entries(X, np.isnan(entries)).T @ weights
+        self.total += _with_entries(X, np.nan_to_num(entries)).T @ weights
+        self.absent += _with_entries(X, np.isnan(entries)).T @ weights
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {
-            "total": self._total,
-            "absent": self._absent,
-            "weight": np.array(self._weight),
-            "is_missing": np.array(self._is_missing),
-        }
+        return dict(vars(self))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._total, self._absent = state["total"], state["absent"]
-        self._weight, self._is_missing = float(state["weight"]), bool(state["is_missing"])
+        vars(self).update(state)
 
     def means(self) -> Floats | None:
         """The means, 0 where all is missing; None where nothing is."""
-        if not self._is_missing:
+        if not self.is_missing:
             return None
-        there = self._weight - self._absent
+        there = self.weight - self.absent
         means = np.zeros_like(there)
-        return np.divide(self._total, there, out=means, where=there > 0)
+        return np.divide(self.total, there, out=means, where=there > 0)
 
 
 def present_means(X: Any, weights: Floats) -> Floats | None:

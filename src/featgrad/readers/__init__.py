@@ -3,7 +3,6 @@
 from featgrad.readers.block import Block
 from featgrad.readers.convert import convert
 from featgrad.readers.opening import open_source
-from featgrad.readers.prefetch import prefetched
-from featgrad.readers.source import Source
+from featgrad.readers.source import Source, prefetched
 
 __all__ = ["Block", "Source", "convert", "open_source", "prefetched"]

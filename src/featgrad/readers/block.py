@@ -46,11 +46,8 @@ class Block:
 
     def only(self, keep: Flags) -> "Block":
         """The rows where `keep` is true."""
-        return Block(
-            self.X[np.flatnonzero(keep)],
-            self.y[keep],
-            None if self.weight is None else self.weight[keep],
-        )
+        weight = None if self.weight is None else self.weight[keep]
+        return Block(self.X[np.flatnonzero(keep)], self.y[keep], weight)
 
 
 def csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:

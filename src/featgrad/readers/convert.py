@@ -14,8 +14,7 @@ from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import Block
 from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
 from featgrad.readers.opening import open_source
-from featgrad.readers.prefetch import prefetched
-from featgrad.readers.source import Source
+from featgrad.readers.source import Source, prefetched
 
 
 def convert(source: Source, path: str | os.PathLike[str]) -> Source:

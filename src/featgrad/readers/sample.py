@@ -15,17 +15,6 @@ class Sample:
 
     `max_bytes` limits the memory of the features of kept rows, `n_bytes`; at least 64 rows are
     kept. `n_rows` counts all rows added.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featgrad.readers import Block
-    >>> from featgrad.readers.sample import Sample
-    >>> sample = Sample(max_bytes=8000, seed=0)
-    >>> for _ in range(3):
-    ...     sample.add(Block(np.zeros((100, 4)), np.zeros(100)))
-    >>> sample.n_rows, sample.is_complete, len(sample.rows()) <= 250
-    (300, False, True)
     """
 
     def __init__(self, max_bytes: int, seed: int) -> None:

@@ -18,8 +18,7 @@ from featgrad.readers.block import Block, csr
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels.entries import gather
 from featgrad.readers.layout import EncodedColumn, Layout
-from featgrad.readers.source import BaseSource
-from featgrad.readers.tokens import Tokens, TopTokens
+from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
 Chunk = dict[str, Any]
 """Columns by name: an array of numbers, or Tokens."""
@@ -93,7 +92,7 @@ class Roles:
         return cls(target, weight, text, features)
 
 
-class TableSource(BaseSource):
+class TableSource(TokenSource):
     """Rows of a table with encoded text columns."""
 
     def __init__(
@@ -112,22 +111,7 @@ class TableSource(BaseSource):
             if column.kind == "one-hot"
         }
 
-    def tokens_of(self, buckets: Any, *, most: int = 3) -> dict[int, list[str]]:
-        """The most frequent texts in each of these features; reads the table again.
-
-        Parameters
-        ----------
-        buckets : array-like of int
-            Features of text columns.
-        most : int, default=3
-            Texts per feature.
-
-        Returns
-        -------
-        dict
-            For each feature its texts, the most frequent first.
-        """
-        top = TopTokens(buckets, self.n_features)
+    def _count_tokens(self, top: TopTokens) -> None:
         for chunk in self._read(self._text):
             for column, start in zip(self._layout.columns, self._layout.starts[:-1], strict=True):
                 if column.kind == "number" or not top.wanted[start : start + column.width].any():
@@ -135,7 +119,6 @@ class TableSource(BaseSource):
                 tokens = chunk[column.name]
                 features = self._features(column, int(start), tokens)
                 top.add(features, tokens, np.flatnonzero((features >= 0) & tokens.is_utf8()))
-        return top.tokens(most)
 
     def _read(self, columns: Sequence[str]) -> Iterator[Chunk]:
         self._invalid.skipped = 0

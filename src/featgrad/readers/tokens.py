@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.readers.kernels import hashing, scan
+from featgrad.readers.source import BaseSource
 
 
 @dataclass(frozen=True)
@@ -90,3 +91,29 @@ class TopTokens:
             feature: [token.decode() for token, _ in counts.most_common(most)]
             for feature, counts in self._counts.items()
         }
+
+
+class TokenSource(BaseSource):
+    """A source whose features stand for tokens."""
+
+    def tokens_of(self, buckets: Any, *, most: int = 3) -> dict[int, list[str]]:
+        """The most frequent texts or names in each of these features; reads the source again.
+
+        Parameters
+        ----------
+        buckets : array-like of int
+            Features of text columns, or of a VW file, where names are ``space^name``.
+        most : int, default=3
+            Texts per feature.
+
+        Returns
+        -------
+        dict
+            For each feature its texts, the most frequent first.
+        """
+        top = TopTokens(buckets, self.n_features)
+        self._count_tokens(top)
+        return top.tokens(most)
+
+    def _count_tokens(self, top: TopTokens) -> None:
+        raise NotImplementedError

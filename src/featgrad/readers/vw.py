@@ -13,13 +13,12 @@ from featgrad.readers.block import Block, csr
 from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.vw import parse
 from featgrad.readers.lines import line_chunks
-from featgrad.readers.source import BaseSource
-from featgrad.readers.tokens import Tokens, TopTokens
+from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
 _MIN_ENTRY_BYTES = len(" a")
 
 
-class VWSource(BaseSource):
+class VWSource(TokenSource):
     """Rows of one file."""
 
     def __init__(self, path: Path, *, hash_dim: int, signed: bool, **common: Any) -> None:
@@ -27,22 +26,8 @@ class VWSource(BaseSource):
         self._path, self._signed, self.n_features = path, signed, hash_dim
         self._invalid.locate = lambda line: f"line {line + 1}"
 
-    def tokens_of(self, buckets: Any, *, most: int = 3) -> dict[int, list[str]]:
-        """The most frequent names ``space^name`` in each of these features.
-
-        Parameters
-        ----------
-        buckets : array-like of int
-            Features.
-        most : int, default=3
-            Names per feature.
-
-        Returns
-        -------
-        dict
-            For each feature its names, the most frequent first.
-        """
-        top = TopTokens(buckets, self.n_features)
+    def _count_tokens(self, top: TopTokens) -> None:
+        """Names are ``space^name``."""
         for text, spans, *_, hashes, _ in self._parse():
             features = (hashes % np.uint32(self.n_features)).astype(np.int64)
             wanted = np.flatnonzero(top.wanted[features])
@@ -51,7 +36,6 @@ class VWSource(BaseSource):
                 for space, space_end, name, name_end in spans[wanted].tolist()
             ]
             top.add(features[wanted], Tokens.from_bytes(names), np.arange(len(names)))
-        return top.tokens(most)
 
     def _chunks(self) -> Iterator[Block]:
         for _, _, labels, weights, indptr, hashes, values in self._parse():

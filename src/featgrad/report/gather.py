@@ -26,6 +26,9 @@ _CORRELATIONS = 200_000
 # Candidates that a page can show, besides the chosen ones.
 _CANDIDATES = 100_000
 
+# Features and estimate at each size.
+Points = list[tuple[Indices, Estimate]]
+
 
 def gather_facts(
     selector: Any,
@@ -116,7 +119,7 @@ def gather_facts(
     )
 
 
-def _points(selector: Any) -> tuple[list[tuple[Indices, Estimate]], int]:
+def _points(selector: Any) -> tuple[Points, int]:
     """Features and estimate at each size of the path, and the index of the selected one."""
     support = selector.get_support(indices=True)
     path = getattr(selector, "path_", None) or ()
@@ -126,7 +129,7 @@ def _points(selector: Any) -> tuple[list[tuple[Indices, Estimate]], int]:
     return [points[size] for size in sizes], sizes.index(len(support))
 
 
-def _shown(points: list[tuple[Indices, Estimate]], univariate: Floats) -> Indices:
+def _shown(points: Points, univariate: Floats) -> Indices:
     """All candidates, or the chosen and the best ones if a page cannot show all."""
     if len(univariate) <= _CANDIDATES:
         return np.arange(len(univariate))
@@ -139,12 +142,7 @@ def _columns(X: Any, shown: Indices) -> Any:
 
 
 def _sizes(
-    data: Learnability,
-    X: Any,
-    points: list[tuple[Indices, Estimate]],
-    chosen: int,
-    shown: Indices,
-    labels: Indices,
+    data: Learnability, X: Any, points: Points, chosen: int, shown: Indices, labels: Indices
 ) -> tuple[SizeFacts, ...]:
     """Facts about each size; features are numbered as they are shown."""
     every = len(points) * len(shown) <= _CORRELATIONS

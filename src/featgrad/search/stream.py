@@ -11,23 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from featgrad import plan
 from featgrad.arrays import Floats, Singles
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.math.filters import first_peak
 from featgrad.moments.running import RunningSums
 from featgrad.moments.sharing import PIECES, shared
-from featgrad.plan import (
-    STREAM_BATCH_ROWS,
-    STREAM_COLUMNS_PER_ROW,
-    STREAM_LEAST_SHARE,
-    STREAM_MOMENTUM,
-    STREAM_ROOM,
-    STREAM_SHARPNESS,
-    STREAM_STEP,
-    STREAM_STEPS,
-    STREAM_WINDOW,
-)
 from featgrad.search import mask_kernels as kernels
 from featgrad.search.base import Subset
 from featgrad.search.batch_search import BatchSearch, raw_scales
@@ -62,8 +52,8 @@ class StreamSearch(BatchSearch):
         on_step: OnStep,
     ) -> None:
         n_rows = dataset.n_rows
-        many = max(STREAM_BATCH_ROWS, dataset.n_features // STREAM_COLUMNS_PER_ROW)
-        few = max(1, min(many, n_rows // STREAM_STEPS))
+        many = max(plan.STREAM_BATCH_ROWS, dataset.n_features // plan.STREAM_COLUMNS_PER_ROW)
+        few = max(1, min(many, n_rows // plan.STREAM_STEPS))
         super().__init__(dataset, few if batch_rows is None else batch_rows)
         self._size, self._on_step = size, on_step
         self._n_epochs = n_epochs
@@ -78,7 +68,7 @@ class StreamSearch(BatchSearch):
         )
         self._v, self._momentum = np.zeros((2, dataset.n_features), np.float32)
         self._v[self._excluded] = self._v[self._kept] = _NEVER
-        self._theta = math.log(max(dataset.n_features / size, 2.0)) / STREAM_SHARPNESS[0]
+        self._theta = math.log(max(dataset.n_features / size, 2.0)) / plan.STREAM_SHARPNESS[0]
         self._spare = np.empty_like(self._v)
         self.steps: list[Step] = []
         self._open()
@@ -122,9 +112,8 @@ class StreamSearch(BatchSearch):
     def _step(self) -> None:
         found = self._sums.tell()
         gradient = found.gradient, found.mean, found.deviation
-        shared(
-            kernels.move, PIECES, self._v, self._momentum, *gradient, STREAM_MOMENTUM, STREAM_STEP
-        )
+        pace = plan.STREAM_MOMENTUM, plan.STREAM_STEP
+        shared(kernels.move, PIECES, self._v, self._momentum, *gradient, *pace)
         self.steps.append(Step(1 - found.value, found.value, found.size))
         self._open()
         self._stopped = self._on_step(self.steps[-1], self._v)
@@ -132,7 +121,9 @@ class StreamSearch(BatchSearch):
     def _open(self) -> None:
         """The mask for the present logits, sharper with every step."""
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
-        sharpness = STREAM_SHARPNESS[0] * (STREAM_SHARPNESS[1] / STREAM_SHARPNESS[0]) ** done
+        sharpness = (
+            plan.STREAM_SHARPNESS[0] * (plan.STREAM_SHARPNESS[1] / plan.STREAM_SHARPNESS[0]) ** done
+        )
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
         self._theta = _solved(self._v, self._theta, sharpness, wanted)
         # The mask before the present one makes room.
@@ -140,14 +131,14 @@ class StreamSearch(BatchSearch):
         shared(kernels.opened, PIECES, self._v, self._theta, sharpness, mask)
         mask[self._kept] = 1.0
         self._sums.look_through(
-            mask, max(STREAM_LEAST_SHARE, 1 - 1 / (STREAM_WINDOW * self._n_steps))
+            mask, max(plan.STREAM_LEAST_SHARE, 1 - 1 / (plan.STREAM_WINDOW * self._n_steps))
         )
 
     def _scale(self, coefficients: Floats) -> float:
         best = np.argsort(-self._marginals, kind="stable")[: self._size]
         # Columns that do not vary have no spectrum; any scale will do.
         top = self._dataset.top_eigenvalue(np.sort(best)) or 1.0
-        return STREAM_ROOM * top / first_peak(coefficients)
+        return plan.STREAM_ROOM * top / first_peak(coefficients)
 
 
 def _solved(v: Singles, theta: float, sharpness: float, wanted: float) -> float:
