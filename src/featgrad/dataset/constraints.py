@@ -15,6 +15,7 @@ from featgrad.checks import feature_indices
 
 # Names of features, where X has them.
 Names = NDArray[Any] | None
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
 class Constraints(NamedTuple):
@@ -129,7 +130,7 @@ def group_labels(groups: Any, n_features: int, names: Names) -> Indices:
     if groups is None:
         return np.arange(n_features)
     groups = list(groups)
-    if groups and all(_is_list(group) for group in groups):
+    if groups and all(isinstance(group, _LISTS) for group in groups):
         return _labels_of_lists(groups, n_features, names)
     if len(groups) != n_features:
         raise ValueError(
@@ -154,10 +155,6 @@ def _labels_of_lists(groups: list[Any], n_features: int, names: Names) -> Indice
         if len(members):
             labels[members] = members[0]
     return np.unique(labels, return_inverse=True)[1]
-
-
-def _is_list(group: Any) -> bool:
-    return isinstance(group, (list, tuple, set, frozenset, np.ndarray))
 
 
 def _features(argument: str, given: Any, n_features: int, names: Names) -> Indices:

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from featgrad.arrays import Floats
 from featgrad.checks import check_missing, check_raw_weights
-from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
+from featgrad.dataset.checkpoint import Arrays, Group, matrix_of, matrix_state
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.math.target_sums import TargetSums
 from featgrad.preprocess.present_means import PresentMeans
@@ -30,6 +29,7 @@ class FirstReading:
         self.order = RandomOrder(rng)
         self.first_rows: Any = None
         self.targets = TargetSums(task)
+        self._group = Group([self._means, self.targets])
         self.weight = np.zeros(1)
         # Of the targets of each block.
         self.checksums: list[int] = []
@@ -53,38 +53,22 @@ class FirstReading:
         return self._means.means()
 
     def state(self) -> Arrays:
-        sums = {
+        # The random order is drawn again.
+        return {
             "weight": self.weight,
             "drawn": np.array([self.order.n_rows]),
             "checksums": np.array(self.checksums, np.uint32),
-        }
-        parts = {"means": self._means.state(), "targets": self.targets.state()}
-        # The random order is drawn again.
-        return {
-            **sums,
             **matrix_state(self.first_rows),
-            **{f"{part}.{name}": array for part in parts for name, array in parts[part].items()},
+            **self._group.state(),
         }
 
     def restore(self, state: Arrays) -> None:
         self.weight, self.checksums = state["weight"], state["checksums"].tolist()
         self.order.skip(int(state["drawn"][0]))
         self.first_rows = matrix_of(state)
-        self._means.restore(_part(state, "means."))
-        self.targets.restore(_part(state, "targets."))
+        self._group.restore({name: array for name, array in state.items() if "." in name})
 
 
 def checksum(y: NDArray[Any]) -> int:
     """Tells whether targets are the same when they are read again."""
     return zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
-
-
-def _part(state: Arrays, prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)}
-
-
-def stacked(parts: list[Any]) -> Any:
-    """Dense or CSR matrices, one below the other."""
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)

@@ -12,7 +12,7 @@ from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint
 from featgrad.readers import Source
 
 # To be raised when passes keep something else than before.
-_FORMAT = 2
+_FORMAT = 3
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 

@@ -14,6 +14,7 @@ from featgrad.math.targets import Target, to_one_variance
 from featgrad.moments.problem import Problem
 from featgrad.preprocess.present_means import present_means
 from featgrad.preprocess.standardise import Standardiser
+from featgrad.readers.block import canonical
 
 # Entries of a dense block; sparse rows are one block.
 _BLOCK_ENTRIES = 1 << 22
@@ -26,7 +27,7 @@ class InMemory(Dataset):
 
     def __init__(self, X: Any, prepared: Prepared, preprocess: str, n_folds: int) -> None:
         self._prepared, self._preprocess = prepared, preprocess
-        self._X = _canonical(X) if sparse.issparse(X) else X
+        self._X = canonical(sparse.csr_array(X)) if sparse.issparse(X) else X
         rows, target = prepared.rows, prepared.target
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self.n_outputs = target.outputs.shape[1]
@@ -58,12 +59,3 @@ class InMemory(Dataset):
     def sample(self, columns: Indices) -> tuple[Problem, Target]:
         """Some columns of all rows."""
         return self._prepared.problem(self._X[:, columns], self._preprocess), self._prepared.target
-
-
-def _canonical(X: Any) -> Any:
-    """Rows with sorted, unique columns."""
-    X = sparse.csr_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X

@@ -22,7 +22,7 @@ from featgrad.dataset.checkpoint import (
     matrix_of,
     matrix_state,
 )
-from featgrad.dataset.first_reading import FirstReading, checksum, stacked
+from featgrad.dataset.first_reading import FirstReading, checksum
 from featgrad.dataset.prepare import build_engine, usable_order
 from featgrad.math.filters import up_to
 from featgrad.math.targets import Target
@@ -30,7 +30,7 @@ from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source, prefetched
-from featgrad.readers.block import rows_of
+from featgrad.readers.block import rows_of, stacked
 
 
 class Streamed(Dataset):
@@ -184,7 +184,7 @@ class _Gathered:
     def _joined(self) -> tuple[Indices, Floats, Floats, Any]:
         places, outputs, weights, X = zip(*self._parts, strict=True)
         joined = np.concatenate(places), np.concatenate(outputs), np.concatenate(weights)
-        return *joined, stacked(list(X))
+        return *joined, stacked(X)
 
 
 def used_rows(source: Source) -> Iterator[Block]:

@@ -47,10 +47,6 @@ _KONG_VALIANT: dict[int, list[float]] = {
 _CHEBYSHEV_RESIDUAL = 0.03
 
 
-def _kong_valiant(order: int) -> Floats:
-    return np.array(_KONG_VALIANT[order])
-
-
 def _monotone(order: int) -> Floats:
     """``1 - (1 - x)^k``: never above 1, gradient descent's own filter."""
     return _without_constant(1 - Polynomial([1, -1]) ** order, order)
@@ -89,7 +85,7 @@ def _without_constant(polynomial: Polynomial, order: int) -> Floats:
 
 _FILTERS: dict[str, Callable[[int], Floats]] = {
     "chebyshev": _chebyshev,
-    "kong-valiant": _kong_valiant,
+    "kong-valiant": lambda order: np.array(_KONG_VALIANT[order]),
     "monotone": _monotone,
 }
 

@@ -41,10 +41,3 @@ def tuple_weights_without_each(weights: Floats, order: int) -> Floats:
         without = full[j] - weights * without
         columns.append(without)
     return np.stack(columns[1:], axis=1)
-
-
-def hankel(alpha: Floats) -> Floats:
-    """``h[a, b] = alpha[a + b]``, 0 beyond the order: coefficient of a pair of path lengths."""
-    order = len(alpha)
-    index = np.add.outer(np.arange(order), np.arange(order))
-    return np.where(index < order, np.append(alpha, np.zeros(order))[index], 0.0)

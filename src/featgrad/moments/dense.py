@@ -265,8 +265,6 @@ class DenseEngine:
 
 def _compute_dtype(X: Any, xp: Any) -> Any:
     """Single precision if it represents the data exactly, else double."""
-    if X.dtype == xp.float64:
-        return xp.float64
     small = ("float16", "float32", "bool", "int8", "uint8", "int16", "uint16")
     return xp.float32 if str(X.dtype).rpartition(".")[2] in small else xp.float64
 

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import hankel
 
 from featgrad.arrays import Floats, Indices, Singles
-from featgrad.math.normalise import hankel, tuple_weights
+from featgrad.math.normalise import tuple_weights
 
 
 class Fold(NamedTuple):

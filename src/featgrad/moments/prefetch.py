@@ -1,12 +1,29 @@
-"""The prefetch instruction, which numba does not offer."""
+"""The cache: memory that begins with one of its lines, and the prefetch instruction.
+
+Numba does not offer the latter.
+"""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
+import math
+from typing import Any
+
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
+_LINE_BYTES = 64
 _TO_READ, _KEEP_IN_EVERY_CACHE, _DATA = 0, 3, 1
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Zeros that begin with a line of the cache, so that records span as few as possible."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.zeros(size + _LINE_BYTES, np.uint8)
+    start = -room.ctypes.data % _LINE_BYTES
+    return np.asarray(room[start : start + size].view(dtype).reshape(shape))
 
 
 @intrinsic

@@ -22,13 +22,12 @@ from scipy import sparse
 
 from featgrad.arrays import Floats, Singles
 from featgrad.moments import running_kernels as kernels
+from featgrad.moments.prefetch import aligned
 from featgrad.moments.sharing import PIECES, shared
 
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22
 _CHANGING = "mask", "_sent", "_received", "_centres", "_weights", "_offsets", "_told", "_growth"
-# Bytes of a line of the cache.
-_LINE = 64
 # How much more rows may count than the first ones.
 _MOST_GROWTH = 1e12
 
@@ -66,8 +65,8 @@ class RunningSums:
         self._alpha = coefficients / top ** np.arange(1, self._order + 1) / self._n_outputs
         # Vectors, and in the last place a weight for what a row itself has added; then another.
         self._lanes = _whole(self._width + 1)
-        self._sent = _records(self.n_features, _whole(self._lanes + 1))
-        self._received = _records(self.n_features, _whole(self._width))
+        self._sent = aligned((self.n_features, _whole(self._lanes + 1)), np.float32)
+        self._received = aligned((self.n_features, _whole(self._width)), np.float32)
         self._centres, self._weights = np.zeros((2, self._width))
         self._offsets = np.zeros(self._lanes + 1)
         self._gradient = np.empty(self.n_features, np.float32)
@@ -169,11 +168,3 @@ class RunningSums:
 def _whole(size: int) -> int:
     """Numbers in a record of at least this many."""
     return -(-size // kernels.LANES) * kernels.LANES
-
-
-def _records(count: int, size: int) -> Singles:
-    """Zeros, of which the first lies where a line of the cache begins."""
-    line = _LINE // np.dtype(np.float32).itemsize
-    room = np.zeros(count * size + line, np.float32)
-    start = -room.ctypes.data % _LINE // room.itemsize
-    return room[start : start + count * size].reshape(count, size)

@@ -1,6 +1,5 @@
 """Sparse engine: compiled loops over CSR rows, centred and scaled implicitly."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +11,11 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from featgrad.arrays import Flags, Floats, Indices, Span
 from featgrad.moments import sparse_kernels as kernels
 from featgrad.moments.columns import inverse_variance
+from featgrad.moments.prefetch import aligned
 
 # Columns without zeros are shifted to mean 0 if the ratio of mean to standard deviation is larger.
 # Implicit centring of columns with zeros loses little precision.
 _FAR_FROM_ZERO = 8.0
-_CACHE_LINE = 64
 
 
 @dataclass
@@ -143,17 +142,9 @@ class SparseEngine:
         """Memory that is reused between calls: new pages cost as much as the sweep."""
         workspace = self._workspaces.get(ascending)
         if workspace is None or workspace.shape[1] != 1 + chunks:
-            workspace = _aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
+            workspace = aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
             self._workspaces[ascending] = workspace
         return workspace
-
-
-def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Memory aligned to cache lines, so that records span as few as possible."""
-    size = math.prod(shape) * dtype.itemsize
-    raw = np.empty(size + _CACHE_LINE, np.uint8)
-    start = -raw.ctypes.data % _CACHE_LINE
-    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
@@ -162,7 +153,8 @@ def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
     parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
     X = sparse.csr_array(parts, shape=X.shape)
     mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
-    return np.nan_to_num(mean), np.nan_to_num(variance) * present / weights.sum()
+    variance = np.maximum(np.nan_to_num(variance), 0.0)
+    return np.nan_to_num(mean), variance * present / weights.sum()
 
 
 def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:

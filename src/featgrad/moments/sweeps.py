@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.linalg import hankel
 
 from featgrad.arrays import Floats, Indices, Span
-from featgrad.math.normalise import hankel
 from featgrad.moments.threads import one_blas_thread
 
 
@@ -115,6 +115,7 @@ class TwoSweeps:
 
     def value_and_gradient(self, alpha: Floats) -> tuple[float, Floats]:
         """``sum_i alpha_i m_i``, the moments m_i summed over outputs, and ``d/d strength``."""
+        # h[a, b] = alpha[a + b], 0 beyond the order: coefficient of a pair of path lengths.
         counts = hankel(alpha)
         value = float(alpha @ self._within_halves().sum(axis=1))
         with one_blas_thread():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.readers.block import Block, csr
+from featgrad.readers.block import Block, canonical, csr
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.source import BaseSource
 
@@ -45,10 +45,7 @@ class ArraySource(BaseSource):
             if not sparse.issparse(X):
                 return np.ascontiguousarray(X, dtype=self._dtype)
             X = csr(X.data.astype(self._dtype, copy=False), X.indices, X.indptr, X.shape[1])
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
+        return canonical(X)
 
 
 def _column(name: str, values: Any, n_rows: int) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Blocks of rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,11 +76,25 @@ def regroup(chunks: Iterable[Block], block_rows: int) -> Iterator[Block]:
 def concatenate(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
-    matrices = [block.X for block in blocks]
-    stack = sparse.vstack if sparse.issparse(matrices[0]) else np.concatenate
     y = np.concatenate([block.y for block in blocks])
     weights = [block.weight for block in blocks if block.weight is not None]
-    return Block(stack(matrices), y, np.concatenate(weights) if weights else None)
+    X = stacked([block.X for block in blocks])
+    return Block(X, y, np.concatenate(weights) if weights else None)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Dense or CSR matrices, one below the other."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def canonical(X: Any) -> Any:
+    """A CSR matrix whose rows have sorted, unique columns."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def rows_of(X: Any, start: int, stop: int) -> Any:

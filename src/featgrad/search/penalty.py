@@ -5,7 +5,8 @@ A feature is chosen if its logit ends above 0.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,11 @@ class Descent:
     """
 
     def __init__(
-        self,
-        v: NDArray[Any],
-        link: Link,
-        penalty: float,
-        learning_rate: float,
-        tol: float,
-        on_step: OnStep,
+        self, v: NDArray[Any], link: Link, penalty: float, rate: float, tol: float, on_step: OnStep
     ) -> None:
         self.found = Found(v)
         self._link, self._weight = link, penalty / (1 + penalty)
-        self._rate, self._tol, self._on_step = learning_rate, tol, on_step
+        self._rate, self._tol, self._on_step = rate, tol, on_step
         self._mean, self._square = np.zeros_like(v), np.zeros_like(v)
         self._average = math.nan
 
@@ -104,24 +99,12 @@ def search(
     """
     v = np.zeros(batches[0][0].n_features)
     descent = Descent(v, link, penalty, learning_rate, tol, on_step)
-    for group in _groups(batches, n_epochs, max_iter):
+    epochs = max_iter if len(batches) == 1 else n_epochs
+    for group in islice(chain.from_iterable(repeat(batches, epochs)), max_iter):
         s = descent.mask
         if descent.step(s, *_mean_value_and_gradient(group, s)):
             break
     return descent.found
-
-
-def _groups(
-    batches: Sequence[Sequence[Problem]], n_epochs: int, max_iter: int
-) -> Iterator[Sequence[Problem]]:
-    epochs = max_iter if len(batches) == 1 else n_epochs
-    steps = 0
-    for _ in range(epochs):
-        for group in batches:
-            if steps == max_iter:
-                return
-            yield group
-            steps += 1
 
 
 def _mean_value_and_gradient(group: Sequence[Problem], s: Floats) -> tuple[float, Floats]:

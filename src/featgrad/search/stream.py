@@ -121,9 +121,8 @@ class StreamSearch(BatchSearch):
     def _open(self) -> None:
         """The mask for the present logits, sharper with every step."""
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
-        sharpness = (
-            plan.STREAM_SHARPNESS[0] * (plan.STREAM_SHARPNESS[1] / plan.STREAM_SHARPNESS[0]) ** done
-        )
+        first, last = plan.STREAM_SHARPNESS
+        sharpness = first * (last / first) ** done
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
         self._theta = _solved(self._v, self._theta, sharpness, wanted)
         # The mask before the present one makes room.

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from featgrad import plan
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.first_reading import stacked
+from featgrad.readers.block import stacked
 
 # KeyedRows wait until they are this much more, since each cut copies all.
 _SLACK = 1.5
@@ -75,7 +75,7 @@ class KeptRows:
         """What stays, in the random order of the keys; None where there is nothing."""
         if not self._parts:
             return None
-        joined = KeyedRows(*(stacked(list(parts)) for parts in zip(*self._parts, strict=True)))
+        joined = KeyedRows(*(stacked(parts) for parts in zip(*self._parts, strict=True)))
         self._parts, self._n_rows, self._entries = [], 0, 0
         stay = self._smallest(joined)
         if len(stay) < len(joined.keys):
