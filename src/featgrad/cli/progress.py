@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sklearn.callback import FitCallback
+
 from featgrad.plan import MOST_STEPS
 
 _WIDTH = 30
@@ -78,22 +80,13 @@ class Progress:
         return f"{self.task} [{bar}] {share:4.0%}  {speed}  {left:.0f} s left"
 
 
-class Searching:
+class Searching(FitCallback):  # type: ignore[misc]
     """Counts the steps of a fit; the bar restarts after rows were read in between."""
 
     def __init__(self, progress: Progress, n_steps: int) -> None:
         self._progress, self._n_steps, self._steps = progress, n_steps, 0
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_end(self, estimator: Any, context: Any, **more: Any) -> None:
         if context.parent is None:
             return
         if self._progress.task != "searching":

@@ -91,14 +91,7 @@ _FILTERS: dict[str, Callable[[int], Floats]] = {
 
 
 def coefficients(filter: str | ArrayLike, order: int) -> Floats:
-    """Coefficients ``a_0 .. a_(order-1)`` of a filter given by name or as an array of them.
-
-    Examples
-    --------
-    >>> from featgrad.math.filters import coefficients
-    >>> coefficients("monotone", 2)
-    array([ 2., -1.])
-    """
+    """Coefficients ``a_0 .. a_(order-1)`` of a filter given by name or as an array of them."""
     if not isinstance(filter, str):
         return _from_array(filter, order)
     if filter not in _FILTERS:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.kernels.delimited import by_column, count_lines, parse_numbers, split
+from featgrad.readers.kernels.delimited import by_column, parse_numbers, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
 from featgrad.readers.lines import line_chunks
 from featgrad.readers.tables import Chunk
@@ -47,7 +47,7 @@ class DelimitedTable:
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._data(), [b""]):
             content = rest + read
-            n_lines = count_lines(np.frombuffer(content, np.uint8))
+            n_lines = content.count(b"\n")
             if not text and (numeric := self._numeric(content, n_lines)):
                 invalid.locate = partial(_locate, line + np.arange(n_lines), row)
                 yield {name: numeric[name] for name in columns}

@@ -29,15 +29,7 @@ class EncodedColumn:
 
 
 class Layout(Sequence[str]):
-    """All columns in order; as a sequence, the feature names, which are built on access.
-
-    Examples
-    --------
-    >>> from featgrad.readers.layout import Layout, EncodedColumn
-    >>> layout = Layout([EncodedColumn("age"), EncodedColumn("town", "hash", 1000)])
-    >>> len(layout), layout[0], layout[1000]
-    (1001, 'age', 'town#999')
-    """
+    """All columns in order; as a sequence, the feature names, which are built on access."""
 
     def __init__(self, columns: Sequence[EncodedColumn]) -> None:
         self.columns = tuple(columns)

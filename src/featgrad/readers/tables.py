@@ -22,6 +22,7 @@ from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
 Chunk = dict[str, Any]
 """Columns by name: an array of numbers, or Tokens."""
+Names = Sequence[str] | None
 
 _MAX_VALUES = 1000
 # Hashes from here on count as -1 if hashing is signed.
@@ -63,12 +64,7 @@ class Roles:
 
     @classmethod
     def of(
-        cls,
-        table: Table,
-        target: Any,
-        weight: Any,
-        exclude: Sequence[str] | None,
-        categorical: Sequence[str] | None,
+        cls, table: Table, target: Any, weight: Any, exclude: Names, categorical: Names
     ) -> "Roles":
         named: dict[str, Sequence[Any]] = {
             "target": [target],

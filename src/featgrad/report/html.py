@@ -64,7 +64,7 @@ def render(facts: Facts) -> str:
         provenance=_lines(facts.provenance),
         curve=draw_curve(facts),
         path=_path_rows(facts),
-        groups=_groups(facts),
+        groups=_asset("groups.html") if facts.groups else "",
         last=len(facts.sizes) - 1,
         chosen=facts.chosen,
         names=escape(", ".join(facts.names[i] for i in selection.features)),
@@ -100,18 +100,6 @@ def _path_rows(facts: Facts) -> str:
             f"<td>{low:.1%} to {high:.1%}</td></tr>"
         )
     return "\n".join(rows)
-
-
-def _groups(facts: Facts) -> str:
-    if not facts.groups:
-        return ""
-    return (
-        "<section><h2>Groups</h2><div class='wide'><table id='groups'><thead><tr>"
-        "<th scope='col'>Group</th><th scope='col'></th><th scope='col' class='number'>Gain, %</th>"
-        "<th scope='col'>Features</th></tr></thead><tbody></tbody></table></div>"
-        "<p class='note'>Gain: what is lost when the whole group is left out of the selection. "
-        "<span id='more'></span></p></section>"
-    )
 
 
 def _compact(facts: Facts) -> dict[str, Any]:

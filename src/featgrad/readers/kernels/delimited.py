@@ -13,14 +13,6 @@ _POWERS_OF_TEN = 10.0 ** np.arange(19)
 
 
 @compiled
-def count_lines(text):
-    lines = 0
-    for byte in text:
-        lines += byte == NEWLINE
-    return lines
-
-
-@compiled
 def _digits(text, i, mantissa):
     """Append the digits from i on to the mantissa; returns it and where the digits end."""
     while True:
