@@ -131,14 +131,9 @@ class AccumulatingMixin:
         return other
 
     def _begin(self, X: Any, y: Any, classes: Any) -> Accumulated:
-        return Accumulated(
-            Encoding.of(y, self.task, classes),
-            X.shape[1],
-            sparse.issparse(X),
-            self.preprocess,
-            folds_of(self.order),
-            np.random.RandomState(check_random_state(self.random_state).randint(1 << 31)),
-        )
+        encoding, n_folds = Encoding.of(y, self.task, classes), folds_of(self.order)
+        rng = np.random.RandomState(check_random_state(self.random_state).randint(1 << 31))
+        return Accumulated(encoding, X.shape[1], sparse.issparse(X), self.preprocess, n_folds, rng)
 
     def _accumulated(self, argument: str) -> Accumulated:
         check_is_fitted(self)

@@ -114,15 +114,9 @@ class Learnability:
         X = check_array(X, **MATRIX, ensure_min_samples=2, input_name="X")
         check_missing(X, missing)
         check_consistent_length(X, y)
-        prepared = prepare(
-            X,
-            y,
-            order=order,
-            filter=filter,
-            task=task,
-            sample_weight=sample_weight,
-            rng=check_random_state(random_state),
-        )
+        options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
+        rng = check_random_state(random_state)
+        prepared = prepare(X, y, sample_weight=sample_weight, rng=rng, **options)
         self._adopt(scaled(prepared.problem(X, preprocess)), prepared.target)
 
     @classmethod

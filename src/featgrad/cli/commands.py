@@ -47,12 +47,14 @@ def select(arguments: Namespace) -> None:
         "candidates": rows.source.n_features,
         "seed": arguments.seed,
     }
-    explained = _explained(selector) if arguments.explain else []
+    explained = []
     if arguments.explain:
         answer["plan"] = [decision._asdict() for decision in selector.plan_.decisions]
         answer["held_out"] = [point._asdict() for point in selector.plan_.held_out]
         certificate = selector.certificate_
         answer["certificate"] = None if certificate is None else certificate._asdict()
+        explained = ["", str(selector.plan_)]
+        explained += [] if certificate is None else [f"certificate: {certificate}"]
     if arguments.out is not None:
         outputs.write_selection(answer, arguments.out)
     if arguments.write is not None:
@@ -63,14 +65,6 @@ def select(arguments: Namespace) -> None:
     text = as_text(table, data.estimate(features), data.estimate())
     lines = [text, *_about_rows(rows), *explained]
     show(answer, "\n".join(lines), json_output=arguments.json)
-
-
-def _explained(selector: FeatureGradientSelector) -> list[str]:
-    """Which search ran and why, and what it leaves."""
-    lines = ["", str(selector.plan_)]
-    if selector.certificate_ is not None:
-        lines.append(f"certificate: {selector.certificate_}")
-    return lines
 
 
 def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:

@@ -109,21 +109,13 @@ class MomentDataset(Dataset):
         return [self._price(model) for model in models]
 
     def fold_moments(self, columns: Indices) -> Folds:
-        used = np.concatenate([np.arange(self._first), self._first + columns])
-        folds = []
+        first, folds = self._first, []
+        used = np.concatenate([np.arange(first), first + columns])
         for sums, n_rows in zip(self._standardised, self._moments.n_rows, strict=True):
             inner = sums[np.ix_(used, used)]
-            first = self._first
-            folds.append(
-                Fold(
-                    weight=float(inner[0, 0]),
-                    n_rows=int(n_rows),
-                    cross=inner[first:, 1:first],
-                    squares=np.diagonal(inner)[1:first],
-                    rows=None,
-                    gram=inner[first:, first:].astype(np.float32),
-                )
-            )
+            cross, squares = inner[first:, 1:first], np.diagonal(inner)[1:first]
+            gram = inner[first:, first:].astype(np.float32)
+            folds.append(Fold(float(inner[0, 0]), int(n_rows), cross, squares, None, gram))
         return Folds(folds)
 
     def _price(self, model: Model) -> Prices:

@@ -29,7 +29,7 @@ def open_checkpoint(
 
 def _of_source(source: Source) -> tuple[Any, ...]:
     """Its size and names, the first block, and of a file when it was last changed."""
-    names = source.feature_names
+    names, path = source.feature_names, Path(source.name)
     first = next(iter(source), None)
     block: list[Any] = []
     if first is not None:
@@ -39,13 +39,6 @@ def _of_source(source: Source) -> tuple[Any, ...]:
     return (
         (source.n_features, source.n_rows, source.block_rows),
         None if names is None else "\n".join(names),
-        _last_change(Path(source.name)),
+        (path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None,
         block,
     )
-
-
-def _last_change(path: Path) -> tuple[int, int] | None:
-    if not path.is_file():
-        return None
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns

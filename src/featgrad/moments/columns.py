@@ -44,10 +44,9 @@ class DenseColumnMoments:
         deviation = xp.where(missing, zero, shifted - mean)
         scatter = weights @ (deviation * deviation)
         self.has_missing |= bool(xp.any(missing))
-        self._merge(to_numpy(present), to_numpy(origin)[0] + to_numpy(mean), to_numpy(scatter))
         self._total += float(xp.sum(weights))
-
-    def _merge(self, present: Floats, mean: Floats, scatter: Floats) -> None:
+        present, scatter = to_numpy(present), to_numpy(scatter)
+        mean = to_numpy(origin)[0] + to_numpy(mean)
         total = self._present + present
         share = np.divide(present, total, out=np.zeros_like(total), where=total > 0)
         gap = np.where(present > 0, mean - self.mean, 0.0)

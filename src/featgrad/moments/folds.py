@@ -58,14 +58,9 @@ class Fold(NamedTuple):
 
     def joined(self, other: "Fold") -> "Fold":
         """The fold of the rows of both."""
-        return Fold(
-            weight=self.weight + other.weight,
-            n_rows=self.n_rows + other.n_rows,
-            cross=self.cross + other.cross,
-            squares=self.squares + other.squares,
-            rows=None,
-            gram=self.covariance() + other.covariance(),
-        )
+        weight, n_rows = self.weight + other.weight, self.n_rows + other.n_rows
+        cross, squares = self.cross + other.cross, self.squares + other.squares
+        return Fold(weight, n_rows, cross, squares, None, self.covariance() + other.covariance())
 
 
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
@@ -73,15 +68,10 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     root = np.sqrt(weights)[:, None]
     rows = values * root.astype(np.float32)
     cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
-    are_fewer = 2 * len(rows) <= rows.shape[1]
-    return Fold(
-        weight=float(weights.sum()),
-        n_rows=len(rows),
-        cross=cross,
-        squares=weights @ outputs**2,
-        rows=rows if are_fewer else None,
-        gram=None if are_fewer else rows.T @ rows,
-    )
+    weight, squares = float(weights.sum()), weights @ outputs**2
+    if 2 * len(rows) <= rows.shape[1]:
+        return Fold(weight, len(rows), cross, squares, rows, None)
+    return Fold(weight, len(rows), cross, squares, None, rows.T @ rows)
 
 
 _WAITING = ("waiting", "waiting_outputs", "waiting_weights")

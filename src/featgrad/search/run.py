@@ -102,14 +102,8 @@ def run_stream_penalty(dataset: Dataset, job: Job) -> Outcome:
     # Imported here: the compiler behind it takes longer to load than everything else.
     from featgrad.search.stream_penalty import StreamPenaltySearch
 
-    descent = penalty.Descent(
-        np.zeros(dataset.n_features, np.float32),
-        job.link,
-        job.penalty,
-        job.learning_rate,
-        job.tol,
-        job.on_step,
-    )
+    v = np.zeros(dataset.n_features, np.float32)
+    descent = penalty.Descent(v, job.link, job.penalty, job.learning_rate, job.tol, job.on_step)
     search = StreamPenaltySearch(
         dataset,
         coefficients=job.coefficients,
