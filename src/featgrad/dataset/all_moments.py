@@ -12,18 +12,18 @@ from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Rows
-from featgrad.dataset.checkpoint import Arrays, Group, Sums
+from featgrad.dataset.checkpoint import Group, Sums
 from featgrad.math.targets import Target
 from featgrad.moments.folds import Fold, Folds
 from featgrad.moments.problem import Problem
 from featgrad.moments.threads import one_blas_thread
-from featgrad.preprocess.standardise import Standardiser
+from featgrad.preprocess.standardise import ArraySums, Standardiser
 
 _BLOCK_ENTRIES = 1 << 20
 Sampler = Callable[[Indices], tuple[Problem, Target]]
 
 
-class FoldMoments:
+class FoldMoments(ArraySums):
     """Moments over folds, which add up over parts of the rows."""
 
     def __init__(self, n_features: int, n_outputs: int, n_folds: int) -> None:
@@ -48,16 +48,6 @@ class FoldMoments:
                     self.sums[fold] += part.T @ part
                     self.n_rows[fold] += len(own)
                     self.squared_weights[fold] += np.sum(block.weights[own] ** 2)
-
-    def state(self) -> Arrays:
-        return dict(vars(self))
-
-    def restore(self, state: Arrays) -> None:
-        vars(self).update(state)
-
-    def merge(self, other: "FoldMoments") -> None:
-        for name, array in vars(other).items():
-            vars(self)[name] += array
 
 
 class MomentDataset(Dataset):

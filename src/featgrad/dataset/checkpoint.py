@@ -185,13 +185,11 @@ class Checkpoint:
         if self._is_there:
             assert self._path is not None
             with zipfile.ZipFile(self._path) as old:
-                others = [
-                    m for m in old.namelist() if "/" in m and not m.startswith(f"{replaced}/")
-                ]
-                for member in others:
+                rest = [m for m in old.namelist() if "/" in m and not m.startswith(f"{replaced}/")]
+                for member in rest:
                     with old.open(member) as source, _member(archive, member) as target:
                         shutil.copyfileobj(source, target, _COPIED_AT_ONCE)
-            names += [member.removesuffix(_SUFFIX) for member in others]
+            names += [member.removesuffix(_SUFFIX) for member in rest]
         _add(archive, _NAMES, np.array(names))
 
     def _wait(self, took_s: float) -> None:

@@ -31,9 +31,7 @@ class Prepared(NamedTuple):
         """All columns, at scale 1."""
         engine = build_engine(X, self.rows, self.weights, preprocess)
         target = self.target
-        return Problem(
-            engine, target.outputs, self.weights, target.variance, self.filters, scale=1.0
-        )
+        return Problem(engine, target.outputs, self.weights, target.variance, self.filters, 1.0)
 
 
 def prepare(

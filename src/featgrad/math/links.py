@@ -61,7 +61,6 @@ def probit_error_rate(explained: float, positive_share: float) -> float:
         return min(p, 1 - p)
     rho = min(rho, 1 - _MARGIN)
     cut = threshold / rho
-    both_below = float(
-        multivariate_normal.cdf(np.array([threshold, cut]), cov=[[1.0, rho], [rho, 1.0]])
-    )
+    both = multivariate_normal(cov=[[1.0, rho], [rho, 1.0]])
+    both_below = float(both.cdf(np.array([threshold, cut])))
     return float(norm.cdf(threshold) + norm.cdf(cut)) - 2 * both_below

@@ -6,7 +6,7 @@ is compiled.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -66,9 +66,7 @@ class DenseEngine:
         self._orders: dict[tuple[int, bool], Any] = {}
 
     @classmethod
-    def from_array(
-        cls, X: Any, xp: Any, rows: Indices, weights: Floats, preprocess: str
-    ) -> "DenseEngine":
+    def from_array(cls, X: Any, xp: Any, rows: Indices, weights: Floats, preprocess: str) -> Self:
         """Compute column statistics over `rows`; missing entries count as the column's mean."""
         moments = DenseColumnMoments(X.shape[1])
         step = max(1, _READ_ENTRIES // X.shape[1])

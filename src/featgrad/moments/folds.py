@@ -123,9 +123,7 @@ class GrowingFold:
             self._done = Fold(weight, n_rows, cross, squares, None, gram)
 
     def _together(self) -> tuple[Singles, Floats, Floats]:
-        values, outputs, weights = (
-            np.concatenate(parts) for parts in zip(*self._waiting, strict=True)
-        )
+        values, outputs, weights = map(np.concatenate, zip(*self._waiting, strict=True))
         return values, outputs, weights
 
 

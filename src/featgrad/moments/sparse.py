@@ -124,10 +124,8 @@ class SparseEngine:
 
     def collected(self, left: _Sums, right: _Sums) -> Floats:
         gradient = np.empty(self.n_features)
-        mean_square_pairs = left.mean_square_pairs + right.mean_square_pairs
-        kernels.collect(
-            left.flat, right.flat, mean_square_pairs, self._mean, self._by_frequency, gradient
-        )
+        pairs = left.mean_square_pairs + right.mean_square_pairs
+        kernels.collect(left.flat, right.flat, pairs, self._mean, self._by_frequency, gradient)
         return gradient
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:

@@ -1,6 +1,5 @@
 """Means of what is there, for what is missing."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.preprocess.standardise import ArraySums
 
 
-class PresentMeans:
+class PresentMeans(ArraySums):
     """Weighted means of the entries that are not missing, added up over parts of the rows."""
 
     def __init__(self, n_features: int) -> None:
@@ -27,12 +27,6 @@ class PresentMeans:
         entries = X.data if sparse.issparse(X) else X
         self.total += _with_entries(X, np.nan_to_num(entries)).T @ weights
         self.absent += _with_entries(X, np.isnan(entries)).T @ weights
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return dict(vars(self))
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        vars(self).update(state)
 
     def means(self) -> Floats | None:
         """The means, 0 where all is missing; None where nothing is."""

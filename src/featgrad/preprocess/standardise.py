@@ -5,7 +5,7 @@ mean, so that no sum cancels; sparse ones from 0, so that nothing is densified.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,21 @@ _ROUNDING = 1e-12
 _BLOCK_ENTRIES = 1 << 20
 
 
-class ColumnSums:
+class ArraySums:
+    """Sums over rows, all of them arrays, which can be stored, taken up again and added up."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        vars(self).update(state)
+
+    def merge(self, other: Self) -> None:
+        for name, array in vars(other).items():
+            vars(self)[name] += array
+
+
+class ColumnSums(ArraySums):
     """Sums over rows of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row."""
 
     def __init__(self, n_features: int, n_linear: int, n_squared: int) -> None:
@@ -43,16 +57,6 @@ class ColumnSums:
     @property
     def squared(self) -> Floats:
         return self.records[:, len(self.of_linear) :]
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return dict(vars(self))
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        vars(self).update(state)
-
-    def merge(self, other: "ColumnSums") -> None:
-        for name, array in vars(other).items():
-            vars(self)[name] += array
 
     def _add_sparse(self, X: Any, linear: Floats, squared: Floats) -> None:
         # Imported here: the compiler behind it takes longer to load than everything else.

@@ -1,13 +1,13 @@
 """Arrow and Parquet files whose columns are features."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tables import Chunk
+from featgrad.readers.tables import Chunks
 from featgrad.readers.tokens import Tokens
 
 
@@ -29,9 +29,7 @@ class ArrowTable:
     def text_columns(self) -> Collection[str]:
         return [field.name for field in self._file.schema if is_text(field.type)]
 
-    def chunks(
-        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
-    ) -> Iterator[Chunk]:
+    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
         for batch in self._file.batches(self._block_rows):
             chunk = {name: batch.column(name) for name in columns}
             yield {

@@ -15,7 +15,7 @@ from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels.delimited import by_column, parse_numbers, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
 from featgrad.readers.lines import line_chunks
-from featgrad.readers.tables import Chunk
+from featgrad.readers.tables import Chunk, Chunks
 from featgrad.readers.tokens import Tokens
 
 # Each column of a chunk has a fixed cost, so that chunks should not have fewer lines.
@@ -40,9 +40,7 @@ class DelimitedTable:
         first = next(self.chunks(self.columns, frozenset(self.columns), invalid), {})
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
-    def chunks(
-        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
-    ) -> Iterator[Chunk]:
+    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
         indices = [self.columns.index(name) for name in columns]
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._data(), [b""]):

@@ -1,12 +1,12 @@
 """pandas, polars and all other data frames that narwhals supports."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tables import Chunk
+from featgrad.readers.tables import Chunks
 from featgrad.readers.tokens import Tokens
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
@@ -33,9 +33,7 @@ class FrameTable:
     def text_columns(self) -> Collection[str]:
         return [name for name, kind in self._frame.schema.items() if isinstance(kind, _TEXT)]
 
-    def chunks(
-        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
-    ) -> Iterator[Chunk]:
+    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
         for start in range(0, len(self._frame), self._block_rows):
             rows = self._frame[start : start + self._block_rows]
             yield {

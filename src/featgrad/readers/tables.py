@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
 Chunk = dict[str, Any]
 """Columns by name: an array of numbers, or Tokens."""
+Chunks = Iterator[Chunk]
 Names = Sequence[str] | None
 
 _MAX_VALUES = 1000
@@ -43,9 +44,7 @@ class Table(Protocol):
     def text_columns(self) -> Collection[str]:
         """Columns that hold text."""
 
-    def chunks(
-        self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows
-    ) -> Iterator[Chunk]:
+    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
         """Chunks of rows; columns in `text` are Tokens, others Tokens or arrays of numbers."""
 
 
@@ -63,9 +62,7 @@ class Roles:
         return [*self.features, self.target, *([] if self.weight is None else [self.weight])]
 
     @classmethod
-    def of(
-        cls, table: Table, target: Any, weight: Any, exclude: Names, categorical: Names
-    ) -> "Roles":
+    def of(cls, table: Table, target: Any, weight: Any, exclude: Names, categorical: Names) -> Self:
         named: dict[str, Sequence[Any]] = {
             "target": [target],
             "weight": [] if weight is None else [weight],

@@ -63,9 +63,8 @@ class StreamSearch(BatchSearch):
         place = np.flatnonzero(units.of_column >= 0)
         self._excluded = np.flatnonzero(units.of_column < 0)
         self._kept = place[units.kept[units.of_column[place]]]
-        self._sums = RunningSums(
-            cross, *raw_scales(dataset), coefficients, self._scale(coefficients)
-        )
+        top = self._scale(coefficients)
+        self._sums = RunningSums(cross, *raw_scales(dataset), coefficients, top)
         self._v, self._momentum = np.zeros((2, dataset.n_features), np.float32)
         self._v[self._excluded] = self._v[self._kept] = _NEVER
         self._theta = math.log(max(dataset.n_features / size, 2.0)) / plan.STREAM_SHARPNESS[0]
