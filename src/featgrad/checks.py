@@ -1,6 +1,7 @@
 """Checks of arguments: each error names the argument, its value and the way out."""
 
 import math
+from collections.abc import Hashable
 from numbers import Integral
 from typing import Any
 
@@ -47,7 +48,7 @@ def feature_indices(argument: str, given: Any, n_features: int, names: Any) -> I
                 f"{argument} contains {item} but X has {n_features} features: use 0 to "
                 f"{n_features - 1}."
             )
-        if not is_index and item not in places:
+        if not is_index and not (isinstance(item, Hashable) and item in places):
             hint = "X has no feature names: use column indices"
             if names is not None:
                 more = " ..." if n_features > 10 else ""

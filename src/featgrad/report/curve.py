@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from math import floor, log, log10
 
+import numpy as np
+
 from featgrad.report.facts import Facts
 from featgrad.report.plots.axes import LOG_RATIO
 
@@ -56,11 +58,7 @@ def _x_scale(facts: Facts) -> Scale:
 
 
 def _y_scale(facts: Facts) -> Scale:
-    bottom, top = _range(facts)
-    span = _HEIGHT - _TOP - _BOTTOM
-    return lambda value: (
-        _TOP + span * (1 - (min(max(value, bottom), top) - bottom) / (top - bottom))
-    )
+    return lambda value: float(np.interp(value, _range(facts), (_HEIGHT - _BOTTOM, _TOP)))
 
 
 def _range(facts: Facts) -> tuple[float, float]:
