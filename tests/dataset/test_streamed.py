@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from featgrad.dataset.compressed import CompressedColumns
 from scipy import sparse
 
-from featgrad.dataset.compressed import CompressedColumns
 from featgrad.dataset.streamed import StreamedColumns
 from featgrad.readers import Block, open_source
 
