@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dataset_builders import in_memory, streamed
+from dataset_builders import folds_of_rows, in_memory, streamed
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.math import filters
@@ -306,3 +306,28 @@ def test_every_step_is_told():
     heard = []
     found = best(dataset_of(*planted()), singles(40), 4.0, on_step=lambda s, _: heard.append(s))
     assert found.steps == heard
+
+
+@pytest.mark.parametrize("home", ["rows", "moments"])
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_certificate_of_centred_columns_does_not_depend_on_their_unit(home: str, scale: float):
+    X, y = planted()
+    found = []
+    for factor in (1.0, scale):
+        dataset: Dataset = in_memory(factor * X, y, n_folds=N_FOLDS, preprocess="center")
+        if home == "moments":
+            dataset = with_all_moments(dataset, "center")
+        found.append(best(dataset, singles(40), 2.0).certificate)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-3)
+
+
+def test_certificate_of_some_folds_does_not_depend_on_the_weight_of_others():
+    X, y = planted()
+    certificates = []
+    for heavy in (1.0, 20.0):
+        weight = np.where(folds_of_rows(np.ones(len(y)), N_FOLDS) < 6, 1.0, heavy)
+        dataset = in_memory(X, y, weight, n_folds=N_FOLDS)
+        [found] = search(dataset, singles(40), Task(2.0, np.arange(6)))
+        certificates.append(found.certificate)
+    # Columns are standardised by all rows, so that they are a little different.
+    np.testing.assert_allclose(certificates[1], certificates[0], rtol=0.3)
