@@ -127,6 +127,12 @@ def test_masks_spend_the_budget(found: Subset):
     np.testing.assert_allclose([step.size for step in found.steps], N_PLANTED, rtol=0.03)
 
 
+def test_masks_spend_the_budget_on_kept_columns_too(planted):
+    X, y, _ = planted
+    found = search(in_memory(X, y), singles(N_COLUMNS, kept=range(200)), batch_rows=100).best()
+    np.testing.assert_allclose([step.size for step in found.steps], N_PLANTED, rtol=0.03)
+
+
 def test_stops_when_told_to(planted):
     X, y, _ = planted
     heard = []

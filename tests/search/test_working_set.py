@@ -331,3 +331,21 @@ def test_certificate_of_some_folds_does_not_depend_on_the_weight_of_others():
         certificates.append(found.certificate)
     # Columns are standardised by all rows, so that they are a little different.
     np.testing.assert_allclose(certificates[1], certificates[0], rtol=0.3)
+
+
+def test_prices_are_those_of_models_without_the_rows_of_each_fold(monkeypatch):
+    """Folds that are left out see the model of all others."""
+    dataset, models = dataset_of(*planted()), []
+    price = dataset.price
+
+    def recorded(given):
+        models.extend(given)
+        return price(given)
+
+    monkeypatch.setattr(dataset, "price", recorded)
+    search(dataset, singles(40), Task(3.0, np.arange(8)))
+    coefficients = models[0].coefficients[:, :, 0]
+    everything = coefficients[8]
+    np.testing.assert_array_equal(coefficients[8:], np.tile(everything, (4, 1)))
+    assert np.all(np.abs(coefficients[:8] - everything).max(axis=1) > 1e-4)
+    np.testing.assert_allclose(coefficients[:8], np.tile(everything, (8, 1)), atol=0.2)
