@@ -18,6 +18,9 @@ WORKING_SET_FACTOR = 3
 # Columns that enter in a round of pricing: at least, and for each feature of the set.
 ENTERING = 128
 ENTERING_FACTOR = 1
+# A column enters if it is worth more than noise: than the column of noise whose rank is this share
+# of the columns that may enter.
+ENTERING_NOISE = 0.25
 # Rounds of pricing at most; fewer where no column outside is worth more than chance.
 ROUNDS = 2
 # Units that elimination starts from: for each unit of the set, and at least so many more.
