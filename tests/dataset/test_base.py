@@ -260,8 +260,8 @@ def test_copies_of_a_column_in_the_model_are_worth_nothing(home):
     columns = np.array([3])
     folds, ridge = dataset.fold_moments(columns), 1e-3
     inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(1))
-    coefficients = [folds.without(i, inverse, folds.cross(), ridge) for i in range(N_FOLDS)]
-    [found] = dataset.price([Model(columns, np.array(coefficients), EVERY_FOLD)])
+    coefficients = folds.without_each(inverse.astype(np.float32), ridge)
+    [found] = dataset.price([Model(columns, coefficients, EVERY_FOLD)])
     assert marginals.values[10] > 0.1
     np.testing.assert_allclose(found.values[[3, 10, 11]], 0, atol=5 / 600)
     assert found.values[0] > 0.1

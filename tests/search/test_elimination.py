@@ -3,9 +3,14 @@ import pytest
 
 from featgrad.moments.folds import Folds
 from featgrad.plan import ELIMINATED_AT_ONCE
-from featgrad.search.elimination import eliminate
+from featgrad.search.elimination import Remaining, eliminate, remaining
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
+
+
+def left(folds: Folds, units: Units, budget: float, ridge: float) -> Remaining:
+    """What elimination leaves."""
+    return remaining(folds, units, eliminate(folds, units, budget, ridge), ridge)
 
 
 def explained(folds: Folds, columns: np.ndarray, ridge: float) -> float:
@@ -24,15 +29,22 @@ def loss(folds: Folds, units: Units, present: list[int], unit: int, ridge: float
 
 
 def by_refitting(folds: Folds, units: Units, budget: float, ridge: float) -> list[int]:
-    """Drop one unit at a time, the one whose absence costs least per cost, by solving anew."""
-    present = list(range(units.count))
+    """Drop one unit at a time, the one whose absence costs least per cost, by solving anew.
+
+    What the budget then has room for comes back, the last to go first.
+    """
+    present, gone = list(range(units.count)), []
     while units.costs[present].sum() > budget + 1e-9:
         free = [unit for unit in present if not units.kept[unit]]
         if not free:
             break
         losses = [loss(folds, units, present, unit, ridge) / units.costs[unit] for unit in free]
-        present.remove(free[int(np.argmin(losses))])
-    return present
+        gone.append(free[int(np.argmin(losses))])
+        present.remove(gone[-1])
+    for unit in reversed(gone):
+        if units.costs[present].sum() + units.costs[unit] <= budget + 1e-9:
+            present.append(unit)
+    return sorted(present)
 
 
 UNITS = {
@@ -58,7 +70,7 @@ def test_what_remains_is_what_fitting_anew_leaves(
     case: str, budget: float, ridge: float, n_outputs: int
 ):
     folds, units = several_outputs(n_outputs), UNITS[case]
-    found = eliminate(folds, units, budget, ridge)
+    found = left(folds, units, budget, ridge)
     assert found.units.tolist() == by_refitting(folds, units, budget, ridge)
     columns = np.flatnonzero(np.isin(units.of_column, found.units))
     np.testing.assert_array_equal(found.columns, columns)
@@ -68,23 +80,23 @@ def test_what_remains_is_what_fitting_anew_leaves(
 @pytest.mark.parametrize("case", UNITS)
 def test_losses_are_those_of_leaving_each_unit_out(case: str, n_outputs: int):
     folds, units = several_outputs(n_outputs), UNITS[case]
-    found = eliminate(folds, units, 6.0, 0.1)
+    found = left(folds, units, 6.0, 0.1)
     present = found.units.tolist()
     expected = [loss(folds, units, present, unit, 0.1) for unit in present]
-    np.testing.assert_allclose(found.losses, expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.losses, expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("case", UNITS)
 def test_inverse_is_that_of_the_remaining_columns(case: str):
     folds = several_outputs(1)
-    found = eliminate(folds, UNITS[case], 6.0, 0.1)
+    found = left(folds, UNITS[case], 6.0, 0.1)
     inner = folds.covariance()[np.ix_(found.columns, found.columns)]
     expected = np.linalg.inv(inner + 0.1 * np.eye(len(inner)))
-    np.testing.assert_allclose(found.inverse, expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.inverse, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_nothing_goes_where_the_budget_has_room_for_all():
-    found = eliminate(several_outputs(1), singles(10, costs=np.full(10, 0.1)), 1.0, 0.1)
+    found = left(several_outputs(1), singles(10, costs=np.full(10, 0.1)), 1.0, 0.1)
     np.testing.assert_array_equal(found.units, np.arange(10))
 
 
@@ -94,16 +106,16 @@ def test_of_many_units_the_cheapest_few_go_at_once():
     losses = (H @ folds.cross())[:, 0] ** 2 / np.diagonal(H)
     losses[77] = np.inf
     at_once = 150 // ELIMINATED_AT_ONCE
-    found = eliminate(folds, units, 150.0 - at_once, 1.0)
+    found = left(folds, units, 150.0 - at_once, 1.0)
     gone = np.setdiff1d(np.arange(150), found.units)
     np.testing.assert_array_equal(gone, np.sort(np.argsort(losses)[:at_once]))
 
 
 def test_no_more_units_go_at_once_than_the_budget_asks_for():
-    found = eliminate(folds_of(*regression(300, 150)), singles(150), 148.0, 1.0)
+    found = left(folds_of(*regression(300, 150)), singles(150), 148.0, 1.0)
     assert len(found.units) == 148
 
 
 def test_planted_columns_remain_of_many():
-    found = eliminate(folds_of(*regression(300, 150)), singles(150, kept=[77]), 4.0, 1.0)
+    found = left(folds_of(*regression(300, 150)), singles(150, kept=[77]), 4.0, 1.0)
     assert found.units.tolist() == [0, 1, 2, 77]

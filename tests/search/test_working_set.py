@@ -334,7 +334,6 @@ def test_certificate_of_some_folds_does_not_depend_on_the_weight_of_others():
 
 
 def test_prices_are_those_of_models_without_the_rows_of_each_fold(monkeypatch):
-    """Folds that are left out see the model of all others."""
     dataset, models = dataset_of(*planted()), []
     price = dataset.price
 
@@ -344,8 +343,7 @@ def test_prices_are_those_of_models_without_the_rows_of_each_fold(monkeypatch):
 
     monkeypatch.setattr(dataset, "price", recorded)
     search(dataset, singles(40), Task(3.0, np.arange(8)))
-    coefficients = models[0].coefficients[:, :, 0]
-    everything = coefficients[8]
-    np.testing.assert_array_equal(coefficients[8:], np.tile(everything, (4, 1)))
-    assert np.all(np.abs(coefficients[:8] - everything).max(axis=1) > 1e-4)
-    np.testing.assert_allclose(coefficients[:8], np.tile(everything, (8, 1)), atol=0.2)
+    coefficients = models[0].coefficients[:8, :, 0]
+    mean = coefficients.mean(axis=0)
+    assert np.all(np.abs(coefficients - mean).max(axis=1) > 1e-5)
+    np.testing.assert_allclose(coefficients, np.tile(mean, (8, 1)), atol=0.2)
