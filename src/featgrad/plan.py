@@ -43,7 +43,7 @@ FIRST_SHARPNESS = np.geomspace(2, 12, 10)
 NEXT_SHARPNESS = np.geomspace(3, 20, 8)
 MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
 # The filter's scale, as a multiple of the top eigenvalue of a set.
-ROOM = 1.2
+ROOM = 2.4
 
 # Large sets, searched over all columns while rows are streamed.
 # Largest set for which moments of a working set are kept, and of how many times as many columns.
