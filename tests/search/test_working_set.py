@@ -6,7 +6,7 @@ from scipy import sparse
 
 from dataset_builders import folds_of_rows, in_memory, streamed
 from featgrad.dataset.all_moments import with_all_moments
-from featgrad.dataset.base import Dataset
+from featgrad.dataset.base import Dataset, Prices
 from featgrad.math import filters
 from featgrad.plan import FIRST_SHARPNESS, NEXT_SHARPNESS
 from featgrad.search import working_set
@@ -87,6 +87,7 @@ def test_suppressors_are_outside_the_first_working_set(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, rounds: int):
     monkeypatch.setattr(working_set, "ROUNDS", rounds)
+    monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
     found = best(dataset_of(*suppressors()), singles(600), 6.0)
     assert found.rounds == rounds
     assert len(found.steps) == len(FIRST_SHARPNESS) + rounds * len(NEXT_SHARPNESS)
@@ -152,10 +153,10 @@ def test_groups_are_chosen_whole():
 
 @pytest.mark.usefixtures("small_working_set")
 def test_groups_outside_the_first_working_set_are_found_by_pricing():
-    """Groups of a sum and of a hidden column, each with nine columns of noise."""
-    found = best(dataset_of(*suppressors()), units_of(np.arange(600) // 10), 60.0)
-    groups = sorted({int(column) // 10 for column in found.features})
-    assert groups == sorted(column // 10 for column in VISIBLE + HIDDEN)
+    """Groups of a sum and of a hidden column, each with a column of noise."""
+    found = best(dataset_of(*suppressors()), units_of(np.arange(600) // 2), 12.0)
+    groups = sorted({int(column) // 2 for column in found.features})
+    assert groups == sorted(column // 2 for column in VISIBLE + HIDDEN)
 
 
 def test_costs_stay_within_the_budget():
@@ -283,7 +284,8 @@ def test_certificate_names_no_column_where_all_are_chosen():
 
 @pytest.mark.usefixtures("small_working_set")
 @pytest.mark.parametrize(("max_iter", "expected"), [(1, 1), (12, 12), (1000, 26)])
-def test_steps_are_limited_over_all_rounds(max_iter: int, expected: int):
+def test_steps_are_limited_over_all_rounds(monkeypatch, max_iter: int, expected: int):
+    monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
     found = best(dataset_of(*suppressors()), singles(600), 6.0, max_iter=max_iter)
     assert len(found.steps) == expected
     assert len(found.features) == 6
