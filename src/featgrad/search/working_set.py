@@ -225,7 +225,7 @@ class _State:
         variance = float(np.sum(moments.variance))
         self._remaining = found._replace(losses=found.losses / variance)
         own = moments.columns(found.columns)
-        self._cross_fitted = self._coefficients_without_each(own)
+        self._cross_fitted, self._fitted_ridge = self._coefficients_without_each(own), self._ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
         self._top = min(self._top, top_of_covariance(own))
@@ -264,7 +264,7 @@ class _State:
     @property
     def _gains(self) -> Floats:
         """Explained fraction that each column would add at least: part of it may be known."""
-        return np.asarray(self._prices.values / (self._variances + self._ridge))
+        return np.asarray(self._prices.values / (self._variances + self._fitted_ridge))
 
     def _certificate(self) -> Certificate:
         chosen = np.zeros(len(self._usable), bool)
@@ -277,5 +277,5 @@ class _State:
             float(self._remaining.losses.min(initial=np.inf)),
             float(gains[best]) if is_outside else 0.0,
             best if is_outside else -1,
-            self._prices.chance() * variance / (variance + self._ridge),
+            float(self._prices.chance() * variance / (variance + self._fitted_ridge)),
         )
