@@ -113,7 +113,7 @@ def passing(path: Path, batch_rows: int) -> dict:
     command = [sys.executable, "-m", "benchmarks.scale.epoch", str(path), *options]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     facts = json.loads(found.stdout)
-    epoch = facts["passages"]["let_pass"]
+    epoch = facts["passages"]["stream"]
     recall = f", recall of planted columns {facts['recall']:.3f}" if "recall" in facts else ""
     print(
         f"{facts['rows']:,} x {facts['features']:,}: one epoch in {epoch:.0f} s, "

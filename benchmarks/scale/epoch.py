@@ -24,10 +24,10 @@ from benchmarks.memory import memory
 from benchmarks.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector
-from featgrad.dataset.streamed import StreamedColumns
+from featgrad.dataset.streamed import Streamed
 from featgrad.readers import Source, open_source, prefetched
 
-_PASSAGES = ("__init__", "cross", "top_eigenvalue", "let_pass", "sampled")
+_PASSAGES = ("__init__", "cross", "top_eigenvalue", "stream", "sample")
 
 
 def clocks() -> np.ndarray:
@@ -66,7 +66,7 @@ def timed_passages(prepare: Callable[[], None]) -> dict[str, np.ndarray]:
         return call
 
     for name in _PASSAGES:
-        setattr(StreamedColumns, name, timed(name, getattr(StreamedColumns, name)))
+        setattr(Streamed, name, timed(name, getattr(Streamed, name)))
     return seconds
 
 
@@ -80,9 +80,9 @@ def peak_mib() -> tuple[float, float]:
 
 def figures(facts: dict, shape: str) -> list[Figure]:
     """Those with a bar for a shape."""
-    epoch, peak = facts["passages"]["let_pass"], facts["peak_mib"] / 1024
+    epoch, peak = facts["passages"]["stream"], facts["peak_mib"] / 1024
     beside = Figure("epoch beside a bare reading", epoch / facts["bare"], "x", "<= 6")
-    spent = facts["passages_cpu"]["let_pass"] / facts["bare_cpu"]
+    spent = facts["passages_cpu"]["stream"] / facts["bare_cpu"]
     cpu = Figure("epoch beside a bare reading, processor time", spent, "x")
     if shape == "criteo":
         rate = Figure("one epoch", facts["rows"] / epoch, "rows/s", ">= 150000")

@@ -38,8 +38,7 @@ def problem(X: Any, order: int) -> Problem:
         order=order,
         filter="kong-valiant",
         task="binary",
-        preprocess="zscore",
         sample_weight=None,
         rng=np.random.RandomState(0),
     )
-    return scaled(prepared.problem)
+    return scaled(prepared.problem(X, "zscore"))

@@ -22,6 +22,7 @@ from featgrad.learnability import Learnability
 from featgrad.math.filters import check_order, up_to
 from featgrad.math.links import LINKS, Link
 from featgrad.math.targets import TASKS
+from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
 from featgrad.plan import ESTIMATE_ROWS, SEARCHES, USED_BY, Facts, Plan, Wanted, plan
 from featgrad.readers import Source
@@ -199,10 +200,12 @@ class Fit:
         return self._search(dataset, task, prepared.filters[-1], planned)
 
     def _search(self, dataset: Dataset, task: str, coefficients: Floats, planned: Plan) -> Choice:
-        if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
-            dataset = with_all_moments(dataset, self.settings.preprocess)
         assert self.budgets is not None
-        outcome = run(planned, dataset, self.budgets, self._job(task, coefficients))
+        # Products are short: threads that share them would mostly wait for each other.
+        with one_blas_thread():
+            if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
+                dataset = with_all_moments(dataset, self.settings.preprocess)
+            outcome = run(planned, dataset, self.budgets, self._job(task, coefficients))
         planned = replace(planned, held_out=outcome.held_out)
         return self._choice(task, planned, outcome, dataset)
 

@@ -16,6 +16,9 @@ WORKING_SET_FACTOR = 3
 # Columns that enter in a round of pricing: at least, and for each feature of the set.
 ENTERING = 128
 ENTERING_FACTOR = 1
+# A column enters if it is worth more than noise: than the column of noise whose rank is this share
+# of the columns that may enter.
+ENTERING_NOISE = 0.25
 # Rounds of pricing at most; fewer where no column outside is worth more than chance.
 ROUNDS = 2
 # Units that elimination starts from: for each unit of the set, and at least so many more.
@@ -38,7 +41,7 @@ FIRST_SHARPNESS = np.geomspace(2, 12, 10)
 NEXT_SHARPNESS = np.geomspace(3, 20, 8)
 MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
 # The filter's scale, as a multiple of the top eigenvalue of a set.
-ROOM = 1.2
+ROOM = 2.4
 
 # Large sets, searched over all columns while rows are streamed.
 # Largest set for which moments of a working set are kept, and of how many times as many columns.

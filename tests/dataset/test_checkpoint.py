@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from featgrad.dataset import checkpoint
-from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state
+from featgrad.dataset.checkpoint import Checkpoint, Group, matrix_of, matrix_state
 
 
 @pytest.fixture
@@ -79,6 +79,47 @@ def test_a_pass_goes_on_where_it_was(path: Path, stop: int):
     run(Checkpoint(path, "a"), parts(), again)
     assert len(again.added) == 5 - stop
     np.testing.assert_array_equal(again.total, whole.total, strict=True)
+
+
+@pytest.mark.parametrize("stop", range(1, 5))
+def test_a_pass_of_several_sums_goes_on_where_it_was(path: Path, stop: int):
+    """Of even and of odd parts; after the first part the second sum has nothing yet."""
+
+    def through(kept: Checkpoint, totals: list[Total], stop: int | None = None) -> None:
+        def add(values, i: int) -> None:
+            totals[i % 2].add(values)
+
+        numbered = ((*part, i) for i, part in enumerate(parts(stop)))
+        kept.through("one", numbered, add, Group(totals))
+
+    whole, again = [Total(), Total()], [Total(), Total()]
+    through(Checkpoint(None, "a"), whole)
+    with pytest.raises(RuntimeError, match="killed"):
+        through(Checkpoint(path, "a"), [Total(), Total()], stop)
+    through(Checkpoint(path, "a"), again)
+    assert sum(len(total.added) for total in again) == 5 - stop
+    for one, other in zip(again, whole, strict=True):
+        np.testing.assert_array_equal(one.total, other.total, strict=True)
+
+
+class Named:
+    """Arrays under names of its own, or none."""
+
+    def __init__(self, **arrays) -> None:
+        self.arrays = {name: np.asarray(array) for name, array in arrays.items()}
+
+    def state(self):
+        return self.arrays
+
+    def restore(self, state) -> None:
+        self.arrays = dict(state)
+
+
+def test_group_gives_each_member_its_own_arrays():
+    members = [Named(total=1, **{"a.b": 2}), Named(), *(Named(total=i) for i in range(10))]
+    restored = [Named() for _ in members]
+    Group(restored).restore(Group(members).state())
+    assert [member.arrays for member in restored] == [member.arrays for member in members]
 
 
 def test_a_pass_that_has_ended_is_not_read_again(path: Path):

@@ -1,79 +1,67 @@
-"""Columns read block by block against the same columns in memory."""
+"""Rows read block by block against the same rows in memory."""
 
 import numpy as np
 import pytest
-from featgrad.dataset.compressed import CompressedColumns
 from scipy import sparse
 
-from featgrad.dataset.streamed import StreamedColumns
-from featgrad.readers import Block, open_source
+from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns, order_of, streamed
+from featgrad.dataset import streamed as streamed_module
+from featgrad.dataset.streamed import Streamed
+from featgrad.readers import Block
 
 CONTAINERS = [np.asarray, sparse.csr_array]
+EVERY_FOLD = np.ones(N_FOLDS)
+COLUMNS = np.array([0, 1, 3, 4, 5])
 
 
-def skewed(n_rows: int = 2600, n_features: int = 9):
-    """Columns of all sorts: normal, heavy-tailed, shifted, mostly zero, constant."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n_rows, n_features))
-    X[:, 1] = np.exp(2 * X[:, 1])
-    X[:, 2] += 50
-    X[:, 3:6] *= rng.random((n_rows, 3)) < 0.2
-    X[:, 6] = 7
-    y = X[:, 0] + X[:, 3] + rng.standard_normal(n_rows)
-    y = np.stack([y, y**2], axis=1)
-    return X, y, rng.integers(0, 4, n_rows).astype(float)
+class Gathered:
+    """All rows, in the order in which they are visited."""
+
+    def __init__(self, dataset) -> None:
+        blocks = []
+        dataset.visit("rows", blocks.append, self)
+        parts = [np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3]]
+        self.outputs, self.weights, self.folds = parts
+        self.X = np.concatenate([np.asarray(block.X) for block in blocks])
+
+    def state(self):
+        return {}
+
+    def restore(self, state) -> None: ...
 
 
-def both(X, y, weight, block_rows: int, preprocess: str = "zscore", missing: str = "error"):
-    """The same rows in the same order, streamed and in memory."""
-    source = open_source(
-        X, target=y, weight=weight, block_rows=block_rows, dtype="float64", missing="nan"
-    )
-    rng = np.random.RandomState(0)
-    streamed = StreamedColumns(source, "regression", preprocess, missing, rng)
-    used = np.flatnonzero(weight)
-    rows = used[np.argsort(np.random.RandomState(0).random_sample(len(used)))]
-    weights = weight[rows] / weight.sum()
-    return streamed, CompressedColumns(X, rows, weights, y[rows] - weights @ y[rows], preprocess)
+@pytest.mark.parametrize("block_rows", [1, 37, 1000])
+def test_visited_rows_have_their_weights_outputs_and_folds(block_rows: int):
+    X, Y, weight = mixed_columns(300, 9, 2)
+    found = Gathered(streamed(X, Y, weight, block_rows=block_rows))
+    weights = weight / weight.sum()
+    centred = Y - weights @ Y
+    np.testing.assert_allclose(found.weights, weights)
+    np.testing.assert_allclose(found.outputs, centred / np.sqrt(weights @ centred**2), rtol=1e-9)
+    np.testing.assert_array_equal(found.folds, folds_of_rows(weight))
+    np.testing.assert_array_equal(found.X, X)
 
 
-def groups(n_rows: int) -> list[slice]:
-    return [slice(0, n_rows // 3), slice(n_rows // 3, n_rows)]
-
-
-@pytest.mark.parametrize("preprocess", ["zscore", "center"])
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("block_rows", [37, 1000, 5000])
-def test_cross_is_that_of_rows_in_memory(container, block_rows: int, preprocess: str):
-    X, y, weight = skewed()
-    streamed, in_memory = both(container(X), y, weight, block_rows, preprocess)
-    parts = groups(streamed.n_rows)
-    expected = in_memory.cross(parts)
-    np.testing.assert_allclose(streamed.cross(parts), expected, rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_missing_entries_count_as_means_of_rows_in_memory(container):
-    X, y, weight = skewed()
-    X = np.delete(X, 6, axis=1)
-    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
-    streamed, in_memory = both(container(X), y, weight, 100, missing="mean")
-    parts = groups(streamed.n_rows)
-    expected = in_memory.cross(parts)
-    np.testing.assert_allclose(streamed.cross(parts), expected, rtol=1e-8, atol=1e-10)
+def test_rows_of_weight_zero_are_absent():
+    X, Y, weight = mixed_columns(300, 9)
+    weight[::4] = 0
+    dataset = streamed(X, Y, weight)
+    assert dataset.n_rows == 225
+    found = Gathered(dataset)
+    np.testing.assert_array_equal(found.X, X[weight > 0])
+    np.testing.assert_allclose(found.weights, weight[weight > 0] / weight.sum())
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize(("n_rows", "block_rows"), [(12, 3), (12, 100), (2600, 60), (2600, 5000)])
-def test_folds_are_those_of_rows_in_memory(container, n_rows: int, block_rows: int):
-    X, y, weight = (part[:n_rows] for part in skewed())
-    streamed, in_memory = both(container(X), y, weight + 1, block_rows)
-    chosen = np.array([0, 1, 3, 4, 5])
-    spans = [slice(0, 5), slice(5, 8), slice(8, n_rows)]
-    for columns in (streamed, in_memory):
-        columns.cross(spans)
-    found, expected = (c.folds(spans, chosen) for c in (streamed, in_memory))
-    for one, other in zip(found, expected, strict=True):
+@pytest.mark.parametrize(("n_rows", "block_rows"), [(12, 3), (12, 100), (900, 60), (900, 5000)])
+def test_fold_moments_are_those_of_rows_in_memory(container, n_rows: int, block_rows: int):
+    X, Y, weight = mixed_columns(n_rows, 9, 2)
+    from_source = streamed(container(X), Y, weight, block_rows=block_rows)
+    from_memory = in_memory(container(X), Y, weight)
+    for dataset in (from_source, from_memory):
+        dataset.marginals([EVERY_FOLD])
+    found, expected = from_source.fold_moments(COLUMNS), from_memory.fold_moments(COLUMNS)
+    for one, other in zip(found.folds, expected.folds, strict=True):
         assert one.n_rows == other.n_rows
         np.testing.assert_allclose(one.weight, other.weight)
         np.testing.assert_allclose(one.squares, other.squares)
@@ -81,18 +69,150 @@ def test_folds_are_those_of_rows_in_memory(container, n_rows: int, block_rows: i
         np.testing.assert_allclose(one.covariance(), other.covariance(), rtol=1e-4, atol=1e-6)
 
 
-def test_rows_that_come_or_go_between_passes_are_noticed():
-    X, y, _ = skewed()
+def test_fewer_rows_than_folds_are_folds_of_one_row():
+    X, Y, _ = mixed_columns(4, 9)
+    dataset = streamed(X, Y)
+    assert dataset.n_folds == 4
+    assert sorted(Gathered(dataset).folds) == [0, 1, 2, 3]
 
-    class Growing:
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
+    X, Y, weight = mixed_columns(200, 9, 2)
+    problem, target = streamed(container(X), Y, weight).sample(COLUMNS)
+    same, expected = in_memory(container(X), Y, weight).sample(COLUMNS)
+    np.testing.assert_allclose(target.outputs, expected.outputs, rtol=1e-9, atol=1e-12)
+    assert target.variance == pytest.approx(expected.variance)
+    np.testing.assert_allclose(problem.weights, same.weights)
+    mask = np.linspace(0.2, 1, 5)
+    found, value = (each.value_and_gradient(mask)[0] for each in (problem, same))
+    assert found == pytest.approx(value, rel=1e-6)
+
+
+def test_sample_of_many_rows_is_the_beginning_of_the_random_order(monkeypatch):
+    monkeypatch.setattr(streamed_module, "ESTIMATE_ROWS", 70)
+    X, Y, weight = mixed_columns(200, 9)
+    problem, target = streamed(X, Y, weight).sample(COLUMNS)
+    first = order_of(weight)[:70]
+    centred = Y - weight @ Y / weight.sum()
+    np.testing.assert_allclose(target.outputs, centred[first], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(problem.weights, weight[first] / weight[first].sum())
+
+
+def test_sample_has_the_variance_of_all_rows(monkeypatch):
+    monkeypatch.setattr(streamed_module, "ESTIMATE_ROWS", 70)
+    X, Y, weight = mixed_columns(200, 9)
+    _, target = streamed(X, Y, weight).sample(COLUMNS)
+    weights = weight / weight.sum()
+    assert target.variance == pytest.approx(np.sum(weights @ (Y - weights @ Y) ** 2))
+
+
+@pytest.mark.parametrize(("kept", "expected"), [(400, 100), (1, 64)])
+def test_sample_holds_as_many_entries_as_may_be_kept(monkeypatch, kept: int, expected: int):
+    monkeypatch.setattr(streamed_module, "KEPT_ENTRIES", kept)
+    X, Y, _ = mixed_columns(200, 9)
+    problem, _ = streamed(X, Y).sample(np.array([0, 1, 2, 3]))
+    assert len(problem.weights) == expected
+
+
+class Batches:
+    """What a search is given."""
+
+    def __init__(self) -> None:
+        self.parts = []
+
+    def add(self, outputs, weights, X) -> None:
+        self.parts.append((outputs, weights, X))
+
+    def state(self):
+        return {}
+
+    def restore(self, state) -> None: ...
+
+
+@pytest.mark.parametrize("build", [streamed, in_memory])
+def test_streamed_batches_hold_every_row_once(build):
+    X, Y, weight = mixed_columns(200, 9)
+    batches = Batches()
+    build(X, Y, weight).stream("all", 30, batches)
+    outputs, weights, values = (np.concatenate(part) for part in zip(*batches.parts, strict=True))
+    assert max(len(part[1]) for part in batches.parts) <= 30
+    order, expected = np.argsort(values[:, 0]), np.argsort(X[:, 0])
+    np.testing.assert_array_equal(values[order], X[expected])
+    np.testing.assert_allclose(weights[order], weight[expected] / weight.sum())
+    assert np.corrcoef(outputs[order, 0], Y[expected, 0])[0, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_streamed_batches_have_no_missing_entries(container):
+    X, Y, _ = mixed_columns(200, 9)
+    mean = X[1:, 0].mean()
+    X[0, 0] = np.nan
+    batches = Batches()
+    streamed(container(X), Y, missing="mean").stream("all", 30, batches)
+    first = batches.parts[0][2]
+    assert (first.toarray() if sparse.issparse(first) else first)[0, 0] == pytest.approx(mean)
+
+
+def test_missing_entries_are_refused_unless_they_count_as_means():
+    X, Y, _ = mixed_columns(50, 9)
+    X[40, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        streamed(X, Y)
+
+
+def test_one_row_is_too_few():
+    X, Y, _ = mixed_columns(50, 9)
+    weight = np.zeros(50)
+    weight[3] = 1
+    with pytest.raises(ValueError, match=r"1 row\(s\) of positive weight"):
+        streamed(X, Y, weight)
+
+
+def of_blocks(blocks_of_pass) -> Streamed:
+    """A source whose blocks may differ from pass to pass."""
+
+    class Changing:
         n_features, feature_names, groups, n_rows, block_rows, skipped = 9, None, None, None, 100, 0
         passes = 0
 
         def __iter__(self):
             self.passes += 1
-            for start in range(0, 100 * (self.passes + 1), 100):
-                yield Block(X[start : start + 100], y[start : start + 100])
+            return iter(blocks_of_pass(self.passes))
 
-    columns = StreamedColumns(Growing(), "auto", "zscore", "error", np.random.RandomState(0))
-    with pytest.raises(ValueError, match=r"200 rows .* and 300 when it was read again"):
-        columns.cross(groups(columns.n_rows))
+    return Streamed(
+        Changing(),
+        task="regression",
+        order=3,
+        filter="monotone",
+        preprocess="zscore",
+        missing="error",
+        n_folds=N_FOLDS,
+        rng=np.random.RandomState(0),
+    )
+
+
+@pytest.mark.parametrize(("later", "message"), [(3, "and 300 when"), (1, "and 100 when")])
+def test_rows_that_come_or_go_between_passes_are_noticed(later: int, message: str):
+    X, Y, _ = mixed_columns(300, 9)
+
+    def blocks(passes: int):
+        count = 2 if passes == 1 else later
+        return [Block(X[i : i + 100], Y[i : i + 100, 0]) for i in range(0, 100 * count, 100)]
+
+    dataset = of_blocks(blocks)
+    with pytest.raises(ValueError, match=f"200 rows .* {message} it was read again"):
+        dataset.marginals([EVERY_FOLD])
+
+
+def test_targets_that_change_between_passes_are_noticed():
+    X, Y, _ = mixed_columns(300, 9)
+
+    def blocks(passes: int):
+        y = Y[:, 0].copy()
+        y[150] += passes
+        return [Block(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
+
+    dataset = of_blocks(blocks)
+    with pytest.raises(ValueError, match=r"other targets .* in rows 100 to 200"):
+        dataset.marginals([EVERY_FOLD])

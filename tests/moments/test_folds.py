@@ -6,7 +6,7 @@ import pytest
 import reference
 from engine_kinds import Example, example, relative_error
 from featgrad.math import filters
-from featgrad.moments.folds import Folds, make_fold
+from featgrad.moments.folds import Folds, GrowingFold, make_fold
 
 TOLERANCE = 1e-4  # folds hold single precision
 SCALE = 7.0
@@ -181,15 +181,66 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(n_features: int):
     assert relative_error(some[1], all_columns[1][chosen]) <= TOLERANCE
 
 
-def test_few_rows_come_back_as_they_were():
-    data = example(60, 8)
-    rows = folds_of(data, cut(60, 5)).rows()
-    assert rows is not None
-    np.testing.assert_allclose(rows.values, data.X, rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(rows.outputs, data.outputs)
-    np.testing.assert_array_equal(rows.weights, data.weights)
+@pytest.mark.parametrize("ridge", [0.05, 2.0])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("n_features", [4, 12, 40])
+def test_coefficients_without_a_fold_are_those_of_solving_anew(
+    n_features: int, n_outputs: int, ridge: float
+):
+    """Of 4 columns every fold holds its gram, of 40 most hold rows, of 12 some of each."""
+    data = example(60, n_features, n_outputs=n_outputs)
+    data = Example(data.X, data.outputs, 3 * data.weights, data.mask)
+    parts = cut(60, 6)
+    folds = folds_of(data, parts)
+    inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(n_features))
+    found = folds.without_each(inverse.astype(np.float32), ridge)
+    for place, left_out in enumerate(parts):
+        # Sums are over the other rows, while all rows together have the weight 1.
+        rest = np.setdiff1d(np.arange(60), left_out)
+        weighted = (data.weights / data.weights.sum())[rest, None] * data.X[rest]
+        anew = np.linalg.solve(
+            weighted.T @ data.X[rest] + ridge * np.eye(n_features), weighted.T @ data.outputs[rest]
+        )
+        assert relative_error(found[place], anew) <= 10 * TOLERANCE
 
 
-def test_many_rows_are_not_kept(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("featgrad.moments.folds._FEW_ENTRIES", 100)
-    assert folds_of(example(60, 8), cut(60, 5)).rows() is None
+def test_folds_of_twelve_columns_hold_rows_and_grams():
+    """What the test of leaving a fold out relies on."""
+    kinds = {fold.gram is None for fold in folds_of(example(60, 12), cut(60, 6)).folds}
+    assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("n_features", [3, 25])
+@pytest.mark.parametrize("size", [1, 7, 60])
+def test_growing_fold_is_the_fold_of_all_its_rows(n_features: int, size: int):
+    data = example(60, n_features, n_outputs=2)
+    growing = GrowingFold()
+    for start in range(0, 60, size):
+        rows = slice(start, start + size)
+        growing.add(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
+    found = growing.fold()
+    whole = make_fold(data.X.astype(np.float32), data.outputs, data.weights)
+    assert found.n_rows == 60
+    assert found.weight == pytest.approx(whole.weight)
+    np.testing.assert_allclose(found.squares, whole.squares)
+    assert relative_error(found.cross, whole.cross) <= TOLERANCE
+    assert relative_error(found.covariance(), whole.covariance()) <= TOLERANCE
+
+
+@pytest.mark.parametrize("seen", [2, 30, 31])
+def test_growing_fold_goes_on_from_its_state(seen: int):
+    """After 2 rows all wait, after 30 none do, after 31 one does."""
+    data = example(60, 10)
+
+    def add(fold: GrowingFold, rows: slice) -> None:
+        fold.add(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
+
+    whole, resumed = GrowingFold(), GrowingFold()
+    for start in range(0, seen, 10):
+        add(whole, slice(start, min(start + 10, seen)))
+    resumed.restore(whole.state())
+    for fold in (whole, resumed):
+        add(fold, slice(seen, 60))
+    np.testing.assert_array_equal(resumed.fold().cross, whole.fold().cross)
+    np.testing.assert_array_equal(resumed.fold().covariance(), whole.fold().covariance())
+    assert resumed.fold()[:2] == whole.fold()[:2]

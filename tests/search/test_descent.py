@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from featgrad.math import filters
-from featgrad.search import budget as search_within
-from featgrad.search.progress import go_on
+from featgrad.moments.folds import Folds
+from featgrad.plan import FIRST_SHARPNESS, MOMENTUM, STEP
+from featgrad.search.descent import Descent, budgeted
+from featgrad.search.progress import Step, go_on
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
 
@@ -17,16 +19,20 @@ UNITS = {
         5.0,
     ),
 }
+COEFFICIENTS = filters.coefficients("monotone", 4)
+SEQUENCES = [[0, 1, 2, 3, 4, 5, 6, 7], [7, 5, 3, 1, 0, 2, 4, 6]]
 
 
-def run(units: Units, budget: float, **changes):
-    options = {
-        "coefficients": filters.coefficients("monotone", 4),
-        "room": 1.2,
-        "max_iter": 1000,
-        "on_step": go_on,
-    } | changes
-    return search_within.search(folds_of(*regression(120, 12)), units, budget, **options)
+def descent(units: Units, budget: float, on_step=go_on) -> Descent:
+    return Descent(units, budget, COEFFICIENTS, SEQUENCES, on_step)
+
+
+def run(units: Units, budget: float, sharpness=FIRST_SHARPNESS, on_step=go_on):
+    """Logits and steps, from logits of zero."""
+    steps: list[Step] = []
+    folds = folds_of(*regression(200, 12))
+    v = descent(units, budget, on_step).run(folds, np.zeros(units.count), 3.0, sharpness, steps)
+    return v, steps
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 2.0, 20.0])
@@ -35,101 +41,154 @@ def test_mask_spends_the_budget(case: str, sharpness: float):
     units, budget = UNITS[case]
     for seed in range(5):
         v = 3 * np.random.default_rng(seed).standard_normal(units.count)
-        s, theta = search_within.budgeted(v, budget, sharpness, units)
+        s = budgeted(v, budget, sharpness, units)
         assert s @ units.costs == pytest.approx(budget, rel=1e-8)
-        expected = 1 / (1 + np.exp(-sharpness * (v - theta)))
-        np.testing.assert_allclose(s, np.where(units.kept, 1.0, expected), rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", UNITS)
+def test_mask_is_a_sigmoid_of_the_logits_and_1_for_kept_units(case: str):
+    units, budget = UNITS[case]
+    v = np.random.default_rng(0).standard_normal(units.count)
+    s = budgeted(v, budget, 2.0, units)
+    np.testing.assert_array_equal(s[units.kept], 1)
+    free = ~units.kept
+    theta = v[free] - np.log(s[free] / (1 - s[free])) / 2.0
+    np.testing.assert_allclose(theta, theta[0], rtol=1e-6)
 
 
 def test_a_budget_for_everything_opens_everything():
-    s, _ = search_within.budgeted(np.array([-5.0, 0, 5]), 10.0, 2.0, singles(3))
+    s = budgeted(np.array([-5.0, 0, 5]), 10.0, 2.0, singles(3))
     np.testing.assert_allclose(s, 1, rtol=1e-9)
+
+
+def test_a_budget_for_kept_units_only_closes_all_others():
+    s = budgeted(np.array([-5.0, 0, 5]), 1.0, 2.0, singles(3, kept=[0]))
+    np.testing.assert_allclose(s, [1, 0, 0], atol=1e-9)
 
 
 @pytest.mark.parametrize("case", ["features", "groups", "kept"])
 def test_every_step_tells_how_many_features_it_spends(case: str):
     units, budget = UNITS[case]
-    found = run(units, budget)
-    np.testing.assert_allclose([step.size for step in found.steps], budget, rtol=1e-8)
+    _, steps = run(units, budget)
+    np.testing.assert_allclose([step.size for step in steps], budget, rtol=1e-8)
 
 
 def test_size_of_a_step_is_told_in_features_where_they_cost_something_else():
-    found = run(singles(12, costs=np.full(12, 5.0)), 20.0)
-    np.testing.assert_allclose([step.size for step in found.steps], 4, rtol=1e-8)
+    _, steps = run(singles(12, costs=np.full(12, 5.0)), 20.0)
+    np.testing.assert_allclose([step.size for step in steps], 4, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("max_iter", "expected"), [(1, 1), (7, 7), (1000, 40)])
-def test_number_of_steps(max_iter: int, expected: int):
-    assert len(run(singles(12), 3.0, max_iter=max_iter).steps) == expected
+def test_one_step_for_each_sharpness():
+    assert len(run(singles(12), 3.0, np.array([2.0, 3, 4]))[1]) == 3
 
 
 def test_stops_when_told_to():
     heard = []
 
     def on_step(step, scores):
-        heard.append(step)
+        heard.append((step, scores))
         return len(heard) == 3
 
-    assert run(singles(12), 3.0, on_step=on_step).steps == heard
+    v, steps = run(singles(12), 3.0, on_step=on_step)
+    assert steps == [step for step, _ in heard]
     assert len(heard) == 3
+    np.testing.assert_array_equal(v, heard[-1][1])
 
 
 def test_objective_is_what_stays_unexplained_and_falls():
-    steps = run(singles(12), 3.0).steps
+    _, steps = run(singles(12), 3.0)
     assert all(step.objective == 1 - step.explained for step in steps)
     assert steps[-1].objective < steps[0].objective
 
 
-@pytest.mark.parametrize("room", [1.2, 3.6])
-def test_planted_columns_are_found(room: float):
-    found = run(singles(12), 3.0, room=room)
-    assert set(np.argsort(-found.scores)[:3]) == {0, 1, 2}
+def test_logits_of_planted_columns_rise_above_the_others():
+    v, _ = run(singles(12), 3.0)
+    assert v[:3].min() > v[3:].max()
 
 
-def test_orders_beyond_the_number_of_folds_are_cut():
-    X, y = regression(60, 5)
-    coefficients = filters.coefficients("monotone", 4)
-    options = {"room": 1.2, "max_iter": 5, "on_step": go_on}
-    three = folds_of(X, y, n_folds=3)
-    full, cut = (
-        search_within.search(three, singles(5), 2.0, coefficients=c, **options)
-        for c in (coefficients, coefficients[:2])
+def test_group_of_a_planted_column_rises_above_the_others():
+    v, _ = run(units_of([0, 1, 2, 0, 1, 2, 3, 3, 4, 4, 5, 5]), 6.0)
+    assert v[:3].min() > v[3:].max()
+
+
+def test_column_that_is_worth_its_cost_no_more_gives_way():
+    """Column 0 explains most, but costs as much as all others together."""
+    dear, _ = run(singles(12, costs=[11.0, *[1.0] * 11]), 4.0)
+    cheap, _ = run(singles(12), 4.0)
+    assert np.argmax(cheap) == 0
+    assert dear[0] < dear[[1, 2]].min()
+
+
+class Recorder(Folds):
+    """Answers every mask with the same gradient, and remembers what it was asked."""
+
+    def __init__(self, gradient: np.ndarray) -> None:
+        super().__init__([])
+        self.__dict__.update(gradient=gradient, calls=[])
+
+    def value_and_gradient(self, mask, coefficients, scale, sequence):
+        self.calls.append((mask, coefficients, scale, sequence))
+        return 0.25, self.gradient
+
+
+def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
+    units, sharpness = units_of([0, 1, 1, 2, 0]), np.array([2.0, 5.0])
+    folds, steps = Recorder(np.array([1.0, 0.5, -1, 0, 2])), []
+    start = np.array([0.3, -0.2, 0.1])
+    heard = [start]
+    descent(units, 2.5, lambda _, v: heard.append(v.copy())).run(
+        folds, start, 3.0, sharpness, steps
     )
-    np.testing.assert_array_equal(full.scores, cut.scores)
+    assert len(folds.calls) == len(steps) == 2
+    for (mask, coefficients, scale, _), v, t in zip(folds.calls, heard, sharpness, strict=False):
+        np.testing.assert_array_equal(mask, budgeted(v, 2.5, t, units)[units.of_column])
+        assert coefficients is COEFFICIENTS
+        assert scale == 3.0
 
 
-def test_columns_that_do_not_vary_give_finite_scores():
+def test_orders_of_folds_take_turns_over_all_steps():
+    folds = Recorder(np.ones(3))
+    before = [Step(1.0, 0.0, 1.0)]
+    v = descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, np.full(3, 2.0), before)
+    assert [sequence for *_, sequence in folds.calls] == [SEQUENCES[i] for i in (1, 0, 1)]
+    assert len(before) == 4
+    # All columns gain alike, so that none moves.
+    np.testing.assert_allclose(v, 0, atol=1e-12)
+
+
+def test_step_is_along_the_budget_and_of_one_length():
+    units = singles(4, costs=[1.0, 2, 1, 3])
+    gradient = np.array([3.0, -1, 0, 2])
+    v = descent(units, 3.0).run(Recorder(gradient), np.zeros(4), 1.0, np.array([2.0]), [])
+    moved = v / STEP / (1 - MOMENTUM)
+    assert np.sqrt(np.mean(moved**2)) == pytest.approx(1)
+    # The costs of a mask that moves along it stay the same, at first order.
+    s = budgeted(np.zeros(4), 3.0, 2.0, units)
+    assert moved @ (s * (1 - s) * units.costs) == pytest.approx(0, abs=1e-9)
+    # What is taken off the gradient is a price times the cost.
+    length = np.linalg.lstsq(np.stack([moved, units.costs], axis=1), gradient, rcond=None)
+    assert length[1][0] == pytest.approx(0, abs=1e-12)
+
+
+def test_momentum_starts_anew_in_every_run():
+    folds, one = Recorder(np.array([1.0, 0, 0])), np.array([2.0])
+    v = descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])
+    again = descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])
+    np.testing.assert_array_equal(v, again)
+
+
+def test_steps_gather_momentum():
+    folds, v = Recorder(np.array([1.0, 0, 0])), []
+    descent(singles(3), 1.5, lambda _, scores: v.append(scores[0])).run(
+        folds, np.zeros(3), 1.0, np.full(4, 2.0), []
+    )
+    assert np.all(np.diff(np.diff([0, *v])) > 0)
+
+
+def test_columns_that_do_not_vary_leave_finite_logits():
     folds = folds_of(*regression(60, 4))
-    nothing = folds.columns(np.arange(4))
-    for fold in nothing.folds:
+    for fold in folds.folds:
         fold.cross[:] = 0
         (fold.rows if fold.gram is None else fold.gram)[:] = 0
-    found = search_within.search(
-        nothing,
-        singles(4),
-        2.0,
-        coefficients=filters.coefficients("monotone", 4),
-        room=1.2,
-        max_iter=5,
-        on_step=go_on,
-    )
-    assert np.all(np.isfinite(found.scores))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_twins_that_share_a_place_are_decided(seed: int):
-    """Half of each twin does as well as one; no pair of twins gets both of its halves' places."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((400, 8))
-    y = X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(400)
-    X[:, 5:] = X[:, :3] + 0.01 * rng.standard_normal((400, 3))
-    found = search_within.search(
-        folds_of(X, y),
-        singles(8),
-        3.0,
-        coefficients=filters.coefficients("monotone", 4),
-        room=1.2,
-        max_iter=1000,
-        on_step=go_on,
-    )
-    assert {column % 5 for column in np.argsort(-found.scores)[:3]} == {0, 1, 2}
+    v = descent(singles(4), 2.0).run(folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])
+    np.testing.assert_array_equal(v, 0)

@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 
 from featgrad.moments.folds import Folds
-from featgrad.search.elimination import eliminate
+from featgrad.plan import ELIMINATED_AT_ONCE
+from featgrad.search.elimination import Remaining, eliminate, remaining
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
+
+
+def left(folds: Folds, units: Units, budget: float, ridge: float) -> Remaining:
+    """What elimination leaves."""
+    return remaining(folds, units, eliminate(folds, units, budget, ridge), ridge)
 
 
 def explained(folds: Folds, columns: np.ndarray, ridge: float) -> float:
@@ -13,19 +19,32 @@ def explained(folds: Folds, columns: np.ndarray, ridge: float) -> float:
     return float(np.sum(b * np.linalg.solve(C + ridge * np.eye(len(columns)), b)))
 
 
-def by_refitting(folds: Folds, units: Units, ridge: float) -> list[int]:
-    """One unit at a time: the one whose absence costs least per cost, by solving anew."""
-    present, left_out = list(range(units.count)), []
-    while any(not units.kept[unit] for unit in present):
+def loss(folds: Folds, units: Units, present: list[int], unit: int, ridge: float) -> float:
+    """What the units that are present explain, less what they do without one of them."""
+    columns, rest = (
+        np.flatnonzero(np.isin(units.of_column, some))
+        for some in (present, [other for other in present if other != unit])
+    )
+    return explained(folds, columns, ridge) - explained(folds, rest, ridge)
+
+
+def by_refitting(folds: Folds, units: Units, budget: float, ridge: float) -> list[int]:
+    """Drop one unit at a time, the one whose absence costs least per cost, by solving anew.
+
+    What the budget then has room for comes back, the last to go first.
+    """
+    present, gone = list(range(units.count)), []
+    while units.costs[present].sum() > budget + 1e-9:
         free = [unit for unit in present if not units.kept[unit]]
-        here = explained(folds, np.flatnonzero(np.isin(units.of_column, present)), ridge)
-        losses = []
-        for unit in free:
-            rest = np.flatnonzero(np.isin(units.of_column, [u for u in present if u != unit]))
-            losses.append((here - explained(folds, rest, ridge)) / units.costs[unit])
-        left_out.append(free[int(np.argmin(losses))])
-        present.remove(left_out[-1])
-    return left_out
+        if not free:
+            break
+        losses = [loss(folds, units, present, unit, ridge) / units.costs[unit] for unit in free]
+        gone.append(free[int(np.argmin(losses))])
+        present.remove(gone[-1])
+    for unit in reversed(gone):
+        if units.costs[present].sum() + units.costs[unit] <= budget + 1e-9:
+            present.append(unit)
+    return sorted(present)
 
 
 UNITS = {
@@ -38,26 +57,65 @@ UNITS = {
 }
 
 
+def several_outputs(n_outputs: int) -> Folds:
+    X, y = regression(150, 10)
+    return folds_of(X, np.column_stack([y, *X[:, 3 : 2 + n_outputs].T]))
+
+
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
+@pytest.mark.parametrize("budget", [3.0, 6.0])
 @pytest.mark.parametrize("case", UNITS)
-def test_order_is_that_of_fitting_anew(case: str, ridge: float, n_outputs: int):
-    X, y = regression(150, 10)
-    Y = np.column_stack([y, *X[:, 3 : 2 + n_outputs].T])
-    folds = folds_of(X, Y)
-    found = eliminate(folds, UNITS[case], ridge)
-    assert found == by_refitting(folds, UNITS[case], ridge)
-    assert sorted(found) == np.flatnonzero(~UNITS[case].kept).tolist()
+def test_what_remains_is_what_fitting_anew_leaves(
+    case: str, budget: float, ridge: float, n_outputs: int
+):
+    folds, units = several_outputs(n_outputs), UNITS[case]
+    found = left(folds, units, budget, ridge)
+    assert found.units.tolist() == by_refitting(folds, units, budget, ridge)
+    columns = np.flatnonzero(np.isin(units.of_column, found.units))
+    np.testing.assert_array_equal(found.columns, columns)
 
 
-def test_many_units_go_a_few_at_once_and_each_goes_once():
-    folds = folds_of(*regression(300, 150))
-    units = singles(150, kept=[77])
-    order = eliminate(folds, units, 1.0)
-    assert sorted(order) == [unit for unit in range(150) if unit != 77]
-    # 150 // 32 go in the first round: the four that one fit misses least.
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("case", UNITS)
+def test_losses_are_those_of_leaving_each_unit_out(case: str, n_outputs: int):
+    folds, units = several_outputs(n_outputs), UNITS[case]
+    found = left(folds, units, 6.0, 0.1)
+    present = found.units.tolist()
+    expected = [loss(folds, units, present, unit, 0.1) for unit in present]
+    np.testing.assert_allclose(found.losses, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", UNITS)
+def test_inverse_is_that_of_the_remaining_columns(case: str):
+    folds = several_outputs(1)
+    found = left(folds, UNITS[case], 6.0, 0.1)
+    inner = folds.covariance()[np.ix_(found.columns, found.columns)]
+    expected = np.linalg.inv(inner + 0.1 * np.eye(len(inner)))
+    np.testing.assert_allclose(found.inverse, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_goes_where_the_budget_has_room_for_all():
+    found = left(several_outputs(1), singles(10, costs=np.full(10, 0.1)), 1.0, 0.1)
+    np.testing.assert_array_equal(found.units, np.arange(10))
+
+
+def test_of_many_units_the_cheapest_few_go_at_once():
+    folds, units = folds_of(*regression(300, 150)), singles(150, kept=[77])
     H = np.linalg.inv(folds.covariance() + np.eye(150))
     losses = (H @ folds.cross())[:, 0] ** 2 / np.diagonal(H)
     losses[77] = np.inf
-    assert order[:4] == np.argsort(losses)[:4].tolist()
-    assert set(order[-3:]) == {0, 1, 2}
+    at_once = 150 // ELIMINATED_AT_ONCE
+    found = left(folds, units, 150.0 - at_once, 1.0)
+    gone = np.setdiff1d(np.arange(150), found.units)
+    np.testing.assert_array_equal(gone, np.sort(np.argsort(losses)[:at_once]))
+
+
+def test_no_more_units_go_at_once_than_the_budget_asks_for():
+    found = left(folds_of(*regression(300, 150)), singles(150), 148.0, 1.0)
+    assert len(found.units) == 148
+
+
+def test_planted_columns_remain_of_many():
+    found = left(folds_of(*regression(300, 150)), singles(150, kept=[77]), 4.0, 1.0)
+    assert found.units.tolist() == [0, 1, 2, 77]

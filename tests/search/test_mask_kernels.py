@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from featgrad.search.passing import _solved
 from scipy.special import expit
 
 from featgrad.moments.sharing import PIECES, shared
 from featgrad.search import mask_kernels
+from featgrad.search.stream import _solved
 
 V = np.random.default_rng(0).normal(size=5001).astype(np.float32)
 
@@ -33,3 +33,13 @@ def test_counted_puts_features_into_bins_but_for_those_below():
 def test_solved_mask_adds_up_to_what_is_wanted(start: float, sharpness: float, wanted: float):
     theta = _solved(V, start, sharpness, wanted)
     assert expit(sharpness * (V - theta)).sum() == pytest.approx(wanted, rel=0.02)
+
+
+def test_move_is_a_step_along_the_gradient_in_its_deviations():
+    rng = np.random.default_rng(1)
+    gradient, momentum = rng.normal(size=(2, 5001)).astype(np.float32)
+    v, before = V.copy(), momentum.copy()
+    shared(mask_kernels.move, PIECES, v, momentum, gradient, 0.3, 2.0, 0.9, 0.2)
+    expected = 0.9 * before + 0.1 * (gradient - 0.3) / 2.0
+    np.testing.assert_allclose(momentum, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(v, V + 0.2 * expected, rtol=1e-4, atol=1e-6)

@@ -1,17 +1,17 @@
 import pytest
-from featgrad.search.asked import asked_for
 
+from featgrad.search.sizes import read_budgets
 from search_data import singles, units_of
 
 
-def ask(units=None, n_features: int = 10, **changes):
+def budgets_for(units=None, n_features: int = 10, **changes):
     options = {
         "n_features_to_select": None,
         "path_sizes": None,
         "max_cost": None,
         "has_costs": False,
     } | changes
-    return asked_for(singles(n_features) if units is None else units, n_features, **options)
+    return read_budgets(singles(n_features) if units is None else units, n_features, **options)
 
 
 @pytest.mark.parametrize(
@@ -29,18 +29,18 @@ def ask(units=None, n_features: int = 10, **changes):
         ({"max_cost": 2.5, "has_costs": True}, [2.5], 0),
     ],
 )
-def test_budgets(options: dict, budgets: list[float], chosen: int | None):
-    asked = ask(**options)
-    assert asked.budgets == budgets
-    assert asked.chosen == chosen
+def test_sizes_become_rising_budgets(options: dict, budgets: list[float], chosen: int | None):
+    found = budgets_for(**options)
+    assert found.values == budgets
+    assert found.chosen == chosen
 
 
-def test_the_penalty_decides_where_nothing_is_asked():
-    assert ask() is None
+def test_the_penalty_decides_where_no_size_is_given():
+    assert budgets_for() is None
 
 
 def test_a_share_of_all_is_no_more_than_is_available():
-    assert ask(units_of([0, 1, 2, *[-1] * 7]), n_features_to_select=0.8).budgets == [3]
+    assert budgets_for(units_of([0, 1, 2, *[-1] * 7]), n_features_to_select=0.8).values == [3]
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,46 @@ def test_a_share_of_all_is_no_more_than_is_available():
     ],
 )
 def test_auto_starts_from_the_smallest_set_there_is(units, budgets: list[float]):
-    assert ask(units, n_features_to_select="auto").budgets == budgets
+    assert budgets_for(units, n_features_to_select="auto").values == budgets
+
+
+def test_units_come_along():
+    units = units_of([0, 0, 1, -1], kept=[1])
+    assert budgets_for(units, 4, n_features_to_select=3).units is units
+
+
+@pytest.mark.parametrize(
+    ("units", "options", "message"),
+    [
+        (None, {"has_costs": True}, "costs are given without max_cost"),
+        (None, {"max_cost": 3, "n_features_to_select": 2}, "takes the place of"),
+        (None, {"max_cost": 3, "path_sizes": [2]}, "takes the place of"),
+        (None, {"n_features_to_select": 11}, "does not fit n_features=10"),
+        (None, {"n_features_to_select": 0}, "does not fit"),
+        (None, {"n_features_to_select": True}, "does not fit"),
+        (None, {"n_features_to_select": 1.5}, "does not fit"),
+        (None, {"n_features_to_select": "few"}, "does not fit"),
+        (None, {"path_sizes": []}, "is not a list of whole numbers"),
+        (None, {"path_sizes": [1.5]}, "is not a list of whole numbers"),
+        (None, {"path_sizes": [0, 3]}, "goes beyond 1 to 10"),
+        (units_of([0, 1, *[-1] * 8]), {"path_sizes": [3]}, "goes beyond 1 to 2"),
+        (units_of([0, 1, *[-1] * 8]), {"n_features_to_select": 3}, "2 of them available"),
+        (units_of([0, 1, *[-1] * 8]), {}, "need n_features_to_select"),
+        (singles(10, kept=[3]), {}, "need n_features_to_select"),
+        (singles(10, kept=[3, 4]), {"n_features_to_select": 1}, "keep asks for features"),
+        (
+            units_of([0] * 5 + [1] * 5),
+            {"n_features_to_select": 4},
+            "the smallest of which counts 5",
+        ),
+        (
+            units_of([0] * 5 + [1] * 5),
+            {"n_features_to_select": 6, "path_sizes": [2]},
+            "path_sizes with 2",
+        ),
+        (singles(10, costs=[2.0] * 10), {"max_cost": 1, "has_costs": True}, "max_cost=1"),
+    ],
+)
+def test_sizes_that_cannot_be_had_are_refused(units, options: dict, message: str):
+    with pytest.raises(ValueError, match=message):
+        budgets_for(units, **options)

@@ -1,15 +1,27 @@
-"""Large sets, chosen while rows pass."""
+"""Searches over all columns while rows are streamed."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from dataset_builders import in_memory, streamed
 from featgrad import FeatureGradientSelector
+from featgrad.dataset.base import Dataset
+from featgrad.math import filters, links
+from featgrad.plan import STREAM_STEPS
 from featgrad.readers import open_source
+from featgrad.search.base import Subset
+from featgrad.search.penalty import Descent
+from featgrad.search.progress import go_on
+from featgrad.search.stream import StreamSearch
+from featgrad.search.stream_penalty import StreamPenaltySearch
+from search_data import singles, units_of
 
 N_ROWS, N_COLUMNS, N_PLANTED = 1500, 1600, 505
 # What the largest correlations with the target recall; a third would be found by chance.
 BY_CORRELATION = 0.62
+CONSTANT = N_COLUMNS - 1
+COEFFICIENTS = filters.coefficients("monotone", 4)
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +29,7 @@ def planted():
     """Rows of mostly zeros whose target is a sum over every third column, the last one constant."""
     rng = np.random.default_rng(0)
     X = sparse.random_array((N_ROWS, N_COLUMNS), density=0.1, rng=rng, format="lil")
-    X[:, N_COLUMNS - 1] = 1.0
+    X[:, CONSTANT] = 1.0
     X = sparse.csr_array(X, dtype=np.float32)
     X.data[:] = 1
     planted = np.arange(0, 3 * N_PLANTED, 3)
@@ -25,46 +37,124 @@ def planted():
     return X, y, planted
 
 
-def recalled(selector, planted):
-    return np.isin(planted, selector.get_support(indices=True)).mean()
+def from_source(X, y) -> Dataset:
+    return streamed(X, y[:, None], block_rows=100)
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_array.toarray])
-def test_planted_columns_are_found(planted, kind):
+HOMES = {
+    "dense": lambda X, y: in_memory(X.toarray(), y),
+    "CSR": in_memory,
+    "streamed": lambda X, y: from_source(X.toarray(), y),
+    "streamed CSR": from_source,
+}
+
+
+def search(dataset: Dataset, units=None, size: int = N_PLANTED, **changes) -> StreamSearch:
+    options = {"coefficients": COEFFICIENTS, "batch_rows": None, "n_epochs": 1, "on_step": go_on}
+    units = singles(dataset.n_features) if units is None else units
+    return StreamSearch(dataset, units, size, **options | changes)
+
+
+@pytest.fixture(scope="module")
+def found(planted) -> Subset:
+    return search(in_memory(*planted[:2])).best()
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_planted_columns_are_found(planted, home: str):
     X, y, columns = planted
-    selector = FeatureGradientSelector(N_PLANTED, random_state=0).fit(kind(X), y)
-    assert recalled(selector, columns) > BY_CORRELATION
+    found = search(HOMES[home](X, y)).best()
+    assert np.isin(columns, found.features).mean() > BY_CORRELATION
 
 
-def test_source_finds_what_fit_finds(planted):
+def test_correlations_recall_no_more_than_stated(planted):
     X, y, columns = planted
-    source = open_source(X, target=y, block_rows=100)
-    selector = FeatureGradientSelector(N_PLANTED, random_state=0).fit_source(source)
-    assert recalled(selector, columns) > BY_CORRELATION
+    marginals = np.sum(in_memory(X, y).cross() ** 2, axis=1)
+    best = np.argsort(-marginals)[:N_PLANTED]
+    assert np.isin(columns, best).mean() <= BY_CORRELATION
 
 
-def test_scores_tell_the_chosen(planted):
-    X, y, _ = planted
-    selector = FeatureGradientSelector(N_PLANTED, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(selector.scores_ > 0, selector.get_support())
-    assert selector.n_features_ == N_PLANTED
+def test_scores_tell_the_chosen(found: Subset):
+    np.testing.assert_array_equal(np.flatnonzero(found.scores > 0), found.features)
+    assert len(found.features) == found.budget == N_PLANTED
 
 
-def test_constant_column_comes_last(planted):
-    X, y, _ = planted
-    selector = FeatureGradientSelector(N_PLANTED, random_state=0).fit(X, y)
-    assert selector.ranking_[N_COLUMNS - 1] == N_COLUMNS
+def test_constant_column_comes_last(found: Subset):
+    assert np.argmin(found.scores) == CONSTANT
 
 
 def test_kept_and_excluded_columns(planted):
     X, y, columns = planted
-    selector = FeatureGradientSelector(
-        N_PLANTED, keep=[1, 2], exclude=columns[:5], random_state=0
-    ).fit(X, y)
-    support = selector.get_support()
-    assert support[[1, 2]].all()
-    assert not support[columns[:5]].any()
-    assert support.sum() == N_PLANTED
+    of_column = np.full(N_COLUMNS, -1)
+    usable = np.setdiff1d(np.arange(N_COLUMNS), columns[:5])
+    of_column[usable] = np.arange(len(usable))
+    units = units_of(of_column, kept=of_column[[1, 2]])
+    found = search(in_memory(X, y), units).best()
+    assert {1, 2} <= set(found.features)
+    assert not set(columns[:5]) & set(found.features)
+    assert len(found.features) == N_PLANTED
+    assert set(np.argsort(found.scores)[:5]) == set(columns[:5])
+
+
+@pytest.mark.parametrize("size", [1, 5, 12])
+def test_any_number_of_columns_can_be_chosen(size: int):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 12))
+    y = X[:, :size].sum(axis=1) + 0.5 * rng.standard_normal(500)
+    found = search(in_memory(X, y), size=size).best()
+    assert found.features.tolist() == list(range(size))
+
+
+def test_columns_that_are_all_kept_or_excluded():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 4)), rng.standard_normal(100)
+    found = search(in_memory(X, y), units_of([0, -1, 1, -1], kept=[0, 1]), size=2).best()
+    assert found.features.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("batch_rows", "n_epochs", "expected"),
+    [(100, 1, 15), (100, 2, 30), (400, 1, 4), (5000, 1, 1), (None, 1, STREAM_STEPS)],
+)
+def test_number_of_steps(planted, batch_rows, n_epochs: int, expected: int):
+    """One for each batch of rows and one for those left over."""
+    X, y, _ = planted
+    found = search(in_memory(X, y), batch_rows=batch_rows, n_epochs=n_epochs).best()
+    assert len(found.steps) == pytest.approx(expected, abs=1 if batch_rows is None else 0)
+
+
+def test_masks_spend_the_budget(found: Subset):
+    np.testing.assert_allclose([step.size for step in found.steps], N_PLANTED, rtol=0.03)
+
+
+def test_masks_spend_the_budget_on_kept_columns_too(planted):
+    X, y, _ = planted
+    found = search(in_memory(X, y), singles(N_COLUMNS, kept=range(200)), batch_rows=100).best()
+    np.testing.assert_allclose([step.size for step in found.steps], N_PLANTED, rtol=0.03)
+
+
+def test_stops_when_told_to(planted):
+    X, y, _ = planted
+    heard = []
+
+    def on_step(step, scores):
+        heard.append(step)
+        return len(heard) == 3
+
+    found = search(in_memory(X, y), n_epochs=2, on_step=on_step).best()
+    assert found.steps == heard
+    assert len(heard) == 3
+
+
+def test_search_goes_on_from_its_state(planted):
+    X, y, _ = planted
+    dataset = in_memory(X, y)
+    whole, resumed = search(dataset), search(dataset)
+    rows = slice(0, 37)
+    whole.add(dataset._outputs[rows], dataset._weights[rows], X[rows])
+    whole.add(dataset._outputs[rows], dataset._weights[rows], X[rows])
+    resumed.restore({name: array.copy() for name, array in whole.state().items()})
+    np.testing.assert_array_equal(resumed.best().scores, whole.best().scores)
 
 
 def test_path_has_all_sizes(planted):
@@ -113,10 +203,36 @@ def test_interrupted_search_goes_on_alike(planted, tmp_path, monkeypatch):
     np.testing.assert_array_equal(resumed, expected)
 
 
-def test_natural_size_from_a_source():
+def penalised(dataset: Dataset, penalty: float, max_iter: int = 1000):
+    v = np.zeros(dataset.n_features, np.float32)
+    descent = Descent(v, links.residual, penalty, 0.1, 0.0, go_on)
+    return StreamPenaltySearch(
+        dataset,
+        coefficients=COEFFICIENTS,
+        descent=descent,
+        batch_rows=100,
+        n_epochs=1,
+        max_iter=max_iter,
+    ).found()
+
+
+@pytest.fixture(scope="module")
+def five_of_thirty():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 30))
-    y = X[:, :5].sum(axis=1) + rng.normal(size=4000)
-    selector = FeatureGradientSelector(penalty=0.5, batch_size=100, random_state=0)
-    selector.fit_source(open_source(X, target=y, block_rows=250))
-    np.testing.assert_array_equal(selector.get_support(indices=True), np.arange(5))
+    return X, X[:, :5].sum(axis=1) + rng.normal(size=4000)
+
+
+@pytest.mark.parametrize("home", [in_memory, from_source])
+def test_penalty_leaves_the_planted_columns(five_of_thirty, home):
+    found = penalised(home(*five_of_thirty), 0.5)
+    assert np.flatnonzero(found.scores > 0).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_large_penalty_leaves_nothing(five_of_thirty):
+    assert not np.any(penalised(in_memory(*five_of_thirty), 1000.0).scores > 0)
+
+
+@pytest.mark.parametrize(("max_iter", "expected"), [(7, 7), (1000, 40)])
+def test_steps_under_a_penalty_are_limited(five_of_thirty, max_iter: int, expected: int):
+    assert len(penalised(in_memory(*five_of_thirty), 0.5, max_iter).steps) == expected

@@ -9,16 +9,48 @@ def chosen(units, scores, budget: float) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("of_column", "single"), [([0, 1, 2], True), ([1, 0, 2], False), ([0, 1, 1], False)]
+    ("of_column", "costs", "expected"),
+    [
+        ([0, 1, 2], None, True),
+        ([1, 0, 2], None, True),
+        ([0, -1, 1, 2], None, True),
+        ([0, 1, 1], None, False),
+        ([0, 1, 2], [1, 1, 2], False),
+        ([0, 1, 1], [1, 1], False),
+    ],
 )
-def test_single_units_are_their_own_columns(of_column: list[int], single: bool):
-    assert units_of(of_column).single == single
+def test_single_columns_of_cost_one(of_column: list[int], costs, expected: bool):
+    assert units_of(of_column, costs=costs).are_single_columns == expected
 
 
-def test_totals_and_members():
-    units = units_of([0, 1, 0, 2, 1])
-    np.testing.assert_array_equal(units.total(np.array([1.0, 2, 3, 4, 5])), [4, 7, 4])
-    np.testing.assert_array_equal(units.members(np.array([True, False, True])), [0, 2, 3])
+@pytest.mark.parametrize(
+    ("kept", "expected"), [([], 1.5), ([0], 4.0), ([0, 1], 6.0), ([0, 1, 2], 7.5)]
+)
+def test_smallest_budget_pays_for_kept_units_or_for_the_cheapest(kept, expected: float):
+    assert units_of([0, 1, 2, 2], costs=[4, 2, 1.5], kept=kept).smallest_budget == expected
+
+
+def test_totals_over_units_skip_excluded_columns():
+    units = units_of([0, -1, 1, 0, 2, 1, -1])
+    total = units.total(np.array([1.0, 99, 2, 3, 4, 5, 99]))
+    np.testing.assert_array_equal(total, [4, 7, 4])
+
+
+def test_units_without_columns_at_hand_have_a_total_of_zero():
+    units = units_of([-1, 1, 0, 2])
+    some, _ = units.only(np.array([0, 1]))
+    np.testing.assert_array_equal(some.total(np.array([2.0, 3.0])), [3, 2])
+
+
+def test_spread_gives_columns_the_value_of_their_unit():
+    units = units_of([1, -1, 0, 2, 1])
+    spread = units.spread(np.array([10.0, 20, 30]), -5.0)
+    np.testing.assert_array_equal(spread, [20, -5, 10, 30, 20])
+
+
+def test_members_are_the_columns_of_chosen_units():
+    units = units_of([0, 1, -1, 0, 2, 1])
+    np.testing.assert_array_equal(units.members(np.array([True, False, True])), [0, 3, 4])
 
 
 def test_only_some_units():
@@ -50,11 +82,3 @@ def test_what_does_not_fit_is_passed_over():
 
 def test_rounding_in_sums_of_costs_does_not_cost_a_unit():
     assert chosen(singles(4, costs=[0.1, 0.1, 0.1, 5]), [1, 1, 1, 0], 0.3) == [0, 1, 2]
-
-
-def test_twice_stands_for_a_feature_by_two_columns():
-    units = units_of([0, 1, 1, -1], costs=[2.0, 3.0], kept=[1]).twice()
-    np.testing.assert_array_equal(units.of_column, [0, 1, 1, -1, 0, 1, 1, -1])
-    inner, columns = units.only(np.array([1]))
-    np.testing.assert_array_equal(columns, [1, 2, 5, 6])
-    assert (inner.costs.tolist(), inner.kept.tolist(), inner.per_feature) == ([3.0], [True], 2)

@@ -78,8 +78,10 @@ class MomentDataset(Dataset):
         varies[columns] &= standardiser.varies(self._mean[columns], variance[columns])
         self._varies = varies[columns]
         self._mean[0], self._scale = 0.0, np.sqrt(np.where(varies, variance, 1.0))
+        self._variances = np.ones(self.n_features)
         if preprocess == "center":
             self._scale[columns] = 1.0
+            self._variances = np.where(self._varies, variance[columns], 1.0)
 
     def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
         raise NotImplementedError("the rows are gone: everything follows from their moments")
@@ -94,6 +96,9 @@ class MomentDataset(Dataset):
         nothing = np.zeros((self.n_folds, 0, self.n_outputs))
         none = np.zeros(0, np.intp)
         return [self._price(Model(none, nothing, share)) for share in shares]
+
+    def variances(self) -> Floats:
+        return self._variances
 
     def price(self, models: Sequence[Model]) -> list[Prices]:
         return [self._price(model) for model in models]
@@ -120,7 +125,7 @@ class MomentDataset(Dataset):
             # Of all rows a row is paired with, it is left out itself: its share of the squares.
             mean_weight = self._moments.squared_weights[fold] / max(sums[0, 0], 1e-300)
             noise += share**2 * mean_weight / self._weight**2 * squares
-        values = np.sum(along**2, axis=1) - float(np.trace(noise))
+        values = np.sum(along**2, axis=1) - float(np.trace(noise)) * self._variances
         values = np.where(self._varies, values, 0.0) / self.n_outputs
         return Prices(values, np.linalg.eigvalsh((noise + noise.T) / 2) / self.n_outputs)
 

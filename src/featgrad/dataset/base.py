@@ -149,6 +149,10 @@ class Dataset(ABC):
         models = [Model(np.zeros(0, np.intp), nothing, share) for share in shares]
         return self._priced(models, "marginals", learn=True)
 
+    def variances(self) -> Floats:
+        """Variance of each standardised column, 1 for constant ones; after `marginals`."""
+        return self.standardiser.variance
+
     def price(self, models: Sequence[Model]) -> list[Prices]:
         """What each column would add to each model; after `marginals`."""
         per_model = self.n_features * (self.n_outputs + 2)

@@ -40,7 +40,9 @@ class InMemory(Dataset):
         self._folds = np.full(X.shape[0], -1)
         self._folds[rows] = np.arange(self.n_rows) * self.n_folds // self.n_rows
         fill = present_means(self._X, self._weights)
-        self.standardiser = Standardiser.from_sample(self._X[:_ORIGIN_ROWS], fill, preprocess)
+        # Rows that are not in use may hold anything.
+        first = self._X[np.sort(rows[:_ORIGIN_ROWS])]
+        self.standardiser = Standardiser.from_sample(first, fill, preprocess)
 
     def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
         n_rows = self._X.shape[0]

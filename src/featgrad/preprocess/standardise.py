@@ -92,6 +92,8 @@ class Standardiser:
         self.mean = origin.copy()
         # What a centred column is multiplied by; 0 switches constant columns off.
         self.factor = np.ones_like(origin)
+        # Of standardised columns; 1 for constant ones.
+        self.variance = np.ones_like(origin)
 
     @classmethod
     def from_sample(cls, sample: Any, fill: Floats | None, preprocess: str) -> "Standardiser":
@@ -116,6 +118,7 @@ class Standardiser:
         varies = self._is_more_than_rounding(variance)
         deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
         self.factor = varies / deviation
+        self.variance = np.where(varies & (not self._to_one_variance), variance, 1.0)
 
     def varies(self, mean: Floats, variance: Floats) -> Flags:
         """Whether columns vary, by moments of values that this has standardised."""

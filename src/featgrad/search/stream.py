@@ -79,7 +79,7 @@ class StreamSearch(BatchSearch):
         # What does not vary comes last, whatever noise makes of the others.
         usual = np.ones(len(scores), bool)
         usual[self._excluded] = usual[self._kept] = False
-        lowest = float(scores[usual].min())
+        lowest = float(scores[usual].min(initial=0.0))
         scores[usual & (self._marginals == 0)] = lowest - 1
         scores[self._excluded] = lowest - 2
         scores[self._kept] = float(scores.max()) + 1
@@ -123,7 +123,8 @@ class StreamSearch(BatchSearch):
         first, last = plan.STREAM_SHARPNESS
         sharpness = first * (last / first) ** done
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
-        self._theta = _solved(self._v, self._theta, sharpness, wanted)
+        if len(self._kept) + len(self._excluded) < len(self._v):
+            self._theta = _solved(self._v, self._theta, sharpness, wanted)
         # The mask before the present one makes room.
         mask, self._spare = self._spare, self._sums.mask
         shared(kernels.opened, PIECES, self._v, self._theta, sharpness, mask)

@@ -52,6 +52,11 @@ class Units:
         of_column = place[self.of_column[columns]]
         return Units(of_column, self.costs[units], self.kept[units]), columns
 
+    def fit_within(self, budget: float) -> Flags:
+        """Kept units, and those that the budget has room for together with these."""
+        left = budget - float(self.costs[self.kept].sum())
+        return np.asarray(self.kept | (self.costs <= left + 1e-9 * budget))
+
     def best_within(self, scores: Floats, budget: float) -> Flags:
         """Kept units, then those with the best scores that the budget still has room for."""
         chosen = self.kept.copy()

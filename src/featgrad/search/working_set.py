@@ -25,6 +25,7 @@ from featgrad.plan import (
     CANDIDATES_MORE,
     ENTERING,
     ENTERING_FACTOR,
+    ENTERING_NOISE,
     FIRST_SHARPNESS,
     NEXT_SHARPNESS,
     ROOM,
@@ -54,8 +55,9 @@ def search(
     """The best set for each task."""
     shares = [_shares(task, dataset.n_folds) for task in tasks]
     marginals = _shared_marginals(dataset, shares)
+    watch, variances = _Watch(on_step), dataset.variances()
     states = [
-        _State(task, units, marginal, share, coefficients, max_iter, on_step)
+        _State(task, units, marginal, variances, share, coefficients, max_iter, watch)
         for task, marginal, share in zip(tasks, marginals, shares, strict=True)
     ]
     active = states
@@ -85,6 +87,17 @@ def _shared_marginals(dataset: Dataset, shares: Sequence[Floats]) -> list[Prices
     return [found[share.tobytes()] for share in shares]
 
 
+class _Watch:
+    """Passes steps on, and remembers that the search was stopped."""
+
+    def __init__(self, on_step: OnStep) -> None:
+        self._on_step, self.stopped = on_step, False
+
+    def __call__(self, step: Step, scores: Floats) -> bool:
+        self.stopped = self._on_step(step, scores) or self.stopped
+        return self.stopped
+
+
 class _State:
     """The search for one set."""
 
@@ -93,20 +106,22 @@ class _State:
         task: Task,
         units: Units,
         marginals: Prices,
+        variances: Floats,
         shares: Floats,
         coefficients: Floats,
         max_iter: int,
-        on_step: OnStep,
+        watch: _Watch,
     ) -> None:
-        self._task, self._units, self._on_step = task, units, on_step
+        self._task, self._units, self._watch = task, units, watch
         self._shares, self._max_iter = shares, max_iter
         self._coefficients = coefficients[: max(1, len(task.folds) - 1)]
-        self._prices = marginals
+        self._prices, self._variances = marginals, variances
         # Columns that do not vary are worth exactly nothing.
         self._usable = (marginals.values != 0) & (units.of_column >= 0)
         by_unit = units.total(marginals.values) / units.costs
         by_unit[units.total(self._usable.astype(float)) == 0] = -np.inf
-        self._affordable = units.kept | (units.costs <= task.budget * (1 + 1e-9))
+        # Units that cost more than kept ones leave cannot be chosen.
+        self._affordable = units.fit_within(task.budget)
         by_unit[~self._affordable] = -np.inf
         self._first = units.best_within(by_unit, task.budget)
         self._size = int(np.count_nonzero(self._first))
@@ -133,15 +148,18 @@ class _State:
 
     def improve(self, moments: Folds) -> None:
         """Descend on the working set, then eliminate."""
+        weights = np.array([fold.weight for fold in moments.folds])
+        self._shares[self._task.folds] = weights.sum() / weights[self._task.folds].sum()
         moments = moments.only(self._task.folds.tolist())
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
             self._top = top_of_covariance(moments.columns(best))
         descent = Descent(
-            self._inner, self._task.budget, self._coefficients, self._sequences, self._on_step
+            self._inner, self._task.budget, self._coefficients, self._sequences, self._watch
         )
         schedule = NEXT_SHARPNESS if self._rounds else FIRST_SHARPNESS
-        schedule = schedule[: max(0, self._max_iter - len(self._steps))]
+        left = 0 if self._watch.stopped else self._max_iter - len(self._steps)
+        schedule = schedule[: max(0, left)]
         self._v = descent.run(moments, self._v, self._scale, schedule, self._steps)
         self._eliminate(moments)
 
@@ -149,8 +167,10 @@ class _State:
         """Take the prices of all columns; whether the search for this set has ended."""
         self._prices = prices
         outside = self._outside()
-        worth = outside & (prices.values > prices.chance(self._n_entering))
-        if self._rounds == ROUNDS or len(self._steps) >= self._max_iter or not worth.any():
+        rank = max(1, round(ENTERING_NOISE * self._n_entering))
+        worth = outside & (prices.values > prices.chance(rank) * self._variances)
+        ended = self._watch.stopped or len(self._steps) >= self._max_iter
+        if ended or self._rounds == ROUNDS or not worth.any():
             return True
         self._rounds += 1
         self._enter(worth)
@@ -203,7 +223,7 @@ class _State:
         variance = float(np.sum(moments.variance))
         self._remaining = found._replace(losses=found.losses / variance)
         own = moments.columns(found.columns)
-        self._cross_fitted = self._coefficients_without_each(own)
+        self._cross_fitted, self._fitted_ridge = self._coefficients_without_each(own), self._ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
         self._top = min(self._top, top_of_covariance(own))
@@ -217,7 +237,7 @@ class _State:
 
     def _outside(self) -> Flags:
         """Columns that could enter."""
-        inside = np.zeros(self._units.count, bool)
+        inside = ~self._affordable
         inside[self._working] = True
         return np.asarray(self._usable & (self._units.spread(inside.astype(float), 1.0) == 0))
 
@@ -225,9 +245,7 @@ class _State:
         """Let the best priced units into the working set, and drop what has closed."""
         by_unit = self._units.total(np.where(outside, self._prices.values, 0.0))
         by_unit /= self._units.costs
-        by_unit[self._working] = -np.inf
         by_unit[self._units.total(outside.astype(float)) == 0] = -np.inf
-        by_unit[~self._affordable] = -np.inf
         entering = np.argsort(-by_unit, kind="stable")[: self._n_entering]
         entering = entering[np.isfinite(by_unit[entering])]
         edge = np.sort(self._v)[-min(self._size, len(self._v))]
@@ -244,7 +262,7 @@ class _State:
     @property
     def _gains(self) -> Floats:
         """Explained fraction that each column would add at least: part of it may be known."""
-        return np.asarray(self._prices.values / (1 + self._ridge))
+        return np.asarray(self._prices.values / (self._variances + self._fitted_ridge))
 
     def _certificate(self) -> Certificate:
         chosen = np.zeros(len(self._usable), bool)
@@ -252,9 +270,10 @@ class _State:
         gains = np.where(self._usable & ~chosen, self._gains, -np.inf)
         best = int(np.argmax(gains))
         is_outside = bool(np.isfinite(gains[best]))
+        variance = self._variances[best]
         return Certificate(
             float(self._remaining.losses.min(initial=np.inf)),
             float(gains[best]) if is_outside else 0.0,
             best if is_outside else -1,
-            self._prices.chance() / (1 + self._ridge),
+            float(self._prices.chance() * variance / (variance + self._fitted_ridge)),
         )

@@ -1,32 +1,32 @@
-"""Sums over chunks against the same columns of all rows in memory."""
+"""Sums over chunks against all rows in memory."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.dataset.accumulated import fold_moments, kept_rows
-from featgrad.dataset.accumulated.kept_rows import KeptRows, Rows
+from dataset_builders import mixed_columns
+from featgrad import plan
+from featgrad.dataset.accumulated.kept_rows import KeptRows, KeyedRows
+from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.all_moments import FoldMoments, MomentDataset
+from featgrad.dataset.base import Prices
+from featgrad.dataset.prepare import prepare_encoded
 from featgrad.math.targets import Encoding
 
 CONTAINERS = [np.asarray, sparse.csr_array]
+N_ROWS, N_COLUMNS, N_FOLDS = 900, 9, 20
+KEPT_ENTRIES = 1200
 
 
-def table(n_rows: int = 900, n_features: int = 9):
-    """Columns of all sorts: normal, heavy-tailed, shifted, mostly zero, constant."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n_rows, n_features))
-    X[:, 1] = np.exp(2 * X[:, 1])
-    X[:, 2] += 50
-    X[:, 3:6] *= rng.random((n_rows, 3)) < 0.2
-    X[:, 6] = 0.1
-    y = 1000 + X[:, 0] + X[:, 3] + rng.standard_normal(n_rows)
-    return X, y, rng.integers(1, 4, n_rows).astype(float)
+def table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
+    return X, 1000 + Y[:, 0], weight
 
 
-def accumulated(X, y, preprocess: str = "zscore", seed: int = 0) -> Accumulated:
-    rng = np.random.RandomState(seed)
-    return Accumulated(Encoding.of(y, "auto"), X.shape[1], sparse.issparse(X), preprocess, rng)
+def accumulated(X, y, preprocess: str = "zscore", n_folds: int = N_FOLDS, seed: int = 0):
+    encoding, rng = Encoding.of(y, "auto"), np.random.RandomState(seed)
+    return Accumulated(encoding, X.shape[1], sparse.issparse(X), preprocess, n_folds, rng)
 
 
 def in_chunks(X, y, weights, state: Accumulated, size: int = 70) -> Accumulated:
@@ -39,133 +39,204 @@ def in_chunks(X, y, weights, state: Accumulated, size: int = 70) -> Accumulated:
 @pytest.fixture(params=["few columns", "many columns"])
 def kind(request: pytest.FixtureRequest, monkeypatch) -> str:
     """How sums are kept; rows that can be kept as such are few."""
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 1200)
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", KEPT_ENTRIES)
     if request.param == "many columns":
-        monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+        monkeypatch.setattr(plan, "MOMENT_ENTRIES", 0)
     return request.param
 
 
-def standardised(X, y, weights, state: Accumulated):
-    """Columns, compressed as the state does, and target, of mean 0 and variance 1."""
-    values = state._beginning.compression.standardised(X, np.arange(X.shape[1])).astype(float)
-    values -= weights @ values
-    deviation = np.sqrt(weights @ values**2)
-    constant = deviation < 1e-9
-    if state.preprocess == "center":
-        deviation[:] = 1
+def marginals_of(state: Accumulated) -> Prices:
+    """What the sums tell of each column by itself."""
+    standardiser = state.beginning.standardiser
+    if isinstance(state.sums, MarginalSums):
+        return state.sums.prices(standardiser)
+    return moments_of(state).marginals([np.ones(state.n_folds)])[0]
+
+
+def moments_of(state: Accumulated) -> MomentDataset:
+    n_outputs, standardiser = state.beginning.n_outputs, state.beginning.standardiser
+    return MomentDataset(state.sums, n_outputs, standardiser, state.preprocess, None)
+
+
+def standardised(X, y, weights, preprocess: str = "zscore"):
+    """Columns and target in double precision; weights sum to one."""
+    Z = X - weights @ X
+    if preprocess == "zscore":
+        Z /= np.where(X.std(axis=0) > 1e-12, np.sqrt(weights @ Z**2), 1)
+    Z[:, X.std(axis=0) < 1e-12] = 0
     y = y - weights @ y
-    return np.where(constant, 0, values / np.where(constant, 1, deviation)), y / np.sqrt(
-        weights @ y**2
-    )
+    return Z, y / np.sqrt(weights @ y**2)
+
+
+def expected_marginals(X, y, weights, preprocess: str = "zscore") -> np.ndarray:
+    """Squared covariance with the target, less what it is for noise."""
+    weights = weights / weights.sum()
+    Z, target = standardised(X, y, weights, preprocess)
+    found = (Z.T @ (weights * target)) ** 2 - np.sum((weights * target) ** 2)
+    return np.where(Z.any(axis=0), found, 0)
+
+
+def assert_marginals_of_all_rows(state: Accumulated, X, y, weights, preprocess="zscore") -> None:
+    expected = expected_marginals(X, y, weights, preprocess)
+    # What noise adds is that of columns of variance 1.
+    atol = 1e-4 * expected.max() if preprocess == "zscore" else 10 / len(y)
+    np.testing.assert_allclose(marginals_of(state).values, expected, rtol=1e-4, atol=atol)
 
 
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_cross_is_that_of_all_rows(kind: str, container, preprocess: str):
+def test_marginals_are_those_of_all_rows(kind: str, container, preprocess: str):
     X, y, weights = table()
     state = in_chunks(container(X), y, weights, accumulated(container(X), y, preprocess))
-    values, target = standardised(container(X), y, weights / weights.sum(), state)
-    found = state.columns().cross()
-    assert found.shape == (9, 5, 1)
-    expected = values.T @ (weights / weights.sum() * target)
-    np.testing.assert_allclose(found.sum(axis=1)[:, 0], expected, rtol=1e-4, atol=1e-4)
-    assert not found[6].any()
+    assert not state.is_complete
+    assert_marginals_of_all_rows(state, X, y, weights, preprocess)
+
+
+def test_columns_that_do_not_vary_are_worth_exactly_nothing(kind: str):
+    X, y, weights = table()
+    state = in_chunks(X, y, weights, accumulated(X, y))
+    assert np.flatnonzero(marginals_of(state).values == 0).tolist() == [6]
+
+
+def test_marginals_do_not_depend_on_the_first_rows(kind: str):
+    """Sums begin with rows whose target and columns are far from those of the others."""
+    X, y, weights = table()
+    order = np.argsort(X[:, 0])
+    X, y, weights = X[order], y[order], weights[order]
+    state = in_chunks(X, y, weights, accumulated(X, y))
+    found, expected = marginals_of(state).values, expected_marginals(X, y, weights)
+    np.testing.assert_allclose(found, expected, atol=5 / N_ROWS)
+
+
+def test_sums_are_chosen_by_the_number_of_columns(kind: str):
+    X, y, weights = table()
+    state = in_chunks(X, y, weights, accumulated(X, y))
+    assert isinstance(state.sums, FoldMoments if kind == "few columns" else MarginalSums)
+    assert state.n_rows == N_ROWS
 
 
 def test_folds_of_few_columns_add_up_to_all_rows(monkeypatch):
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 1200)
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", KEPT_ENTRIES)
     X, y, weights = table()
     state = in_chunks(X, y, weights, accumulated(X, y))
     weights = weights / weights.sum()
-    values, target = standardised(X, y, weights, state)
     chosen = np.array([0, 2, 5])
-    folds = state.columns().folds(chosen)
-    assert sum(fold.n_rows for fold in folds) == 900
-    assert sum(fold.weight for fold in folds) == pytest.approx(1)
-    assert sum(fold.squares for fold in folds) == pytest.approx(1)
-    values = values[:, chosen]
-    np.testing.assert_allclose(
-        sum(fold.gram for fold in folds), values.T @ (weights[:, None] * values), atol=1e-4
-    )
-    np.testing.assert_allclose(
-        sum(fold.cross for fold in folds)[:, 0], values.T @ (weights * target), atol=1e-4
-    )
+    folds = moments_of(state).fold_moments(chosen)
+    assert folds.n_rows == N_ROWS
+    Z, target = standardised(X, y, weights)
+    Z = Z[:, chosen]
+    assert folds.variance == pytest.approx(1)
+    np.testing.assert_allclose(folds.covariance(), Z.T @ (weights[:, None] * Z), atol=1e-4)
+    np.testing.assert_allclose(folds.cross()[:, 0], Z.T @ (weights * target), atol=1e-4)
 
 
-def test_folds_of_many_columns_are_of_kept_rows(monkeypatch):
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 1200)
-    monkeypatch.setattr(fold_moments, "_MOST_ENTRIES", 0)
+def test_squared_weights_of_folds(monkeypatch):
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", KEPT_ENTRIES)
     X, y, weights = table()
-    columns = in_chunks(X, y, weights, accumulated(X, y)).columns()
-    folds = columns.folds(np.array([0, 2]))
-    assert len(folds) == 20
-    assert sum(fold.n_rows for fold in folds) == columns.n_rows == 1200 // 9
+    state = in_chunks(X, y, weights, accumulated(X, y))
+    assert state.sums.squared_weights.sum() == pytest.approx(np.sum(weights**2))
 
 
-def test_folds_have_equal_shares(kind: str):
+@pytest.mark.parametrize("n_folds", [5, 20])
+@pytest.mark.parametrize("size", [7, 70, 900])
+def test_folds_have_equal_shares(n_folds: int, size: int, monkeypatch):
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", KEPT_ENTRIES)
     X, y, weights = table()
-    state = in_chunks(X, y, weights, accumulated(X, y), size=7)
-    state.shard()
-    folds = np.concatenate([part.folds for part in state._kept._parts])
-    assert np.bincount(folds, minlength=20).min() > 0
-    if kind == "few columns":
-        assert set(state._sums.n_rows) == {45}
+    state = in_chunks(X, y, weights, accumulated(X, y, n_folds=n_folds), size)
+    np.testing.assert_array_equal(state.sums.n_rows, N_ROWS // n_folds)
+
+
+def test_folds_are_drawn_within_a_chunk():
+    """Rows of a sorted chunk would otherwise fall into folds in turn."""
+    X, y, weights = table()
+    state = in_chunks(X, y, weights, accumulated(X, y), size=N_ROWS)
+    rows = state.rows()
+    folds = rows.folds[np.argsort(rows.outputs[:, 0])]
+    assert np.mean(np.diff(folds.astype(int)) % N_FOLDS == 1) < 0.2
 
 
 def test_all_rows_are_kept_while_they_fit():
     X, y, weights = table()
     state = in_chunks(X, y, weights, accumulated(X, y))
-    assert state.columns() is None
+    assert state.is_complete
+    assert state.sums is None
     rows = state.rows()
-    order = np.lexsort(rows.X.T)
-    np.testing.assert_array_equal(rows.X[order], X[np.lexsort(X.T)])
-    np.testing.assert_array_equal(rows.weights[order], weights[np.lexsort(X.T)])
+    order, expected = np.argsort(rows.X[:, 0]), np.argsort(X[:, 0])
+    np.testing.assert_array_equal(rows.X[order], X[expected])
+    np.testing.assert_array_equal(rows.weights[order], weights[expected])
+    np.testing.assert_array_equal(rows.outputs[order, 0], y[expected])
+
+
+def test_rows_are_kept_up_to_a_limit(kind: str):
+    X, y, weights = table()
+    state = in_chunks(X, y, weights, accumulated(X, y))
+    assert len(state.rows().keys) == KEPT_ENTRIES // N_COLUMNS
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(ValueError, match="No rows of positive weight"):
+        accumulated(*table()[:2]).rows()
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_first_chunk_can_be_larger_than_what_is_kept(kind: str, container):
     X, y, weights = table()
-    state = in_chunks(container(X), y, weights, accumulated(container(X), y), size=900)
-    values, target = standardised(container(X), y, weights / weights.sum(), state)
-    expected = values.T @ (weights / weights.sum() * target)
-    found = state.columns().cross().sum(axis=1)[:, 0]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    state = in_chunks(container(X), y, weights, accumulated(container(X), y), size=N_ROWS)
+    assert_marginals_of_all_rows(state, X, y, weights)
+
+
+def merged_shards(first: Accumulated, shards: list[Accumulated]) -> Accumulated:
+    state = first.shard()
+    state.merge(first)
+    for shard in shards:
+        state.merge(shard)
+    return state
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_sums_of_shards_add_up(kind: str, container):
     X, y, weights = table()
-    X = container(X)
-    first = in_chunks(X[:300], y[:300], weights[:300], accumulated(X, y))
+    rows = container(X)
+    first = in_chunks(rows[:300], y[:300], weights[:300], accumulated(rows, y))
     shards = [first.shard() for _ in range(2)]
-    in_chunks(X[300:500], y[300:500], weights[300:500], shards[0])
-    in_chunks(X[500:], y[500:], weights[500:], shards[1])
-    merged = []
-    for order in ([0, 1], [1, 0]):
-        state = first.shard()
-        state.merge(first)
-        for i in order:
-            state.merge(shards[i])
-        merged.append(state)
-    one, other = (state.columns() for state in merged)
-    np.testing.assert_allclose(one.cross(), other.cross(), rtol=1e-10, atol=1e-12)
-    np.testing.assert_array_equal(merged[0].rows().keys, merged[1].rows().keys)
-    values, target = standardised(X, y, weights / weights.sum(), first)
-    expected = values.T @ (weights / weights.sum() * target)
-    np.testing.assert_allclose(one.cross().sum(axis=1)[:, 0], expected, rtol=1e-4, atol=1e-4)
+    in_chunks(rows[300:500], y[300:500], weights[300:500], shards[0])
+    in_chunks(rows[500:], y[500:], weights[500:], shards[1])
+    state, turned = merged_shards(first, shards), merged_shards(first, shards[::-1])
+    assert state.n_rows == N_ROWS
+    assert_marginals_of_all_rows(state, X, y, weights)
+    np.testing.assert_array_equal(state.rows().keys, turned.rows().keys)
 
 
-def test_rows_that_are_all_kept_join_sums(kind: str):
+def test_merging_leaves_the_other_as_it_is(kind: str):
+    X, y, weights = table()
+    first = in_chunks(X[:500], y[:500], weights[:500], accumulated(X, y))
+    shard = in_chunks(X[500:], y[500:], weights[500:], first.shard())
+    before = marginals_of(shard).values, shard.rows().keys, shard.n_rows
+    first.merge(shard)
+    np.testing.assert_array_equal(marginals_of(shard).values, before[0])
+    np.testing.assert_array_equal(shard.rows().keys, before[1])
+    assert shard.n_rows == before[2]
+
+
+def test_shard_of_few_rows_begins_sums_with_them(kind: str):
+    X, y, weights = table()
+    first = in_chunks(X[:50], y[:50], weights[:50], accumulated(X, y))
+    assert first.beginning is None
+    shard = in_chunks(X[50:], y[50:], weights[50:], first.shard())
+    assert shard.beginning is first.beginning
+    first.merge(shard)
+    assert_marginals_of_all_rows(first, X, y, weights)
+
+
+@pytest.mark.parametrize("into_small", [True, False])
+def test_rows_that_are_all_kept_join_sums(kind: str, into_small: bool):
     X, y, weights = table()
     small = in_chunks(X[:50], y[:50], weights[:50], accumulated(X, y, seed=1))
     large = in_chunks(X[50:], y[50:], weights[50:], accumulated(X, y))
-    crosses = []
-    for into, other in ((small, large), (large, small)):
-        state = into.shard() if into is large else accumulated(X, y)
-        state.merge(into)
-        state.merge(other)
-        crosses.append(state.columns().cross())
-    np.testing.assert_allclose(crosses[0], crosses[1], rtol=1e-4, atol=1e-6)
+    state, other = (small, large) if into_small else (large, small)
+    state.merge(other)
+    assert state.n_rows == N_ROWS
+    assert_marginals_of_all_rows(state, X, y, weights)
 
 
 def test_sums_that_began_apart_are_refused(kind: str):
@@ -182,6 +253,7 @@ def test_sums_that_began_apart_are_refused(kind: str):
         ({"y": np.array(["a", "b"])}, "encoding"),
         ({"preprocess": "center"}, "preprocess='center'"),
         ({"X": sparse.csr_array((2, 9))}, "is_sparse=True"),
+        ({"n_folds": 12}, "n_folds=12"),
     ],
 )
 def test_other_rows_are_refused(difference: dict, named: str):
@@ -190,19 +262,31 @@ def test_other_rows_are_refused(difference: dict, named: str):
         accumulated(**same).merge(accumulated(**same | difference))
 
 
-def some_rows(keys, sizes=None) -> Rows:
+@pytest.mark.parametrize(
+    ("shares", "exact"), [(np.ones(5), True), (np.array([1.0] * 4 + [0]), False)]
+)
+def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(shares, exact: bool):
+    X, y, weights = table()
+    options = {"order": 3, "filter": "monotone", "rng": np.random.RandomState(0)}
+    prepared = prepare_encoded(X, y[:, None], "regression", weights / weights.sum(), **options)
+    dataset = SampledChunks(X, prepared, "zscore", 5)
+    dataset.exact = Prices(np.arange(9.0), np.ones(1))
+    assert (dataset.marginals([shares])[0] is dataset.exact) == exact
+
+
+def some_rows(keys, sizes=None) -> KeyedRows:
     n_rows = len(keys)
     X = np.ones((n_rows, 10))
     if sizes is not None:
         X = sparse.csr_array(np.arange(10) < np.asarray(sizes)[:, None]).astype(float)
-    return Rows(
+    return KeyedRows(
         np.asarray(keys), np.zeros(n_rows, np.int8), X, np.ones((n_rows, 1)), np.ones(n_rows)
     )
 
 
 @pytest.mark.parametrize("sizes", [None, 100 * [1, 9]])
 def test_smallest_keys_stay_however_rows_are_divided(sizes, monkeypatch):
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 900)
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", 900)
     keys = np.random.default_rng(0).random(200)
     whole = KeptRows()
     whole.add(some_rows(keys, sizes))
@@ -218,7 +302,7 @@ def test_smallest_keys_stay_however_rows_are_divided(sizes, monkeypatch):
 
 
 def test_some_rows_stay_however_long_they_are(monkeypatch):
-    monkeypatch.setattr(kept_rows, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", 1)
     kept = KeptRows()
     kept.add(some_rows(np.linspace(0, 1, 100)))
     assert len(kept.rows().keys) == 64

@@ -1,0 +1,91 @@
+"""Datasets of the same rows in the same random order, in memory and from a source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.prepare import Prepared
+from featgrad.dataset.streamed import Streamed
+from featgrad.math import filters
+from featgrad.math.targets import centre
+from featgrad.readers import open_source
+
+N_FOLDS = 6
+
+
+def mixed_columns(n_rows: int, n_features: int, n_outputs: int = 1):
+    """Columns of all sorts, outputs that depend on some, and whole weights from 1 to 3.
+
+    Column 1 has a heavy tail, 2 a large mean, 3 to 5 are mostly zero and 6 is constant.
+    """
+    rng = np.random.default_rng([n_rows, n_features])
+    X = rng.standard_normal((n_rows, n_features))
+    X[:, 1] = np.exp(X[:, 1])
+    X[:, 2] += 50
+    X[:, 3:6] *= 3 * (rng.random((n_rows, 3)) < 0.3)
+    X[:, 6] = 0.1
+    Y = np.stack([X[:, 0] + (i + 1) * X[:, 3] for i in range(n_outputs)], axis=1)
+    Y += rng.standard_normal(Y.shape)
+    return X, Y, rng.integers(1, 4, n_rows).astype(float)
+
+
+def order_of(weight: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Rows of positive weight in the random order that a source has."""
+    used = np.flatnonzero(weight)
+    return used[np.argsort(np.random.RandomState(seed).random_sample(len(used)))]
+
+
+def folds_of_rows(weight: np.ndarray, n_folds: int = N_FOLDS, seed: int = 0) -> np.ndarray:
+    """The fold of each row, -1 for rows without weight."""
+    rows = order_of(weight, seed)
+    folds = np.full(len(weight), -1)
+    folds[rows] = np.arange(len(rows)) * n_folds // len(rows)
+    return folds
+
+
+def in_memory(
+    X: Any,
+    Y: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    preprocess: str = "zscore",
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+) -> InMemory:
+    weight = np.ones(len(Y)) if weight is None else weight
+    rows = order_of(weight, seed)
+    weights = weight[rows] / weight.sum()
+    target = centre(np.reshape(Y, (len(Y), -1))[rows], "regression", weights)
+    prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3))
+    return InMemory(X, prepared, preprocess, n_folds)
+
+
+def streamed(
+    X: Any,
+    Y: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    preprocess: str = "zscore",
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+    block_rows: int = 50,
+    missing: str = "error",
+    **options: Any,
+) -> Streamed:
+    source = open_source(
+        X, target=Y, weight=weight, block_rows=block_rows, dtype="float64", missing="nan"
+    )
+    return Streamed(
+        source,
+        task="regression",
+        order=3,
+        filter="monotone",
+        preprocess=preprocess,
+        missing=missing,
+        n_folds=n_folds,
+        rng=np.random.RandomState(seed),
+        **options,
+    )
