@@ -40,4 +40,4 @@ ROLES = {
     "confirmation": CONFIRMATION + CONFIRMATION_REGRESSION,
 }
 # Dates on which confirmation sets were run.
-CONFIRMED_ON: tuple[str, ...] = ()
+CONFIRMED_ON: tuple[str, ...] = ("2026-11-16",)
