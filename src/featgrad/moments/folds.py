@@ -44,6 +44,13 @@ class Fold(NamedTuple):
         assert self.rows is not None
         return self.rows.T @ (self.rows @ vectors)
 
+    def diagonal(self) -> Singles:
+        """That of C_f."""
+        if self.gram is not None:
+            return np.diagonal(self.gram)
+        assert self.rows is not None
+        return np.asarray(np.sum(self.rows**2, axis=0))
+
     def covariance(self) -> Singles:
         """C_f."""
         if self.gram is not None:

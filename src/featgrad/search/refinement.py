@@ -30,15 +30,12 @@ def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
     count = int(np.count_nonzero(chosen))
     if not units.are_single_columns or count == units.count:
         return chosen
-    if count * SWAP_ROWS_PER_UNIT > folds.n_rows:
+    if not can_swap(folds, count):
         return chosen
     # Columns in the order of their units.
     folds = folds.columns(np.argsort(units.of_column))
     cross, variance = folds.cross(), float(np.sum(folds.variance))
-    # Relative to the mean variance of a column, which is not 1 where columns are only centred.
-    covariance = folds.covariance()
-    ridge = SWAP_RIDGE * (float(np.mean(np.diagonal(covariance))) or 1.0)
-    covariance = covariance + ridge * np.eye(len(cross))
+    covariance = folds.covariance() + swap_ridge(folds) * np.eye(len(cross))
     chance = SWAP_CAUTION * 2 * math.log(len(cross)) / folds.n_rows
     chosen = chosen.copy()
     for _ in range(count):
@@ -54,6 +51,17 @@ def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
             break
         chosen[members[out]], chosen[into] = False, True
     return chosen
+
+
+def can_swap(folds: Folds, count: int) -> bool:
+    """Whether rows are many enough for least squares on so many units."""
+    return count * SWAP_ROWS_PER_UNIT <= folds.n_rows
+
+
+def swap_ridge(folds: Folds) -> float:
+    """A small ridge, relative to the mean variance of columns: 1 unless these are only centred."""
+    variances = sum(fold.diagonal() for fold in folds.folds) / sum(f.weight for f in folds.folds)
+    return SWAP_RIDGE * (float(np.mean(variances)) or 1.0)
 
 
 def _gains(covariance: Floats, cross: Floats, members: Indices, H: Floats, B: Floats) -> Floats:

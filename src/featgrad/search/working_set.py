@@ -37,7 +37,7 @@ from featgrad.search.base import Certificate, Subset, Task, signed_scores
 from featgrad.search.descent import Descent
 from featgrad.search.elimination import Remaining, eliminate, remaining
 from featgrad.search.progress import OnStep, Step
-from featgrad.search.refinement import refine
+from featgrad.search.refinement import can_swap, refine, swap_ridge
 from featgrad.search.units import Units
 
 # Orders of the folds that take turns.
@@ -219,18 +219,29 @@ class _State:
         chosen = np.zeros(self._inner.count, bool)
         chosen[candidates[kept]] = True
         chosen = refine(moments, self._inner, chosen)
-        found = remaining(moments, self._inner, chosen, self._ridge)
+        ridge = self._model_ridge(moments, chosen)
+        found = remaining(moments, self._inner, chosen, ridge)
         variance = float(np.sum(moments.variance))
         self._remaining = found._replace(losses=found.losses / variance)
         own = moments.columns(found.columns)
-        self._cross_fitted, self._fitted_ridge = self._coefficients_without_each(own), self._ridge
+        self._cross_fitted = self._coefficients_without_each(own, ridge)
+        self._fitted_ridge = ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
         self._top = min(self._top, top_of_covariance(own))
 
-    def _coefficients_without_each(self, chosen: Folds) -> Floats:
+    def _model_ridge(self, moments: Folds, chosen: Flags) -> float:
+        """That of the models that price: small where rows are many relative to the set.
+
+        What a ridge leaves unexplained hides columns that matter only together with chosen ones.
+        """
+        if can_swap(moments, int(np.count_nonzero(chosen))):
+            return swap_ridge(moments)
+        return self._ridge
+
+    def _coefficients_without_each(self, chosen: Folds, ridge: float) -> Floats:
         """Ridge coefficients without the rows of each fold, for all folds of the data."""
-        found = chosen.without_each(self._remaining.inverse, self._ridge)
+        found = chosen.without_each(self._remaining.inverse, ridge)
         coefficients = np.zeros((len(self._shares), *found.shape[1:]))
         coefficients[self._task.folds] = found
         return coefficients
