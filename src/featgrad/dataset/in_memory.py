@@ -60,4 +60,7 @@ class InMemory(Dataset):
 
     def sample(self, columns: Indices) -> tuple[Problem, Target]:
         """Some columns of all rows."""
-        return self._prepared.problem(self._X[:, columns], self._preprocess), self._prepared.target
+        X = self._X[:, columns]
+        # Choosing columns leaves them one after the other, where engines take rows.
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+        return self._prepared.problem(X, self._preprocess), self._prepared.target

@@ -90,7 +90,9 @@ class Streamed(Dataset):
         """
         rows = self._sampled(columns)
         weights = rows.weights / rows.weights.sum()
-        engine = build_engine(rows.X, np.arange(len(weights)), weights, self._preprocess)
+        # Choosing columns leaves them one after the other, where engines take rows.
+        X = rows.X if self._is_sparse else np.ascontiguousarray(rows.X)
+        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
         encoded = self._outputs
         outputs = rows.outputs * encoded.deviations
         target = Target(outputs, encoded.variance, self.task, encoded.positive_share)
