@@ -1,15 +1,11 @@
 """From parameters and rows to chosen sets, for each home of the rows."""
 
-import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from featgrad.arrays import Floats
-from featgrad.checks import MISSING, PREPROCESS, check_number, check_option
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
@@ -19,72 +15,14 @@ from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
 from featgrad.learnability import Learnability
-from featgrad.math.filters import check_order, up_to
-from featgrad.math.links import LINKS, Link
-from featgrad.math.targets import TASKS
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
-from featgrad.plan import ESTIMATE_ROWS, SEARCHES, USED_BY, Facts, Plan, Wanted, plan
+from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, plan
 from featgrad.readers import Source
 from featgrad.search.progress import OnStep
 from featgrad.search.run import Job, Outcome, run, run_penalty, run_stream_penalty
+from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets
-
-
-class Settings(NamedTuple):
-    """The selector's parameters that say how to search, under their names there."""
-
-    search: str
-    n_resamples: int
-    order: int
-    filter: str | ArrayLike
-    penalty: float
-    task: str
-    link: str
-    preprocess: str
-    learning_rate: float
-    max_iter: int
-    tol: float
-    batch_size: int | None
-    accumulate: int
-    n_epochs: int
-    missing: str
-
-    def check(self) -> None:
-        """Refuse what no rows could make sense of."""
-        check_option("search", self.search, SEARCHES)
-        check_option("link", self.link, ("auto", *LINKS))
-        check_option("missing", self.missing, MISSING)
-        check_option("preprocess", self.preprocess, PREPROCESS)
-        check_option("task", self.task, TASKS)
-        up_to(self.filter, check_order(self.order))
-        for name in ("max_iter", "n_epochs", "accumulate"):
-            check_number(name, getattr(self, name), Integral, at_least=1)
-        if self.batch_size is not None:
-            check_number("batch_size", self.batch_size, Integral, at_least=2)
-        check_number("n_resamples", self.n_resamples, Integral, at_least=0)
-        if self.n_resamples == 1:
-            raise ValueError("n_resamples=1 has nothing to agree with: use 0, or at least 2.")
-        for name in ("penalty", "tol"):
-            check_number(name, getattr(self, name), Real, at_least=0)
-        check_number("learning_rate", self.learning_rate, Real, above=0)
-
-    def warn_of_ignored(self, search: str, defaults: dict[str, Any]) -> None:
-        """Warn of parameters that were set and that the search does not use."""
-        for name, searches in USED_BY.items():
-            value = getattr(self, name)
-            if search not in searches and value != defaults[name]:
-                warnings.warn(
-                    f"{name}={value!r} is ignored by search {search!r}: it is used by "
-                    f"{' and '.join(searches)}.",
-                    UserWarning,
-                    stacklevel=5,
-                )
-
-    def link_for(self, task: str) -> Link:
-        if self.link != "auto":
-            return LINKS[self.link]
-        return LINKS["residual" if task == "regression" else "root"]
 
 
 class Choice(NamedTuple):
@@ -106,7 +44,7 @@ class Fit:
         How to search.
     defaults : dict
         Their default values.
-    units_and_budgets : Budgets or None
+    budgets : Budgets or None
         What to choose; None where the penalty decides the size.
     on_step : OnStep
         Called after each step.
@@ -179,7 +117,7 @@ class Fit:
         return self._search(dataset, task, prepared.filters[-1], planned)
 
     def _chunked(self, state: Accumulated, X: Any, prepared: Prepared) -> Dataset:
-        """Exact sums over all rows, and a sample for what they do not tell."""
+        """Exact sums over all rows, and a sample for everything else."""
         assert state.beginning is not None
         preprocess, standardiser = self.settings.preprocess, state.beginning.standardiser
         sample = SampledChunks(X, prepared, preprocess, state.n_folds)
@@ -235,18 +173,5 @@ class Fit:
         return planned
 
     def _job(self, task: str, coefficients: Floats) -> Job:
-        settings = self.settings
-        return Job(
-            coefficients=coefficients,
-            n_resamples=settings.n_resamples,
-            max_iter=settings.max_iter,
-            batch_size=settings.batch_size,
-            n_epochs=settings.n_epochs,
-            accumulate=settings.accumulate,
-            learning_rate=settings.learning_rate,
-            tol=settings.tol,
-            penalty=settings.penalty,
-            link=settings.link_for(task),
-            on_step=self.on_step,
-            rng=self.rng,
-        )
+        link = self.settings.link_for(task)
+        return Job(self.settings, coefficients, link, self.on_step, self.rng)

@@ -20,11 +20,12 @@ from featgrad.checks import MATRIX, check_missing, check_number
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
-from featgrad.fitting import Choice, Fit, Settings
+from featgrad.fitting import Choice, Fit
 from featgrad.plan import Plan
 from featgrad.readers import Source
 from featgrad.search.base import Certificate
 from featgrad.search.progress import OnStep, Step
+from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets, read_budgets
 from featgrad.search.stability import Stability
 from featgrad.search.units import Units

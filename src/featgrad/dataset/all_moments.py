@@ -75,7 +75,7 @@ class MomentDataset(Dataset):
         variance = np.diagonal(total) / self._weight - self._mean**2
         columns = slice(self._first, None)
         varies = variance > 0
-        varies[columns] &= standardiser.varies(self._mean[columns], variance[columns])
+        varies[columns] &= standardiser.varies(variance[columns])
         self._varies = varies[columns]
         self._mean[0], self._scale = 0.0, np.sqrt(np.where(varies, variance, 1.0))
         self._variances = np.ones(self.n_features)
@@ -92,16 +92,8 @@ class MomentDataset(Dataset):
     def sample(self, columns: Indices) -> tuple[Problem, Target]:
         return self._sampler(columns)
 
-    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
-        nothing = np.zeros((self.n_folds, 0, self.n_outputs))
-        none = np.zeros(0, np.intp)
-        return [self._price(Model(none, nothing, share)) for share in shares]
-
     def variances(self) -> Floats:
         return self._variances
-
-    def price(self, models: Sequence[Model]) -> list[Prices]:
-        return [self._price(model) for model in models]
 
     def fold_moments(self, columns: Indices) -> Folds:
         first, folds = self._first, []
@@ -112,6 +104,9 @@ class MomentDataset(Dataset):
             gram = inner[first:, first:].astype(np.float32)
             folds.append(Fold(float(inner[0, 0]), int(n_rows), cross, squares, None, gram))
         return Folds(folds)
+
+    def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
+        return [self._price(model) for model in models]
 
     def _price(self, model: Model) -> Prices:
         first, places = self._first, self._first + model.columns

@@ -120,8 +120,8 @@ class Standardiser:
         self.factor = varies / deviation
         self.variance = np.where(varies & (not self._to_one_variance), variance, 1.0)
 
-    def varies(self, mean: Floats, variance: Floats) -> Flags:
-        """Whether columns vary, by moments of values that this has standardised."""
+    def varies(self, variance: Floats) -> Flags:
+        """Whether columns vary, by the variance of values that this has standardised."""
         scale = np.where(self.factor > 0, self.factor, 1.0)
         return self._is_more_than_rounding(variance / scale**2)
 

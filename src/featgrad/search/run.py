@@ -15,6 +15,7 @@ from featgrad.search import penalty, working_set
 from featgrad.search.base import Subset, Task
 from featgrad.search.comparison import compare, comparison_tasks, smallest_good
 from featgrad.search.progress import Found, OnStep, go_on
+from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets
 from featgrad.search.stability import Stability, agreement
 
@@ -23,16 +24,8 @@ from featgrad.search.stability import Stability, agreement
 class Job:
     """How to search."""
 
+    settings: Settings
     coefficients: Floats
-    # The selector's parameters of these names.
-    n_resamples: int
-    max_iter: int
-    batch_size: int | None
-    n_epochs: int
-    accumulate: int
-    learning_rate: float
-    tol: float
-    penalty: float
     link: Link
     on_step: OnStep
     rng: np.random.RandomState  # draws halves of the folds
@@ -66,7 +59,7 @@ def run(plan: Plan, dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
     small = [budget for budget in budgets.values if budget not in plan.streamed_budgets]
     if not large:
         return SEARCHES["working_set"](dataset, budgets, job)
-    if budgets.chosen is None or job.n_resamples:
+    if budgets.chosen is None or job.settings.n_resamples:
         raise ValueError(
             f"{large[-1]:g} features are too many to compare sizes or to resample: ask for fewer, "
             "or leave n_features_to_select='auto' and n_resamples."
@@ -81,17 +74,21 @@ def run(plan: Plan, dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
 def run_penalty(problem: Problem, job: Job) -> Outcome:
     """The published search on rows in memory, all at once or batch by batch."""
     n_rows = problem.engine.n_rows
-    batch_size = n_rows if job.batch_size is None else max(job.batch_size, problem.order + 1)
+    batch_size = (
+        n_rows
+        if job.settings.batch_size is None
+        else max(job.settings.batch_size, problem.order + 1)
+    )
     batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
-    groups = range(0, len(batches), job.accumulate)
+    groups = range(0, len(batches), job.settings.accumulate)
     found = penalty.search(
-        [batches[start : start + job.accumulate] for start in groups],
+        [batches[start : start + job.settings.accumulate] for start in groups],
         link=job.link,
-        penalty=job.penalty,
-        learning_rate=job.learning_rate,
-        max_iter=job.max_iter,
-        tol=job.tol,
-        n_epochs=job.n_epochs,
+        penalty=job.settings.penalty,
+        learning_rate=job.settings.learning_rate,
+        max_iter=job.settings.max_iter,
+        tol=job.settings.tol,
+        n_epochs=job.settings.n_epochs,
         on_step=job.on_step,
     )
     return _positive(found)
@@ -103,14 +100,16 @@ def run_stream_penalty(dataset: Dataset, job: Job) -> Outcome:
     from featgrad.search.stream_penalty import StreamPenaltySearch
 
     v = np.zeros(dataset.n_features, np.float32)
-    descent = penalty.Descent(v, job.link, job.penalty, job.learning_rate, job.tol, job.on_step)
+    descent = penalty.Descent(
+        v, job.link, job.settings.penalty, job.settings.learning_rate, job.settings.tol, job.on_step
+    )
     search = StreamPenaltySearch(
         dataset,
         coefficients=job.coefficients,
         descent=descent,
-        batch_rows=(job.batch_size or STREAM_BATCH_ROWS) * job.accumulate,
-        n_epochs=job.n_epochs,
-        max_iter=job.max_iter,
+        batch_rows=(job.settings.batch_size or STREAM_BATCH_ROWS) * job.settings.accumulate,
+        n_epochs=job.settings.n_epochs,
+        max_iter=job.settings.max_iter,
     )
     return _positive(search.found())
 
@@ -121,7 +120,7 @@ def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
 
     def search(tasks: Sequence[Task], on_step: OnStep) -> list[Subset]:
         return working_set.search(
-            dataset, budgets.units, tasks, job.coefficients, job.max_iter, on_step
+            dataset, budgets.units, tasks, job.coefficients, job.settings.max_iter, on_step
         )
 
     tasks = [Task(budget, everything) for budget in values]
@@ -132,7 +131,7 @@ def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
     chosen = len(values) - 1 if budgets.chosen is None else budgets.chosen
     chosen = smallest_good(held_out) if held_out else chosen
     stability = None
-    if job.n_resamples:
+    if job.settings.n_resamples:
         halves = search(_halves(values[chosen], everything, job), go_on)
         stability = agreement(np.array([subset.scores > 0 for subset in halves]))
     outcome = Outcome(found[: len(tasks)], chosen, stability, tuple(held_out))
@@ -143,7 +142,8 @@ def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
     """The same set from random halves of the folds."""
     size = max(2, len(folds) // 2)
     return [
-        Task(budget, np.sort(job.rng.permutation(folds)[:size])) for _ in range(job.n_resamples)
+        Task(budget, np.sort(job.rng.permutation(folds)[:size]))
+        for _ in range(job.settings.n_resamples)
     ]
 
 
@@ -154,8 +154,8 @@ def _by_stream(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
 
     options: Any = {
         "coefficients": job.coefficients,
-        "batch_rows": job.batch_size,
-        "n_epochs": job.n_epochs,
+        "batch_rows": job.settings.batch_size,
+        "n_epochs": job.settings.n_epochs,
         "on_step": job.on_step,
     }
     found = [

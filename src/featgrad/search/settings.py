@@ -1,0 +1,69 @@
+"""The selector's parameters that say how to search."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from featgrad.checks import MISSING, PREPROCESS, check_number, check_option
+from featgrad.math.filters import check_order, up_to
+from featgrad.math.links import LINKS, Link
+from featgrad.math.targets import TASKS
+from featgrad.plan import SEARCHES, USED_BY
+
+
+class Settings(NamedTuple):
+    """Parameters under their names in the selector."""
+
+    search: str
+    n_resamples: int
+    order: int
+    filter: str | ArrayLike
+    penalty: float
+    task: str
+    link: str
+    preprocess: str
+    learning_rate: float
+    max_iter: int
+    tol: float
+    batch_size: int | None
+    accumulate: int
+    n_epochs: int
+    missing: str
+
+    def check(self) -> None:
+        """Refuse what no rows could make sense of."""
+        check_option("search", self.search, SEARCHES)
+        check_option("link", self.link, ("auto", *LINKS))
+        check_option("missing", self.missing, MISSING)
+        check_option("preprocess", self.preprocess, PREPROCESS)
+        check_option("task", self.task, TASKS)
+        up_to(self.filter, check_order(self.order))
+        for name in ("max_iter", "n_epochs", "accumulate"):
+            check_number(name, getattr(self, name), Integral, at_least=1)
+        if self.batch_size is not None:
+            check_number("batch_size", self.batch_size, Integral, at_least=2)
+        check_number("n_resamples", self.n_resamples, Integral, at_least=0)
+        if self.n_resamples == 1:
+            raise ValueError("n_resamples=1 has nothing to agree with: use 0, or at least 2.")
+        for name in ("penalty", "tol"):
+            check_number(name, getattr(self, name), Real, at_least=0)
+        check_number("learning_rate", self.learning_rate, Real, above=0)
+
+    def warn_of_ignored(self, search: str, defaults: dict[str, Any]) -> None:
+        """Warn of parameters that were set and that the search does not use."""
+        for name, searches in USED_BY.items():
+            value = getattr(self, name)
+            if search not in searches and value != defaults[name]:
+                warnings.warn(
+                    f"{name}={value!r} is ignored by search {search!r}: it is used by "
+                    f"{' and '.join(searches)}.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+
+    def link_for(self, task: str) -> Link:
+        if self.link != "auto":
+            return LINKS[self.link]
+        return LINKS["residual" if task == "regression" else "root"]
