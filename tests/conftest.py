@@ -1,4 +1,9 @@
-"""One fixture that runs a test on every engine."""
+"""One fixture that runs a test on every engine; SciPy told that other arrays than NumPy's come."""
+
+import os
+
+# Before SciPy is imported: scikit-learn's checks of array libraries are skipped without.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 import pytest
 

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from featgrad.checks import MATRIX, check_missing, check_raw_weights
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.math.targets import Encoding
+from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
     ("scores_", "ranking_", "learnability_", "n_features_", "path_", "stability_", "n_iter_",
-     "history_", "plan_", "certificate_", "_subsets", "_support")
+     "history_", "plan_", "certificate_", "_subsets", "_place")
 )  # fmt: skip
 
 
@@ -62,6 +63,7 @@ class AccumulatingMixin:
         """
         self._check_parameters()
         state: Accumulated | None = self.__dict__.get("_state")
+        X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
         check_missing(X, self.missing)
         self._budgets(X.shape[1])
@@ -156,7 +158,7 @@ class AccumulatingMixin:
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_support" in self.__dict__ or "_state" in self.__dict__
+        return "_place" in self.__dict__ or "_state" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
         if name in _CHOSEN and "_state" in self.__dict__:

@@ -73,6 +73,19 @@ def check_missing(X: Any, missing: str) -> None:
         )
 
 
+def check_on_accelerator(X: Any) -> None:
+    """What scikit-learn asks of X, without the copy to the host that its validation makes."""
+    if X.ndim != 2 or X.shape[0] < 2 or X.shape[1] < 1:
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}: give two dimensions, at least two rows and a column."
+        )
+    xp = namespace(X)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError("Complex data not supported: X is complex; pass its parts as columns.")
+    if xp.isdtype(X.dtype, "real floating") and bool(xp.any(xp.isinf(X))):
+        raise ValueError("Input X contains infinity: drop those rows or clip their values.")
+
+
 def check_weights(sample_weight: Any, n_rows: int) -> Floats:
     """Weights that sum to one."""
     weights = check_raw_weights(sample_weight, n_rows)

@@ -10,11 +10,19 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from featgrad.arrays import Floats, Indices
-from featgrad.checks import MATRIX, MISSING, check_missing, check_option, feature_indices
+from featgrad.checks import (
+    MATRIX,
+    MISSING,
+    check_missing,
+    check_on_accelerator,
+    check_option,
+    feature_indices,
+)
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.links import probit_error_rate
 from featgrad.math.targets import Target
+from featgrad.moments.array_api import beside, keeps_its_place, on_accelerator, on_host
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
@@ -66,9 +74,10 @@ class Learnability:
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        The features. Array-API arrays, such as torch tensors on a GPU, stay on their device.
+        The features. Arrays on an accelerator, such as torch tensors on a GPU, stay there, and so
+        do arrays that come of them.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        The target.
+        The target. It may come from another array library or device than X.
     order : int, default=4
         Degree of the filter, 1 to 12: higher orders see weaker directions, with more noise.
         `estimate` lowers it if there are too few rows.
@@ -111,7 +120,13 @@ class Learnability:
     ) -> None:
         check_option("missing", missing, MISSING)
         self.feature_names_in_ = _get_feature_names(X)
-        X = check_array(X, **MATRIX, ensure_min_samples=2, input_name="X")
+        # No rows of X: just its library and device.
+        self._given = X[:0, :] if keeps_its_place(X) else None
+        y, sample_weight = on_host(y), on_host(sample_weight)
+        if on_accelerator(X):
+            check_on_accelerator(X)
+        else:
+            X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
         check_missing(X, missing)
         check_consistent_length(X, y)
         options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
@@ -123,7 +138,7 @@ class Learnability:
     def from_prepared(cls, problem: Problem, target: Target) -> Self:
         """Use a prepared problem, with the default filter in place of its own."""
         self = cls.__new__(cls)
-        self.feature_names_in_ = None
+        self.feature_names_in_ = self._given = None
         self._adopt(replace(problem, filters=up_to("chebyshev", problem.order)), target)
         return self
 
@@ -154,7 +169,7 @@ class Learnability:
         value, error, order = measure(problem, mask[chosen])
         return Estimate(value, error, len(chosen), order, self._error_rate(value))
 
-    def gains(self, features: Any, groups: ArrayLike | None = None) -> Floats:
+    def gains(self, features: Any, groups: ArrayLike | None = None) -> Any:
         """Explained fraction that is lost without each one of the features.
 
         Parameters
@@ -183,7 +198,7 @@ class Learnability:
         mask = self._mask(features)
         chosen = np.flatnonzero(mask)
         if len(chosen) == 0:
-            return np.zeros(0)
+            return beside(self._given, np.zeros(0))
         problem = self._restricted(chosen, mask)
         whole = problem.value(mask[chosen])
         labels = np.arange(len(chosen)) if groups is None else np.asarray(groups)
@@ -194,9 +209,10 @@ class Learnability:
             )
         different, of_feature = np.unique(labels, return_inverse=True)
         without = (mask[chosen] * (of_feature != group) for group in range(len(different)))
-        return np.array([whole - problem.value(left) for left in without])[of_feature]
+        gains = np.array([whole - problem.value(left) for left in without])
+        return beside(self._given, gains[of_feature])
 
-    def alone(self, features: Any = None) -> Floats:
+    def alone(self, features: Any = None) -> Any:
         """Explained fraction of the target's variance by each one of the features by itself.
 
         Parameters
@@ -212,9 +228,9 @@ class Learnability:
         # With the filter p(x) = x the explained fraction is additive in the features.
         linear = replace(self._problem, filters=(np.ones(1),), scale=1.0)
         _, gradient = linear.value_and_gradient(np.zeros(self.n_features_in_))
-        return gradient[self._mask(features) > 0]
+        return beside(self._given, gradient[self._mask(features) > 0])
 
-    def value_and_gradient(self, mask: ArrayLike) -> tuple[float, Floats]:
+    def value_and_gradient(self, mask: ArrayLike) -> tuple[float, Any]:
         """Explained fraction and its gradient with respect to the mask.
 
         Parameters
@@ -228,7 +244,8 @@ class Learnability:
             Scaled to the spectrum of all features, so that masks can be compared.
         gradient : ndarray of shape (n_features,)
         """
-        return self._problem.value_and_gradient(self._mask(np.asarray(mask)))
+        value, gradient = self._problem.value_and_gradient(self._mask(mask))
+        return value, beside(self._given, gradient)
 
     def _restricted(self, chosen: Indices, mask: Floats) -> Problem:
         """The problem of some columns, scaled to their spectrum.
@@ -250,7 +267,7 @@ class Learnability:
         n_features = self.n_features_in_
         if features is None:
             return np.ones(n_features)
-        given = np.asarray(features)
+        given = np.asarray(on_host(features))
         if given.ndim != 1:
             raise ValueError(f"features has shape {given.shape}: give a list of columns or a mask.")
         if given.size == 0:

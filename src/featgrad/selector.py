@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +22,7 @@ from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
+from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_host
 from featgrad.plan import Plan
 from featgrad.readers import Source
 from featgrad.search.base import Certificate
@@ -217,7 +219,7 @@ class FeatureGradientSelector(
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             The features.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target.
+            The target. It may come from another array library or device than X.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows; a row of weight zero counts as absent.
 
@@ -228,10 +230,12 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        X, y = validate_data(self, X, y, **MATRIX, ensure_min_samples=2, multi_output=True)
+        given, y, sample_weight = X, on_host(y), on_host(sample_weight)
+        X, y = validate_data(self, on_host(X), y, **MATRIX, ensure_min_samples=2, multi_output=True)
         check_missing(X, self.missing)
         rng = check_random_state(self.random_state)
-        self._adopt(self._fit(X.shape[1], rng, context).from_rows(X, y, sample_weight))
+        choice = self._fit(X.shape[1], rng, context).from_rows(X, y, sample_weight)
+        self._adopt(choice, given if keeps_its_place(given) else None)
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -306,7 +310,7 @@ class FeatureGradientSelector(
                 "with other path_sizes."
             )
         other = copy.copy(self)
-        other._take(sizes.index(size))
+        other._take(sizes.index(size), self.scores_)
         return other
 
     def transform(self, X: Any) -> Any:
@@ -320,15 +324,48 @@ class FeatureGradientSelector(
         Returns
         -------
         X_reduced : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
-            A dataframe, each column with its own type, where `set_output` asks for one.
+            A dataframe, each column with its own type, where `set_output` asks for one; an array
+            on an accelerator where X is one.
         """
         check_is_fitted(self)
+        check_same_namespace(X, self, attribute="scores_", method="transform")
+        if keeps_its_place(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            check_missing(X, self.missing)
+            return namespace(X).take(X, beside(X, self.get_support(indices=True)), axis=1)
         container = _get_output_config("transform", estimator=self)["dense"]
         if container == "polars" and nw.dependencies.is_polars_dataframe(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
             return kept.to_native()
         return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the chosen features back into their places.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features_)
+            The chosen features.
+
+        Returns
+        -------
+        X_original : {ndarray, sparse matrix} of shape (n_rows, n_features_in_)
+            With zeros in place of the features that were not chosen.
+        """
+        check_is_fitted(self)
+        check_same_namespace(X, self, attribute="scores_", method="inverse_transform")
+        if not keeps_its_place(X):
+            return super().inverse_transform(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features_:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)} but {self.n_features_} features were chosen: pass "
+                "what transform gives."
+            )
+        xp, support = namespace(X), self.get_support()
+        padded = xp.concat([X, xp.zeros_like(X[:, :1])], axis=1)
+        places = np.where(support, np.cumsum(support) - 1, self.n_features_)
+        return xp.take(padded, beside(X, places), axis=1)
 
     def _choose_from(self, state: Accumulated) -> None:
         rng = check_random_state(self.random_state)
@@ -345,24 +382,23 @@ class FeatureGradientSelector(
         if source.feature_names is not None:
             self.feature_names_in_ = np.array(list(source.feature_names), dtype=object)
 
-    def _adopt(self, choice: Choice) -> None:
+    def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task
         self.plan_ = choice.plan
         self.path_ = choice.path
         self.stability_ = choice.outcome.stability
         self._subsets = choice.outcome.subsets
-        self._take(choice.outcome.chosen)
+        self._take(choice.outcome.chosen, given)
 
-    def _take(self, place: int) -> None:
-        """Make a set of the path the chosen one."""
+    def _take(self, place: int, given: Any) -> None:
+        """Make a set of the path the chosen one; its arrays live where the given one does."""
         subset, point = self._subsets[place], self.path_[place]
         # Best scores first; constant columns come last and equal scores in column order.
         order = np.argsort(-subset.scores, kind="stable")
-        self.scores_ = subset.scores
-        self.ranking_ = np.empty(len(order), dtype=np.intp)
-        self.ranking_[order] = np.arange(1, len(order) + 1)
-        self._support = np.zeros(len(order), bool)
-        self._support[subset.features] = True
+        ranking = np.empty(len(order), dtype=np.intp)
+        ranking[order] = np.arange(1, len(order) + 1)
+        self.scores_, self.ranking_ = beside(given, subset.scores), beside(given, ranking)
+        self._place = place
         self.n_features_ = point.size
         self.learnability_ = point.learnability
         self.certificate_ = subset.certificate
@@ -372,7 +408,9 @@ class FeatureGradientSelector(
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        return self._support
+        support = np.zeros(self.n_features_in_, bool)
+        support[self._subsets[self._place].features] = True
+        return support
 
     def _fit(
         self, n_features: int, rng: np.random.RandomState, context: CallbackContext | None = None
@@ -435,4 +473,5 @@ class FeatureGradientSelector(
         tags.input_tags.allow_nan = self.missing == "mean"
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
+        tags.array_api_support = True
         return tags

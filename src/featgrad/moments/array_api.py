@@ -1,27 +1,59 @@
-"""Differences between array libraries: namespace, device, copy to NumPy."""
+"""Differences between array libraries: namespace, device, copies from and to NumPy."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn._config import get_config
+from sklearn.externals import array_api_compat
+from sklearn.utils._array_api import _convert_to_numpy
 
 
 def namespace(X: Any) -> Any:
-    """The array-API namespace of X; only arrays other than NumPy's need array-api-compat."""
-    if isinstance(X, np.ndarray):
-        return np
-    from array_api_compat import array_namespace
+    """The array-API namespace of X."""
+    return np if isinstance(X, np.ndarray) else array_api_compat.array_namespace(X)
 
-    return array_namespace(X)
+
+def is_foreign(X: Any) -> bool:
+    """Whether X is an array of a library other than NumPy."""
+    return array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray | np.generic)
 
 
 def on_cpu(X: Any) -> bool:
     return "cpu" in str(X.device).lower()
 
 
+def on_accelerator(X: Any) -> bool:
+    """Whether X is in the memory of an accelerator."""
+    if array_api_compat.is_cupy_array(X):
+        return True
+    is_known = array_api_compat.is_torch_array(X) or array_api_compat.is_jax_array(X)
+    return is_known and not on_cpu(X)
+
+
+def keeps_its_place(X: Any) -> bool:
+    """Whether what comes of X belongs into its library and onto its device.
+
+    Arrays on an accelerator stay there; those of other libraries on the host do so where
+    scikit-learn is told to dispatch, and are NumPy's otherwise.
+    """
+    return is_foreign(X) and (get_config()["array_api_dispatch"] or on_accelerator(X))
+
+
 def to_numpy(values: Any) -> NDArray[Any]:
+    """A copy on the host, or the array itself where it is there."""
     if isinstance(values, np.ndarray):
         return values
-    if hasattr(values, "cpu"):  # torch copies from a device only explicitly
-        values = values.cpu()
-    return np.asarray(values)
+    return np.asarray(_convert_to_numpy(values, namespace(values)))
+
+
+def on_host(values: Any) -> Any:
+    """Arrays of other libraries as NumPy's; all else, lists and frames among it, as it is."""
+    return to_numpy(values) if is_foreign(values) else values
+
+
+def beside(other: Any, values: NDArray[Any]) -> Any:
+    """The values in the library and on the device of another array."""
+    if not is_foreign(other):
+        return values
+    return namespace(other).asarray(values, device=array_api_compat.device(other))
