@@ -14,9 +14,13 @@ from featgrad.moments import dense
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
     chosen = KINDS[request.param]
-    if chosen.is_compiled:
-        monkeypatch.setattr(dense, "_COMPILED_ENTRIES", 0)
-        monkeypatch.setattr(dense, "_COMPILED_COLUMNS", 0)
     if chosen.library is not None:
         pytest.importorskip(chosen.library)
+    if chosen.is_compiled and chosen.in_blocks:
+        if not pytest.importorskip("torch").cuda.is_available():
+            pytest.skip("needs a GPU")
+        monkeypatch.setattr("featgrad.moments.block_problem._SEQUENTIAL_BYTES", 0)
+    elif chosen.is_compiled:
+        monkeypatch.setattr(dense, "_COMPILED_ENTRIES", 0)
+        monkeypatch.setattr(dense, "_COMPILED_COLUMNS", 0)
     return chosen

@@ -15,6 +15,7 @@ from featgrad.dataset.prepare import build_engine
 from featgrad.math import filters
 from featgrad.moments.problem import Problem
 from featgrad.moments.sweeps import Engine
+from featgrad.plan import DEVICE_BLOCKS
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Kind:
     dtype: type = np.float64
     library: str | None = None
     is_sparse: bool = False
-    is_compiled: bool = False  # dense sweeps as for large matrices, whatever the size
+    is_compiled: bool = False  # kernels for large matrices, whatever the size
+    in_blocks: bool = False  # value and gradient over blocks of rows
 
     @property
     def tolerance(self) -> float:
@@ -34,6 +36,20 @@ class Kind:
     def rounded(self, X: np.ndarray) -> np.ndarray:
         """The values that the matrix holds, in double precision."""
         return X.astype(self.dtype).astype(np.float64)
+
+    def parts(self, n_rows: int) -> np.ndarray:
+        """The part of each row: rows of one part are never multiplied with each other."""
+        n_parts = min(n_rows, DEVICE_BLOCKS) if self.in_blocks else n_rows
+        parts = np.array_split(np.arange(n_rows), n_parts)
+        return np.repeat(np.arange(n_parts), [len(part) for part in parts])
+
+    @property
+    def problem(self) -> type[Problem]:
+        if not self.in_blocks:
+            return Problem
+        from featgrad.moments.block_problem import BlockProblem
+
+        return BlockProblem
 
     def engine(
         self,
@@ -50,6 +66,18 @@ def _of_library(name: str, dtype: str) -> Callable[[np.ndarray], Any]:
     def make(X: np.ndarray) -> Any:
         xp = importlib.import_module(name)
         return xp.asarray(X, dtype=getattr(xp, dtype))
+
+    return make
+
+
+def _on_accelerator(dtype: str) -> Callable[[np.ndarray], Any]:
+    """On torch's CPU where there is none."""
+
+    def make(X: np.ndarray) -> Any:
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.asarray(X, dtype=getattr(torch, dtype), device=device)
 
     return make
 
@@ -74,6 +102,11 @@ KINDS = {
     ),
     "torch-float64": Kind(_of_library("torch", "float64"), library="torch"),
     "torch-float32": Kind(_of_library("torch", "float32"), np.float32, library="torch"),
+    "blocks-float64": Kind(_on_accelerator("float64"), library="torch", in_blocks=True),
+    "blocks-float32": Kind(_on_accelerator("float32"), np.float32, library="torch", in_blocks=True),
+    "kernels-float32": Kind(
+        _on_accelerator("float32"), np.float32, library="triton", in_blocks=True, is_compiled=True
+    ),
     **{
         f"csr-{dtype.__name__}-{index.__name__}": Kind(_csr(dtype, index), dtype, is_sparse=True)
         for dtype in (np.float64, np.float32)
@@ -99,18 +132,22 @@ class Example:
         scale = float(np.linalg.norm(np.sqrt(self.weights)[:, None] * Z, 2) ** 2)
         variance = float(np.sum(self.weights @ self.outputs**2))
         coefficients = filters.coefficients(filter, order)
-        problem = problem_of(engine, self, coefficients, scale)
+        problem = problem_of(engine, self, coefficients, scale, kind.problem)
         value, gradient = reference.value_and_gradient(
-            Z, self.outputs, self.mask, self.weights, coefficients, scale
+            Z, self.outputs, self.mask, self.weights, coefficients, scale, kind.parts(len(Z))
         )
         return problem, value / variance, gradient / variance
 
 
 def problem_of(
-    engine: Engine, data: Example, coefficients: np.ndarray, scale: float = 5.0
+    engine: Engine,
+    data: Example,
+    coefficients: np.ndarray,
+    scale: float = 5.0,
+    of: type[Problem] = Problem,
 ) -> Problem:
     variance = float(np.sum(data.weights @ data.outputs**2))
-    return Problem(engine, data.outputs, data.weights, variance, (coefficients,), scale)
+    return of(engine, data.outputs, data.weights, variance, (coefficients,), scale)
 
 
 def example(

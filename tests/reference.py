@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
 from featgrad.math.normalise import tuple_weights
 
 
@@ -31,20 +31,28 @@ def moments(X: Floats, y: Floats, mask: Floats, weights: Floats, order: int) -> 
 
 
 def value_and_gradient(
-    X: Floats, y: Floats, mask: Floats, weights: Floats, coefficients: Floats, scale: float
+    X: Floats,
+    y: Floats,
+    mask: Floats,
+    weights: Floats,
+    coefficients: Floats,
+    scale: float,
+    parts: Indices | None = None,
 ) -> tuple[float, Floats]:
     """``z = sum_i a_i m_i`` of rows already centred, and ``dz/ds``.
 
-    ``d(y^T T^(i+1) y)/ds_d = sum_(a+b=i) (T^T^a y)^T triud(x_d x_d^T) (T^b y)``.
+    ``m_i = y^T T^(i+1) y / e_(i+2)(w)`` as above, and
+    ``d(y^T T^(i+1) y)/ds_d = sum_(a+b=i) (T^T^a y)^T triud(x_d x_d^T) (T^b y)``. Where rows belong
+    to rising parts, triud keeps pairs of rows from distinct parts and w are the weights of parts.
     """
     order = len(coefficients)
     weights = weights / weights.sum()
-    X = X / np.sqrt(scale)
-    value = float(coefficients @ moments(X, y, mask, weights, order))
+    parts = np.arange(len(X)) if parts is None else parts
+    rising = parts[:, None] < parts
     root = np.sqrt(weights)[:, None]
-    X, y = X * root, y * root
-    T = np.triu((X * mask) @ X.T, 1)
-    alpha = coefficients / tuple_weights(weights, order)
+    X, y = X * root / np.sqrt(scale), y * root
+    T = (X * mask) @ X.T * rising
+    alpha = coefficients / tuple_weights(np.bincount(parts, weights), order)
     left, right = [y], [y]
     for _ in range(order - 1):
         left.append(T.T @ left[-1])
@@ -53,5 +61,6 @@ def value_and_gradient(
     for i in range(order):
         for a in range(i + 1):
             pairs += alpha[i] * left[a] @ right[i - a].T
-    pairs = np.triu(pairs, 1)
-    return value, np.einsum("nd,nm,md->d", X, pairs, X, optimize=True)
+    pairs *= rising
+    value = sum(alpha[i] * np.sum(y * (T @ right[i])) for i in range(order))
+    return float(value), np.einsum("nd,nm,md->d", X, pairs, X, optimize=True)

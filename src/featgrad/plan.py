@@ -27,9 +27,11 @@ CANDIDATES_MORE = 64
 # One in this many of the units that are present is eliminated at once.
 ELIMINATED_AT_ONCE = 16
 
-# Swaps after elimination: rows for each unit that they need, and their ridge.
+# Swaps after elimination: rows for each unit that they need, their ridge, and what a swap must
+# bring as a multiple of what the best column of noise would.
 SWAP_ROWS_PER_UNIT = 20
 SWAP_RIDGE = 0.01
+SWAP_CAUTION = 1.0
 
 # The descent.
 STEP = 0.6
@@ -77,6 +79,12 @@ ESTIMATE_ROWS = 10_000
 # Rows whose random order is exact; of more, a few share a place.
 EXACT_ORDER_ROWS = 1 << 17
 
+# Share of an accelerator's free memory up to which X is kept there: sums and copies of some columns
+# need the rest. A larger X is sent block by block, whenever its rows are visited.
+DEVICE_SHARE = 0.5
+# Blocks of rows that an accelerator takes value and gradient over: of rows in distinct blocks.
+DEVICE_BLOCKS = 32
+
 # Targets: whole numbers are taken for classes if they have few values, or up to a good many with
 # some rows each, or any number with many rows each.
 FEW_CLASSES = 20
@@ -108,8 +116,9 @@ class Facts(NamedTuple):
 
     Attributes
     ----------
-    home : {"memory", "source", "chunks"}
-        Where the rows are: in memory, read again block by block, or kept from chunks.
+    home : {"memory", "source", "chunks", "device"}
+        Where the rows are: in memory, read again block by block, kept from chunks, or visited on an
+        accelerator.
     n_rows, n_features, n_outputs : int
         Shape of the data.
     """
@@ -269,8 +278,14 @@ def _rows(facts: Facts) -> Decision:
         "memory": "X is an array",
         "source": "fit_source",
         "chunks": "partial_fit keeps a sample and exact sums",
+        "device": "X is there, or device sends it",
     }
-    choice = {"memory": "in memory", "source": "read block by block", "chunks": "from chunks"}
+    choice = {
+        "memory": "in memory",
+        "source": "read block by block",
+        "chunks": "from chunks",
+        "device": "on an accelerator",
+    }
     shape = f"{facts.n_rows} x {facts.n_features}, {facts.n_outputs} output(s)"
     return Decision("rows", f"{choice[facts.home]}, {shape}", homes[facts.home])
 
@@ -293,6 +308,11 @@ def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:
     return n_folds * (1 + n_outputs + n_features) ** 2 <= MOMENT_ENTRIES
 
 
+def fits_on_device(n_bytes: int, free: float) -> bool:
+    """Whether X is kept in the memory of an accelerator that has so many bytes free."""
+    return n_bytes <= DEVICE_SHARE * free
+
+
 def folds_of(order: int) -> int:
     """Folds of rows for an order of the filter."""
     return max(FOLDS, 2 * order + 4)
@@ -302,6 +322,8 @@ def _moments(facts: Facts, search: str, n_folds: int) -> Decision:
     """Moments of all columns serve every size at once where they fit and rows are many."""
     if search != "working_set":
         return Decision("moments", "none", f"search {search!r} needs none")
+    if facts.home == "device":
+        return Decision("moments", "working sets", "the device takes them fast and keeps them")
     if facts.n_rows < facts.n_features or facts.n_rows < n_folds:
         return Decision("moments", "working sets", "fewer rows than columns")
     if not moments_fit(facts.n_features, facts.n_outputs, n_folds):

@@ -20,6 +20,7 @@ def expected_of(data: Example, kind: Kind, problem: Problem, rows, columns=slice
         data.weights[rows],
         problem.coefficients,
         problem.scale,
+        kind.parts(len(rows)),
     )
     return value / problem.variance, gradient / problem.variance
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import reference
+from device_builders import a_device
 from engine_kinds import Example, example, relative_error
 from featgrad.math import filters
-from featgrad.moments.folds import Folds, GrowingFold, make_fold
+from featgrad.moments.folds import Fold, Folds, GrowingFold, make_fold
 
 TOLERANCE = 1e-4  # folds hold single precision
 SCALE = 7.0
@@ -19,12 +20,28 @@ def cut(n_rows: int, n_folds: int) -> list[np.ndarray]:
     return np.split(np.arange(n_rows), ends[:-1])
 
 
-def folds_of(data: Example, parts: list[np.ndarray]) -> Folds:
-    return Folds(
-        [
-            make_fold(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
-            for rows in parts
-        ]
+@pytest.fixture(params=["host", "device"])
+def home(request: pytest.FixtureRequest) -> str:
+    if request.param == "device":
+        pytest.importorskip("torch")
+    return request.param
+
+
+def folds_of(data: Example, parts: list[np.ndarray], home: str = "host") -> Folds:
+    folds = [
+        make_fold(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
+        for rows in parts
+    ]
+    return Folds(folds) if home == "host" else there(folds)
+
+
+def there(folds: list[Fold]) -> Folds:
+    from featgrad.moments.device_arrays import sent
+    from featgrad.moments.device_folds import DeviceFolds
+
+    grams = np.array([fold.covariance() for fold in folds])
+    return DeviceFolds(
+        [fold._replace(rows=None, gram=None) for fold in folds], sent(grams, a_device())
     )
 
 
@@ -71,12 +88,13 @@ def expected(data: Example, parts, coefficients, sequence) -> tuple[float, np.nd
 @pytest.mark.parametrize(("n_rows", "n_features"), [(60, 9), (50, 40)])
 @pytest.mark.parametrize("order", range(1, 7))
 def test_value_and_gradient(
-    order: int, n_rows: int, n_features: int, n_outputs: int, weighted: bool
+    home: str, order: int, n_rows: int, n_features: int, n_outputs: int, weighted: bool
 ):
     data = example(n_rows, n_features, n_outputs=n_outputs, weighted=weighted)
     parts, sequence = cut(n_rows, 8), [3, 0, 7, 5, 1, 2, 6, 4]
     coefficients = filters.coefficients("monotone", order)
-    found = folds_of(data, parts).value_and_gradient(data.mask, coefficients, SCALE, sequence)
+    folds = folds_of(data, parts, home)
+    found = folds.value_and_gradient(data.mask, coefficients, SCALE, sequence)
     value, gradient = expected(data, parts, coefficients, sequence)
     assert relative_error(found[0], value) <= TOLERANCE
     assert relative_error(found[1], gradient) <= TOLERANCE
@@ -141,24 +159,25 @@ def test_moments_are_unbiased():
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_moments_of_all_rows(n_features: int):
+def test_moments_of_all_rows(home: str, n_features: int):
     data = example(60, n_features, n_outputs=2)
-    folds = folds_of(data, cut(60, 8))
+    folds = folds_of(data, cut(60, 8), home)
     weighted = data.weights[:, None] * data.X
     assert folds.n_columns == n_features
     assert folds.n_rows == 60
     np.testing.assert_allclose(folds.weights.sum(), 1)
     assert relative_error(folds.cross(), weighted.T @ data.outputs) <= TOLERANCE
     assert relative_error(folds.covariance(), weighted.T @ data.X) <= TOLERANCE
+    assert relative_error(folds.column_variances(), data.weights @ data.X**2) <= TOLERANCE
     assert relative_error(folds.variance, data.weights @ data.outputs**2) <= 1e-12
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_only_some_folds_are_the_folds_of_their_rows(n_features: int):
+def test_only_some_folds_are_the_folds_of_their_rows(home: str, n_features: int):
     data = example(60, n_features)
     parts, coefficients = cut(60, 8), filters.coefficients("monotone", 3)
-    some = folds_of(data, parts).only([1, 4, 6, 7])
-    same = folds_of(data, [parts[i] for i in (1, 4, 6, 7)])
+    some = folds_of(data, parts, home).only([1, 4, 6, 7])
+    same = folds_of(data, [parts[i] for i in (1, 4, 6, 7)], home)
     found, value = (
         folds.value_and_gradient(data.mask, coefficients, SCALE, range(4))[0]
         for folds in (some, same)
@@ -169,12 +188,12 @@ def test_only_some_folds_are_the_folds_of_their_rows(n_features: int):
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_only_some_columns_are_a_mask_of_zeros_and_ones(n_features: int):
+def test_only_some_columns_are_a_mask_of_zeros_and_ones(home: str, n_features: int):
     data = example(60, n_features)
     chosen = np.array([2, 5, 8])
     mask = np.zeros(n_features)
     mask[chosen] = 1
-    folds, coefficients = folds_of(data, cut(60, 8)), filters.coefficients("monotone", 3)
+    folds, coefficients = folds_of(data, cut(60, 8), home), filters.coefficients("monotone", 3)
     all_columns = folds.value_and_gradient(mask, coefficients, SCALE, range(8))
     some = folds.columns(chosen).value_and_gradient(np.ones(3), coefficients, SCALE, range(8))
     assert relative_error(some[0], all_columns[0]) <= TOLERANCE
@@ -185,13 +204,13 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(n_features: int):
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("n_features", [4, 12, 40])
 def test_coefficients_without_a_fold_are_those_of_solving_anew(
-    n_features: int, n_outputs: int, ridge: float
+    home: str, n_features: int, n_outputs: int, ridge: float
 ):
     """Of 4 columns every fold holds its gram, of 40 most hold rows, of 12 some of each."""
     data = example(60, n_features, n_outputs=n_outputs)
     data = Example(data.X, data.outputs, 3 * data.weights, data.mask)
     parts = cut(60, 6)
-    folds = folds_of(data, parts)
+    folds = folds_of(data, parts, home)
     inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(n_features))
     found = folds.without_each(inverse.astype(np.float32), ridge)
     for place, left_out in enumerate(parts):

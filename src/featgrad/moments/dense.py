@@ -202,14 +202,14 @@ class DenseEngine:
         step = max(self._block, _READ_ENTRIES // self.n_features)
         for start in range(0, len(weights), step):
             stop = min(start + step, len(weights))
-            A = self._centred(start, stop)
+            A = self.centred_rows(start, stop)
             total += self._numpy(A.T @ (w[start:stop, :] * (A @ V)))
         return total.reshape(vectors.shape)
 
     def _blocks(self, start: int, stop: int) -> Any:
         """Centred rows as (blocks, rows, features); an incomplete run of rows is one block."""
         n_blocks = _BLOCKS_AT_ONCE if stop - start == self._block * _BLOCKS_AT_ONCE else 1
-        return self._xp.reshape(self._centred(start, stop), (n_blocks, -1, self.n_features))
+        return self._xp.reshape(self.centred_rows(start, stop), (n_blocks, -1, self.n_features))
 
     def _grams(self, A: Any, start: int, sums: _Sums) -> Any:
         """``A S A^T`` of each block; cached for the second sweep if it is small."""
@@ -229,7 +229,8 @@ class DenseEngine:
             self._orders[size, ascending] = before
         return self._orders[size, ascending]
 
-    def _centred(self, start: int, stop: int) -> Any:
+    def centred_rows(self, start: int, stop: int) -> Any:
+        """A run of rows, less the means of their columns."""
         xp = self._xp
         A = xp.take(self._X, self._row_index[start:stop], axis=0)
         if A.dtype != self._dtype:

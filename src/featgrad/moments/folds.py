@@ -159,6 +159,10 @@ class Folds:
         """Variance of each output."""
         return np.asarray(sum(fold.squares for fold in self.folds) / self._total)
 
+    def column_variances(self) -> Floats:
+        """Variance of each column."""
+        return np.asarray(sum(fold.diagonal() for fold in self.folds) / self._total)
+
     def cross(self) -> Floats:
         """Covariance of columns and outputs."""
         return np.asarray(sum(fold.cross for fold in self.folds) / self._total)

@@ -1,0 +1,37 @@
+"""Arrays of any library as torch tensors on a device."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from featgrad.moments.array_api import is_foreign
+
+Tensor = Any  # torch.Tensor, which type checkers need not know
+
+
+def as_tensor(X: Any) -> Tensor:
+    """An array as a tensor of the same memory."""
+    if isinstance(X, torch.Tensor):
+        return X
+    return torch.from_dlpack(X) if is_foreign(X) else torch.from_numpy(X)
+
+
+def sent(values: NDArray[Any], device: Any, dtype: Any = None) -> Tensor:
+    """A copy on the device."""
+    return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
+
+
+def sent_together(parts: Sequence[NDArray[Any]], like: Tensor) -> list[Tensor]:
+    """Copies on the device and of the type of a tensor, by way of one."""
+    flat = torch.from_numpy(np.concatenate([np.ravel(part) for part in parts]).astype(np.float64))
+    there = flat.to(like.dtype).to(like.device)
+    pieces = torch.split(there, [part.size for part in parts])
+    return [piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+
+
+def fetched(values: Tensor) -> NDArray[np.float64]:
+    """A copy on the host in double precision."""
+    return np.asarray(values.double().cpu().numpy())

@@ -1,0 +1,65 @@
+"""Paths through rising parts of the rows, folds or blocks, on an accelerator.
+
+With vectors of one degree known for all parts, their sums over the parts before and behind give
+those of the next degree by one batched product for both directions:
+
+    r_0 = b_f,    r_(j+1)(f) = C_f S sum of r_j over the parts before (or behind) f.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from featgrad.moments.device_arrays import Tensor
+
+
+class Paths(NamedTuple):
+    """Paths of each length, each of shape (order, parts, outputs, columns)."""
+
+    vectors: Tensor  # of paths from the first part on that end in each
+    behind: Tensor  # of paths from the last part on, summed over the parts behind each
+
+    def moments_and_gradient(self, strength: Tensor, counts: Tensor) -> Tensor:
+        """Raw moments, then ``d/d strength`` of their sum weighted by alpha, in one vector.
+
+        ``counts[a, b]`` is ``alpha[a + b]``: what a pair of path lengths counts.
+        """
+        first = strength * self.vectors[0]
+        moments = self.behind.flatten(1) @ first.flatten()
+        # Pairs of a part and the ones behind it: left vectors meet the sums of right ones.
+        mixed = torch.tensordot(counts, self.behind, dims=1)
+        return torch.cat([moments, (self.vectors * mixed).sum((0, 1, 2))])
+
+
+def all_paths(
+    first: Tensor, is_before: Tensor, strength: Tensor, order: int, product: Callable[[Tensor], Any]
+) -> Paths:
+    """Paths of all lengths through parts.
+
+    Parameters
+    ----------
+    first : tensor of shape (parts, outputs, columns)
+        ``b_f``.
+    is_before : tensor of shape (parts, parts)
+        1 where the part of the column comes before that of the row.
+    strength : tensor of shape (columns,)
+        The diagonal of S.
+    order : int
+        Number of lengths.
+    product : callable
+        Multiplies C_f of each part with vectors of its own, of shape (parts, vectors, columns).
+    """
+    n_parts, n_outputs, n_columns = first.shape
+    both_ways = torch.stack([is_before, is_before.T])
+    ends = torch.stack([first, first])
+    vectors, behind = [], []
+    for degree in range(order):
+        sums = torch.bmm(both_ways, ends.flatten(2)).reshape(ends.shape)
+        vectors.append(ends[0])
+        behind.append(sums[1])
+        if degree + 1 < order:
+            masked = (sums * strength).transpose(0, 1).reshape(n_parts, 2 * n_outputs, n_columns)
+            found = product(masked).reshape(n_parts, 2, n_outputs, n_columns)
+            ends = found.transpose(0, 1).contiguous()
+    return Paths(torch.stack(vectors), torch.stack(behind))
