@@ -42,14 +42,24 @@ def test_public_names_document_their_parameters(documented):
     assert set(arguments(documented)) <= named
 
 
+def imported(name: str):
+    """A module, where what it needs is there: kernels for a GPU need not be."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "triton"):
+            raise
+        pytest.skip(f"needs {error.name}")
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_every_module_says_what_it_is_for(name: str):
-    assert importlib.import_module(name).__doc__
+    assert imported(name).__doc__
 
 
 @pytest.mark.parametrize("name", [featgrad.__name__, *MODULES])
 def test_examples_in_docstrings(name: str):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    assert doctest.testmod(imported(name)).failed == 0
 
 
 def run(code: str) -> str:

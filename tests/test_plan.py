@@ -108,7 +108,7 @@ HARMLESS = {
     "_DRAWN_AT_ONCE", "_FORMAT", "_ORIGIN_ENTRIES", "_ORIGIN_ROWS", "_PROMPT_S", "_ROUNDING",
     "_SEQUENCES", "_SLACK", "_SOLVING_STEPS", "_SQUARINGS", "_SUMS_AT_ONCE", "FAR",
     # Of the hash that orders rows and finds copies of them.
-    "_FEWEST", "_HALF", "_MIX", "_SAMPLE", "_NEVER",
+    "FEWEST", "_HALF", "_LOW", "_MIX", "SAMPLE", "_NEVER",
 }  # fmt: skip
 
 

@@ -132,6 +132,7 @@ def test_clone_keeps_every_parameter():
         "accumulate": 2,
         "n_epochs": 3,
         "missing": "mean",
+        "device": "cuda",
         "random_state": 1,
         "verbose": 4,
     }

@@ -62,6 +62,7 @@ class AccumulatingMixin:
         array([20, 21, 27])
         """
         self._check_parameters()
+        self._check_no_device("partial_fit")
         state: Accumulated | None = self.__dict__.get("_state")
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -67,10 +67,18 @@ def check_missing(X: Any, missing: str) -> None:
     # A sum is finite only if no term is NaN; looking at each entry takes a second array.
     suspect = xp.isdtype(values.dtype, "real floating") and not bool(xp.isfinite(xp.sum(values)))
     if suspect and bool(xp.any(xp.isnan(values))):
-        raise ValueError(
-            "Input X contains NaN: pass missing='mean' to count missing values as their column's "
-            "mean, or impute them first."
-        )
+        refuse_missing()
+
+
+def refuse_missing() -> NoReturn:
+    raise ValueError(
+        "Input X contains NaN: pass missing='mean' to count missing values as their column's "
+        "mean, or impute them first."
+    )
+
+
+def refuse_infinite() -> NoReturn:
+    raise ValueError("Input X contains infinity: drop those rows or clip their values.")
 
 
 def check_on_accelerator(X: Any) -> None:
@@ -79,11 +87,8 @@ def check_on_accelerator(X: Any) -> None:
         raise ValueError(
             f"X has shape {tuple(X.shape)}: give two dimensions, at least two rows and a column."
         )
-    xp = namespace(X)
-    if xp.isdtype(X.dtype, "complex floating"):
+    if namespace(X).isdtype(X.dtype, "complex floating"):
         raise ValueError("Complex data not supported: X is complex; pass its parts as columns.")
-    if xp.isdtype(X.dtype, "real floating") and bool(xp.any(xp.isinf(X))):
-        raise ValueError("Input X contains infinity: drop those rows or clip their values.")
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Floats:

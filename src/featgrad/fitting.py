@@ -15,6 +15,7 @@ from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
 from featgrad.learnability import Learnability
+from featgrad.moments.array_api import on_accelerator
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
 from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, plan
@@ -61,6 +62,8 @@ class Fit:
     def from_rows(self, X: Any, y: Any, sample_weight: Any) -> Choice:
         """Choose from a validated matrix."""
         settings = self.settings
+        if settings.device is not None or on_accelerator(X):
+            return self._from_device(X, y, sample_weight)
         prepared = prepare(
             X,
             y,
@@ -72,6 +75,32 @@ class Fit:
         )
         facts = Facts("memory", len(prepared.rows), X.shape[1], prepared.target.outputs.shape[1])
         return self._from_matrix(X, prepared, self._plan(facts))
+
+    def _from_device(self, X: Any, y: Any, sample_weight: Any) -> Choice:
+        """Choose on an accelerator."""
+        # Imported here: it needs torch.
+        from featgrad.dataset.device.prepare import on_device
+
+        settings = self.settings
+        dataset = on_device(
+            X,
+            y,
+            settings.device,
+            order=settings.order,
+            filter=settings.filter,
+            task=settings.task,
+            preprocess=settings.preprocess,
+            missing=settings.missing,
+            sample_weight=sample_weight,
+            rng=self.rng,
+        )
+        facts = Facts("device", dataset.n_rows, dataset.n_features, dataset.n_outputs)
+        planned = self._plan(facts)
+        if self.budgets is None:
+            job = self._job(dataset.task, dataset.filters[-1])
+            outcome = run_penalty(scaled(dataset.problem()[0]), job)
+            return self._choice(dataset.task, planned, outcome, dataset)
+        return self._search(dataset, dataset.task, dataset.filters[-1], planned)
 
     def from_source(self, source: Source, checkpoint: Checkpoint) -> Choice:
         """Choose from rows that are read block by block."""

@@ -123,16 +123,22 @@ class Learnability:
         # No rows of X: just its library and device.
         self._given = X[:0, :] if keeps_its_place(X) else None
         y, sample_weight = on_host(y), on_host(sample_weight)
+        options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
+        options |= {"sample_weight": sample_weight, "rng": check_random_state(random_state)}
+        check_consistent_length(X, y)
         if on_accelerator(X):
+            # Imported here: it needs torch.
+            from featgrad.dataset.device.prepare import on_device
+
             check_on_accelerator(X)
+            options |= {"preprocess": preprocess, "missing": missing}
+            problem, target = on_device(X, y, None, **options).problem()
         else:
             X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
-        check_missing(X, missing)
-        check_consistent_length(X, y)
-        options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
-        rng = check_random_state(random_state)
-        prepared = prepare(X, y, sample_weight=sample_weight, rng=rng, **options)
-        self._adopt(scaled(prepared.problem(X, preprocess)), prepared.target)
+            check_missing(X, missing)
+            prepared = prepare(X, y, **options)
+            problem, target = prepared.problem(X, preprocess), prepared.target
+        self._adopt(scaled(problem), target)
 
     @classmethod
     def from_prepared(cls, problem: Problem, target: Target) -> Self:

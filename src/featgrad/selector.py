@@ -14,15 +14,20 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from featgrad.accumulating import AccumulatingMixin
-from featgrad.checks import MATRIX, check_missing, check_number
+from featgrad.checks import MATRIX, check_missing, check_number, check_on_accelerator
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
-from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_host
+from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_accelerator, on_host
 from featgrad.plan import Plan
 from featgrad.readers import Source
 from featgrad.search.base import Certificate
@@ -104,6 +109,10 @@ class FeatureGradientSelector(
         Passes over the rows where a step takes not all of them.
     missing : {"error", "mean"}, default="error"
         Whether NaN in X is refused or counts as its column's mean.
+    device : str or None, default=None
+        Where to `fit`: None where X is, or a device of torch such as "cuda", to which an X on the
+        host is sent: whole if it fits into half of the free memory, else in blocks. Learnability is
+        then estimated from 10,000 rows at most. Needs torch.
     random_state : int, RandomState instance or None, default=None
         The random order in which rows are visited.
     verbose : int, default=0
@@ -182,6 +191,7 @@ class FeatureGradientSelector(
         accumulate: int = 1,
         n_epochs: int = 1,
         missing: str = "error",
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -207,6 +217,7 @@ class FeatureGradientSelector(
         self.accumulate = accumulate
         self.n_epochs = n_epochs
         self.missing = missing
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -230,12 +241,11 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        given, y, sample_weight = X, on_host(y), on_host(sample_weight)
-        X, y = validate_data(self, on_host(X), y, **MATRIX, ensure_min_samples=2, multi_output=True)
-        check_missing(X, self.missing)
+        given = X if keeps_its_place(X) else None
+        X, y = self._validated(X, on_host(y))
         rng = check_random_state(self.random_state)
-        choice = self._fit(X.shape[1], rng, context).from_rows(X, y, sample_weight)
-        self._adopt(choice, given if keeps_its_place(given) else None)
+        choice = self._fit(X.shape[1], rng, context).from_rows(X, y, on_host(sample_weight))
+        self._adopt(choice, given)
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -277,6 +287,7 @@ class FeatureGradientSelector(
         array([20, 21, 27])
         """
         self._check_parameters()
+        self._check_no_device("fit_source")
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
@@ -366,6 +377,22 @@ class FeatureGradientSelector(
         padded = xp.concat([X, xp.zeros_like(X[:, :1])], axis=1)
         places = np.where(support, np.cumsum(support) - 1, self.n_features_)
         return xp.take(padded, beside(X, places), axis=1)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X as it is where it is on an accelerator, and as scikit-learn takes it elsewhere."""
+        if on_accelerator(X):
+            validate_data(self, X, skip_check_array=True)
+            check_on_accelerator(X)
+            check_consistent_length(X, y)
+            y = _check_y(y, multi_output=True)
+        else:
+            options = {**MATRIX, "ensure_min_samples": 2, "multi_output": True}
+            if self.device is not None:  # which looks at the entries itself
+                options["ensure_all_finite"] = False
+            X, y = validate_data(self, on_host(X), y, **options)
+        if self.device is None and not on_accelerator(X):
+            check_missing(X, self.missing)
+        return X, y
 
     def _choose_from(self, state: Accumulated) -> None:
         rng = check_random_state(self.random_state)
@@ -460,6 +487,13 @@ class FeatureGradientSelector(
             max_cost=self.max_cost,
             has_costs=self.costs is not None,
         )
+
+    def _check_no_device(self, method: str) -> None:
+        if self.device is not None:
+            raise ValueError(
+                f"device={self.device!r} is for fit, and {method} takes rows on the host: leave "
+                "device=None."
+            )
 
     def _check_parameters(self) -> None:
         self._settings().check()

@@ -60,6 +60,13 @@ def test_select_chooses_as_the_selector_does(table, capsys):
     assert found["learnability"]["explained"] == pytest.approx(expected.learnability_.value)
 
 
+def test_device_is_where_the_fit_runs(table, capsys):
+    pytest.importorskip("torch")
+    given = ["select", "sales.csv", "--target", "price", "-k", "2", "--device", "cpu", "--explain"]
+    assert main([*given, "-q"]) == 0
+    assert "on an accelerator" in capsys.readouterr().out
+
+
 def test_select_finds_the_size_itself(table, capsys):
     assert answer(capsys, "select", "sales.csv", "--target", "price")["features"] == ["a", "b", "d"]
 

@@ -81,6 +81,7 @@ def _search_options() -> ArgumentParser:
     add("--ungrouped", action="store_true", help="select single values of a text column")
     add("--resamples", type=_count, default=0, metavar="N", help="halves of the rows for stability")
     add("--checkpoint", type=Path, metavar="PATH", help="large files: resume if interrupted")
+    add("--device", metavar="NAME", help="fit on an accelerator, such as cuda; needs torch")
     add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
 

@@ -49,6 +49,7 @@ class Fitting:
             task=arguments.task,
             order=arguments.order,
             missing="mean",
+            device=arguments.device,
             random_state=arguments.seed,
         )
         selector.set_callbacks(progress.searching(len(sizes)))

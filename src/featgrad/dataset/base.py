@@ -194,12 +194,12 @@ class Dataset(ABC):
         return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
-        sums = _PriceSums(self.n_features, self.n_outputs, models, self.standardiser, learn)
+        sums = PriceSums(self.n_features, self.n_outputs, models, self.standardiser, learn)
         self.visit(name, sums.add, sums)
         return sums.prices()
 
 
-class _PriceSums:
+class PriceSums:
     """Products of all columns with the residuals of models.
 
     For residuals e of a model, with ``e_n`` times the weight of row n, the price of a column is

@@ -23,8 +23,8 @@ _BLOCK_ENTRIES = 1 << 16
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 # Distinct rows looked at to tell copies from chance, and the fewest that tell anything.
-_SAMPLE = 1000
-_FEWEST = 8
+SAMPLE = 1000
+FEWEST = 8
 
 
 def distinct_rows(
@@ -32,9 +32,6 @@ def distinct_rows(
 ) -> tuple[NDArray[np.intp], Floats]:
     """Rows of positive weight in random order, copies merged, with their weights."""
     rows = np.flatnonzero(weights)
-    if not isinstance(X, np.ndarray) and not sparse.issparse(X):
-        rows = rng.permutation(rows)
-        return rows, weights[rows]
     hashes = _hash(X, outputs, rng)[rows]
     order = np.argsort(hashes, kind="stable")
     rows, hashes = rows[order], hashes[order]
@@ -46,9 +43,9 @@ def distinct_rows(
 
 def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
     """Whether some column differs in all distinct rows: then none agree by chance."""
-    if len(distinct) < _FEWEST:
+    if len(distinct) < FEWEST:
         return False
-    values = X[np.sort(distinct[:_SAMPLE])]
+    values = X[np.sort(distinct[:SAMPLE])]
     if sparse.issparse(values):
         # Only a column with one zero at most can differ in all rows.
         stored = np.bincount(values.indices, minlength=values.shape[1])
@@ -59,20 +56,20 @@ def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
 
 def _hash(X: Any, outputs: Floats, rng: np.random.RandomState) -> Hashes:
     """A number per row that depends on its entries only; the same for dense and sparse rows."""
-    keys = _keys(rng, X.shape[1])
-    output_keys = _keys(rng, outputs.shape[1])
-    of_X = _hash_sparse(X, keys) if sparse.issparse(X) else _hash_dense(X, keys)
-    total = np.add(of_X, _hash_dense(outputs, output_keys))
+    keys = random_keys(rng, X.shape[1])
+    output_keys = random_keys(rng, outputs.shape[1])
+    of_X = _hash_sparse(X, keys) if sparse.issparse(X) else hash_dense(X, keys)
+    total = np.add(of_X, hash_dense(outputs, output_keys))
     # Sums of like terms keep a trace of them in their order; one more mix takes it away.
     return _mixed(_mixed(total))
 
 
-def _keys(rng: np.random.RandomState, size: int) -> Hashes:
+def random_keys(rng: np.random.RandomState, size: int) -> Hashes:
     """Random odd multipliers."""
     return np.asarray(rng.randint(1 << 32, size=size, dtype=np.uint64) | np.uint64(1))
 
 
-def _hash_dense(X: NDArray[Any], keys: Hashes) -> Hashes:
+def hash_dense(X: NDArray[Any], keys: Hashes) -> Hashes:
     hashes = np.empty(X.shape[0], np.uint64)
     step = max(1, _BLOCK_ENTRIES // X.shape[1])
     for start in range(0, X.shape[0], step):

@@ -87,7 +87,7 @@ class Standardiser:
     def __init__(
         self, origin: Floats, fill: Floats | None, preprocess: str, is_sparse: bool
     ) -> None:
-        self.origin, self._fill = origin, fill
+        self.origin, self.fill = origin, fill
         self._to_one_variance, self._is_sparse = preprocess == "zscore", is_sparse
         self.mean = origin.copy()
         # What a centred column is multiplied by; 0 switches constant columns off.
@@ -131,7 +131,7 @@ class Standardiser:
 
     def filled(self, X: Any, columns: Any = slice(None)) -> Any:
         """Rows without missing entries."""
-        return _filled(X, None if self._fill is None else self._fill[columns])
+        return _filled(X, None if self.fill is None else self.fill[columns])
 
     def __call__(self, X: Any, columns: Indices | slice = slice(None)) -> Singles:
         """Standardised dense rows that hold some of the columns only."""

@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     accumulate: int
     n_epochs: int
     missing: str
+    device: str | None
 
     def check(self) -> None:
         """Refuse what no rows could make sense of."""

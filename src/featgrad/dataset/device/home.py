@@ -1,0 +1,183 @@
+"""The home of rows on an accelerator: what a search asks of them is answered there.
+
+Prices of all columns and the moments of working sets are taken on the device, which keeps the
+latter. What comes back to the host are numbers per column, matrices of the columns of a working
+set, and a sample of rows that does not grow with their number.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.base import Consumer, Dataset, Model, Prices
+from featgrad.dataset.checkpoint import Sums
+from featgrad.dataset.device.sums import (
+    DeviceColumnSums,
+    DevicePriceSums,
+    DeviceRows,
+    DeviceStandardiser,
+)
+from featgrad.dataset.prepare import build_engine
+from featgrad.math.targets import Target
+from featgrad.moments.array_api import namespace
+from featgrad.moments.block_problem import BlockProblem
+from featgrad.moments.dense import DenseEngine
+from featgrad.moments.device_arrays import Tensor, fetched, sent
+from featgrad.moments.device_folds import DeviceFolds
+from featgrad.moments.folds import Fold, Folds
+from featgrad.moments.problem import Problem
+from featgrad.plan import ESTIMATE_ROWS
+from featgrad.preprocess.standardise import ColumnSums, Standardiser
+
+# Rows that the origins of columns are taken from.
+_ORIGIN_ROWS = 1000
+
+
+class OnDevice(Dataset):
+    """Rows of a matrix whose blocks are visited on a device.
+
+    Parameters
+    ----------
+    matrix : DenseMatrix
+        The features.
+    rows, weights : tensor
+        Rows in use, in random order, and their weights, which sum to one.
+    fill : ndarray or None
+        What missing entries of each column count as.
+    target : Target
+        Of all rows of the matrix.
+    filters : tuple of ndarray
+        Filters of rising order.
+    preprocess : {"zscore", "center"}
+        What is done to columns.
+    n_folds : int
+        Folds of rows.
+    """
+
+    def __init__(
+        self,
+        matrix: Any,
+        rows: Tensor,
+        weights: Tensor,
+        fill: Floats | None,
+        target: Target,
+        filters: tuple[Floats, ...],
+        preprocess: str,
+        n_folds: int,
+    ) -> None:
+        self._matrix, self._rows, self._target = matrix, rows, target
+        self.filters, self._preprocess, self.task = filters, preprocess, target.task
+        self.n_rows, self.n_features = len(rows), matrix.shape[1]
+        self.n_outputs, self.n_folds = target.outputs.shape[1], min(n_folds, len(rows))
+        # By row of the matrix; rows that are not in use have no weight and belong to no fold.
+        self._weights = torch.zeros(matrix.shape[0], dtype=torch.float64, device=matrix.device)
+        self._weights[rows] = weights
+        outputs = sent(target.outputs, matrix.device)
+        deviation = torch.sqrt(self._weights @ outputs.square())
+        self._outputs = outputs / torch.where(deviation > 0, deviation, 1.0)
+        places = torch.arange(self.n_rows, device=matrix.device)
+        self._folds = torch.full((matrix.shape[0],), -1, device=matrix.device)
+        self._folds[rows] = places * self.n_folds // self.n_rows
+        self._of_folds = [self._divided(slice(*span)) for span in matrix.spans]
+        first = matrix.rows(torch.sort(rows[:_ORIGIN_ROWS]).values).cpu().numpy()
+        self.standardiser = Standardiser.from_sample(first, fill, preprocess)
+
+    def visit(self, name: str, add: Callable[[Any], None], sums: Sums) -> None:
+        """Call `add` with all blocks of rows, on the device."""
+        parts = zip(self._matrix.spans, self._of_folds, self._matrix.blocks(), strict=True)
+        for span, of_folds, block in parts:
+            rows = slice(*span)
+            numbers = self._outputs[rows], self._weights[rows], self._folds[rows]
+            add(DeviceRows(*numbers, block, of_folds))
+
+    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
+        """Batches are copied to the host, where the search that takes them runs."""
+        for rows in torch.split(self._rows, batch_rows):
+            X = self.standardiser.filled(self._matrix.rows(rows).cpu().numpy())
+            consumer.add(fetched(self._outputs[rows]), fetched(self._weights[rows]), X)
+
+    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+        """Some columns of the first rows, on the device."""
+        rows = self._rows[:ESTIMATE_ROWS]
+        X = self._matrix.rows(rows, sent(columns, rows.device)).contiguous()
+        weights = fetched(self._weights[rows])
+        weights /= weights.sum()
+        outputs = self._target.outputs[rows.cpu().numpy()]
+        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
+        problem = Problem(engine, outputs, weights, self._target.variance, self.filters, 1.0)
+        return problem, replace(self._target, outputs=outputs)
+
+    def problem(self) -> tuple[Problem, Target]:
+        """All columns of all rows, at scale 1."""
+        rows = self._rows.cpu().numpy()
+        weights, outputs = fetched(self._weights[self._rows]), self._target.outputs[rows]
+        X = self._matrix.resident()
+        engine = DenseEngine.from_array(X, namespace(X), rows, weights, self._preprocess)
+        variance, target = self._target.variance, replace(self._target, outputs=outputs)
+        return BlockProblem(engine, outputs, weights, variance, self.filters, 1.0), target
+
+    def fold_moments(self, columns: Indices) -> Folds:
+        device, n_columns = self._matrix.device, len(columns)
+        standardise, index = DeviceStandardiser(self.standardiser, device), sent(columns, device)
+        grams = torch.zeros((self.n_folds, n_columns, n_columns), device=device)
+        crosses = torch.zeros((self.n_folds, n_columns, self.n_outputs), device=device)
+
+        def add(rows: DeviceRows) -> None:
+            root = rows.weights.sqrt()[:, None]
+            values = standardise(rows.X, index) * root.float()
+            outputs = (rows.outputs * root).float()
+            for fold, own in rows.by_fold():
+                part = values[own]
+                grams[fold].addmm_(part.T, part)
+                crosses[fold].addmm_(part.T, outputs[own])
+
+        self.visit("moments", add, ColumnSums(0, 0, 0))
+        parts = zip(*self._of_outputs(), fetched(crosses), strict=True)
+        folds = [
+            Fold(float(weight), int(count), cross, squares, None, None)
+            for weight, count, squares, cross in parts
+        ]
+        return DeviceFolds(folds, grams)
+
+    def cross(self) -> Floats:
+        sums = ColumnSums(self.n_features, 1 + self.n_outputs, 1)
+        standardiser = DeviceStandardiser(self.standardiser, self._matrix.device)
+        there = DeviceColumnSums(sums, self._matrix.device)
+
+        def add(rows: DeviceRows) -> None:
+            weights = rows.weights[:, None]
+            linear = torch.cat([weights, weights * rows.outputs], dim=1)
+            there.add(rows.X.filled(standardiser.fill), standardiser.origin, linear, weights)
+
+        self.visit("cross", add, sums)
+        there.fetch()
+        self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
+        return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
+
+    def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
+        shape, device = (self.n_features, self.n_outputs), self._matrix.device
+        sums = DevicePriceSums(*shape, models, self.standardiser, learn, device)
+        self.visit(name, sums.add, sums)
+        return sums.prices()
+
+    def _divided(self, rows: slice) -> list[tuple[int, Tensor]]:
+        """Places of the rows of each fold within a block."""
+        own = self._folds[rows]
+        order = torch.sort(own, stable=True).indices
+        counts = torch.bincount(own + 1, minlength=self.n_folds + 1).tolist()
+        parts = torch.split(order, counts)[1:]
+        return [(fold, part) for fold, part in enumerate(parts) if len(part)]
+
+    def _of_outputs(self) -> tuple[Floats, Floats, Floats]:
+        """Weight, number of rows and squares of the outputs of each fold."""
+        by_fold = torch.zeros((self.n_folds + 1, 2 + self.n_outputs), dtype=torch.float64,
+                              device=self._matrix.device)  # fmt: skip
+        weights = self._weights[:, None]
+        ones = torch.ones_like(weights)
+        numbers = torch.cat([weights, ones, weights * self._outputs.square()], dim=1)
+        found = fetched(by_fold.index_add_(0, self._folds + 1, numbers))[1:]
+        return found[:, 0], found[:, 1], found[:, 2:]

@@ -1,0 +1,45 @@
+"""Homes of rows on a device: torch's CPU where there is no accelerator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dataset_builders import N_FOLDS, order_of
+from featgrad.math import filters
+from featgrad.math.targets import centre
+
+
+def a_device() -> Any:
+    torch = pytest.importorskip("torch")
+    return torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu").device
+
+
+def on_device(
+    X: Any,
+    Y: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    preprocess: str = "zscore",
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+    is_resident: bool = True,
+) -> Any:
+    """The rows that `dataset_builders.in_memory` has, in the same order."""
+    device = a_device()
+    from featgrad.dataset.device.first_reading import FirstReading
+    from featgrad.dataset.device.home import OnDevice
+    from featgrad.dataset.device.matrix import DenseMatrix
+    from featgrad.moments.device_arrays import sent
+
+    weight = np.ones(len(Y)) if weight is None else weight
+    rows = order_of(weight, seed)
+    weights = weight / weight.sum()
+    target = centre(np.reshape(Y, (len(Y), -1)), "regression", weights)
+    matrix = DenseMatrix(X, device, is_resident)
+    fill = FirstReading(matrix, sent(weights, device), sent(np.ones(X.shape[1], int), device))
+    order = sent(rows, device), sent(weights[rows], device), fill.means("mean")
+    family = filters.up_to("monotone", 3)
+    return OnDevice(matrix, *order, target, family, preprocess, n_folds)
