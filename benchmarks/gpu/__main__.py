@@ -1,0 +1,31 @@
+"""`python -m benchmarks.gpu [kernels] [fits] [blocks]`: each figure beside its bar, kept."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.gpu import fits, kernels
+from benchmarks.record import RESULTS, record
+
+PARTS = {"kernels": kernels.figures, "fits": fits.figures, "blocks": fits.large_figures}
+
+
+def main(names: list[str]) -> None:
+    for name in names or PARTS:
+        for about, rows, figures in PARTS[name]():
+            for figure in figures:
+                asked = f" (asked {figure.asked})" if figure.asked else ""
+                told = f"{figure.bar} {figure.measured:.3g} {figure.unit}{asked}"
+                print(f"{rows:,} rows, {about}: {told}", flush=True)
+            record(
+                about,
+                rows,
+                f"python -m benchmarks.gpu {name}",
+                figures,
+                RESULTS / "gpu",
+                "On a GPU",
+            )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
