@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dataset_builders import N_FOLDS, order_of
 from featgrad.math import filters
@@ -32,13 +33,14 @@ def on_device(
     from featgrad.dataset.device.first_reading import FirstReading
     from featgrad.dataset.device.home import OnDevice
     from featgrad.dataset.device.matrix import DenseMatrix
+    from featgrad.dataset.device.sparse_matrix import SparseMatrix
     from featgrad.moments.device_arrays import sent
 
     weight = np.ones(len(Y)) if weight is None else weight
     rows = order_of(weight, seed)
     weights = weight / weight.sum()
     target = centre(np.reshape(Y, (len(Y), -1)), "regression", weights)
-    matrix = DenseMatrix(X, device, is_resident)
+    matrix = SparseMatrix(X, device) if sparse.issparse(X) else DenseMatrix(X, device, is_resident)
     fill = FirstReading(matrix, sent(weights, device), sent(np.ones(X.shape[1], int), device))
     order = sent(rows, device), sent(weights[rows], device), fill.means("mean")
     family = filters.up_to("monotone", 3)

@@ -4,13 +4,14 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dataset_builders import mixed_columns
 from device_builders import a_device
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.checks import check_weights
 from featgrad.dataset import rows as rows_on_host
-from golden_shapes import planted, three_classes, two_classes
+from golden_shapes import planted, sparse_planted, three_classes, two_classes
 
 
 @pytest.fixture
@@ -51,6 +52,12 @@ def test_sizes_that_are_not_given(device, k):
     np.testing.assert_array_equal(there.get_support(), here.get_support())
 
 
+def test_sparse_columns(device):
+    here, there = both(device, *sparse_planted(600, 1000, 8, 0.1), 8)
+    np.testing.assert_array_equal(there.get_support(), here.get_support())
+    assert there.learnability_.value == pytest.approx(here.learnability_.value, rel=1e-3)
+
+
 def test_large_sets(device):
     here, there = both(device, *planted(200, 600, 3), 100, search="stream")
     np.testing.assert_allclose(there.scores_, here.scores_, rtol=1e-3, atol=1e-4)
@@ -74,21 +81,25 @@ def test_blocks_of_a_matrix_that_does_not_fit(device, monkeypatch):
     np.testing.assert_allclose(parts.scores_, whole.scores_, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("copies", [False, True])
-def test_rows_are_ordered_as_on_the_host(copies: bool):
+def test_rows_are_ordered_as_on_the_host(copies: bool, is_sparse: bool):
     device = a_device()
     from featgrad.dataset.device.first_reading import FirstReading
     from featgrad.dataset.device.matrix import DenseMatrix
     from featgrad.dataset.device.order import distinct_rows
+    from featgrad.dataset.device.sparse_matrix import SparseMatrix
     from featgrad.moments.device_arrays import sent
 
     X, Y, weight = mixed_columns(60, 8)
     if copies:
         X, Y, weight = (np.concatenate([part, part[:20]]) for part in (X, Y, weight))
     weight[3] = 0
-    weights = check_weights(weight, len(X))
+    X = sparse.csr_array(X) if is_sparse else X
+    weights = check_weights(weight, len(Y))
     expected = rows_on_host.distinct_rows(X, Y, weights, np.random.RandomState(0))
-    rng, matrix = np.random.RandomState(0), DenseMatrix(X, device, is_resident=True)
+    rng = np.random.RandomState(0)
+    matrix = SparseMatrix(X, device) if is_sparse else DenseMatrix(X, device, is_resident=True)
     keys, output_keys = (rows_on_host.random_keys(rng, size) for size in (8, 1))
     there = sent(weights, device)
     hashes = FirstReading(matrix, there, sent(keys.view(np.int64), device)).hashes

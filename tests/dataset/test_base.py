@@ -20,6 +20,7 @@ HOMES = {
     "streamed": streamed,
     "streamed CSR": lambda X, *rest, **options: streamed(sparse.csr_array(X), *rest, **options),
     "device": on_device,
+    "device CSR": lambda X, *rest, **options: on_device(sparse.csr_array(X), *rest, **options),
     "device float32": lambda X, *rest, **options: on_device(np.float32(X), *rest, **options),
     "device blocks": lambda *rest, **options: on_device(*rest, **options, is_resident=False),
 }

@@ -36,12 +36,12 @@ def distinct_rows(
     order = np.argsort(hashes, kind="stable")
     rows, hashes = rows[order], hashes[order]
     first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
-    if len(first) < len(rows) and _are_copies(X, rows[first]):
+    if len(first) < len(rows) and are_copies(X, rows[first]):
         return rows[first], np.add.reduceat(weights[rows], first)
     return rows, weights[rows]
 
 
-def _are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
+def are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
     """Whether some column differs in all distinct rows: then none agree by chance."""
     if len(distinct) < FEWEST:
         return False

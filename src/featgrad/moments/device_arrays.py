@@ -1,5 +1,6 @@
 """Arrays of any library as torch tensors on a device."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,15 +14,18 @@ Tensor = Any  # torch.Tensor, which type checkers need not know
 
 
 def as_tensor(X: Any) -> Tensor:
-    """An array as a tensor of the same memory."""
-    if isinstance(X, torch.Tensor):
-        return X
-    return torch.from_dlpack(X) if is_foreign(X) else torch.from_numpy(X)
+    """An array as a tensor of the same memory, where torch can have it."""
+    if is_foreign(X):
+        return X if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
+    with warnings.catch_warnings():
+        # Nothing is written to it.
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.from_numpy(X.copy() if min(X.strides) < 0 else X)
 
 
 def sent(values: NDArray[Any], device: Any, dtype: Any = None) -> Tensor:
     """A copy on the device."""
-    return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
+    return as_tensor(np.ascontiguousarray(values)).to(device=device, dtype=dtype, copy=True)
 
 
 def sent_together(parts: Sequence[NDArray[Any]], like: Tensor) -> list[Tensor]:

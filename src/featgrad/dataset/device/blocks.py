@@ -23,8 +23,8 @@ class DenseBlock:
     def products(self, origin: Tensor, linear: Tensor, squared: Tensor) -> tuple[Tensor, Tensor]:
         """``X^T linear`` and ``(X * X)^T squared``, with X measured from the origin."""
         x = centred(self.values, origin)
-        along = x.T @ linear
-        return along, x.square_().T @ squared
+        along = x.T @ linear.float()
+        return along, x.square_().T @ squared.float()
 
     def columns(self, indices: Tensor) -> Tensor:
         """Some of the columns."""
@@ -44,7 +44,7 @@ class DenseBlock:
 
     def hashes(self, keys: Tensor) -> Tensor:
         """Sums of mixed bits times the keys of their columns (see `featgrad.dataset.rows`)."""
-        return (_bits(self.values) * keys).sum(1)
+        return (bits(self.values) * keys).sum(1)
 
 
 def centred(values: Tensor, mean: Tensor) -> Tensor:
@@ -62,6 +62,6 @@ def mixed(bits: Tensor) -> Tensor:
     return product
 
 
-def _bits(values: Any) -> Tensor:
+def bits(values: Any) -> Tensor:
     """Bits of the values as doubles, mixed; 0 stays 0, and -0 is 0."""
     return mixed((values.double() + 0.0).view(torch.int64))

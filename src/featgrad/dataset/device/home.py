@@ -31,10 +31,7 @@ from featgrad.moments.device_folds import DeviceFolds
 from featgrad.moments.folds import Fold, Folds
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
-
-# Rows that the origins of columns are taken from.
-_ORIGIN_ROWS = 1000
+from featgrad.preprocess.standardise import ColumnSums
 
 
 class OnDevice(Dataset):
@@ -42,7 +39,7 @@ class OnDevice(Dataset):
 
     Parameters
     ----------
-    matrix : DenseMatrix
+    matrix : DenseMatrix or SparseMatrix
         The features.
     rows, weights : tensor
         Rows in use, in random order, and their weights, which sum to one.
@@ -83,8 +80,7 @@ class OnDevice(Dataset):
         self._folds = torch.full((matrix.shape[0],), -1, device=matrix.device)
         self._folds[rows] = places * self.n_folds // self.n_rows
         self._of_folds = [self._divided(slice(*span)) for span in matrix.spans]
-        first = matrix.rows(torch.sort(rows[:_ORIGIN_ROWS]).values).cpu().numpy()
-        self.standardiser = Standardiser.from_sample(first, fill, preprocess)
+        self.standardiser = matrix.standardiser(rows, fill, preprocess)
 
     def visit(self, name: str, add: Callable[[Any], None], sums: Sums) -> None:
         """Call `add` with all blocks of rows, on the device."""
@@ -97,7 +93,7 @@ class OnDevice(Dataset):
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Batches are copied to the host, where the search that takes them runs."""
         for rows in torch.split(self._rows, batch_rows):
-            X = self.standardiser.filled(self._matrix.rows(rows).cpu().numpy())
+            X = self.standardiser.filled(self._matrix.rows_on_host(rows))
             consumer.add(fetched(self._outputs[rows]), fetched(self._weights[rows]), X)
 
     def sample(self, columns: Indices) -> tuple[Problem, Target]:

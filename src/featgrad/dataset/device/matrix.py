@@ -10,10 +10,14 @@ from typing import Any
 
 import torch
 
-from featgrad.arrays import Span
+from featgrad.arrays import Floats, Span
 from featgrad.dataset.device.blocks import DenseBlock
+from featgrad.dataset.rows import FEWEST, SAMPLE
 from featgrad.moments.device_arrays import Tensor, as_tensor
+from featgrad.preprocess.standardise import Standardiser
 
+# Rows that the origins of columns are taken from.
+_ORIGIN_ROWS = 1000
 # Entries of a block that is there, and of one that is sent.
 _BLOCK_ENTRIES = 1 << 26
 _SENT_ENTRIES = 1 << 25
@@ -47,12 +51,26 @@ class DenseMatrix:
             )
         return self._X
 
-    def rows(self, indices: Tensor, columns: Tensor | None = None) -> Tensor:
-        """Some rows, or some of their columns, on the device."""
-        found = self._X[indices.to(self._X.device)]
-        if columns is not None:
-            found = found[:, columns.to(found.device)]
-        return found.to(self.device)
+    def rows(self, indices: Tensor, columns: Tensor) -> Tensor:
+        """Some columns of some rows, on the device."""
+        here = self._X.device
+        return self._X[indices.to(here)][:, columns.to(here)].to(self.device)
+
+    def rows_on_host(self, indices: Tensor) -> Any:
+        """Some rows."""
+        return self._X[indices.to(self._X.device)].cpu().numpy()
+
+    def are_copies(self, distinct: Tensor) -> bool:
+        """Whether some column differs in all distinct rows: then none agree by chance."""
+        if len(distinct) < FEWEST:
+            return False
+        values = torch.sort(self._X[distinct[:SAMPLE].to(self._X.device)], dim=0).values
+        return bool((values[1:] != values[:-1]).all(dim=0).any())
+
+    def standardiser(self, rows: Tensor, fill: Floats | None, preprocess: str) -> Standardiser:
+        """With origins from some rows."""
+        first = self.rows_on_host(torch.sort(rows[:_ORIGIN_ROWS]).values)
+        return Standardiser.from_sample(first, fill, preprocess)
 
     def _spans(self, entries: int) -> list[Span]:
         n_rows, n_columns = self.shape

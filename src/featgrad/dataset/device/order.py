@@ -5,7 +5,6 @@ from typing import Any
 import torch
 
 from featgrad.dataset.device.blocks import mixed
-from featgrad.dataset.rows import FEWEST, SAMPLE
 from featgrad.moments.device_arrays import Tensor
 
 
@@ -18,15 +17,7 @@ def distinct_rows(matrix: Any, hashes: Tensor, weights: Tensor) -> tuple[Tensor,
     is_first = torch.ones_like(hashes, dtype=torch.bool)
     is_first[1:] = hashes[1:] != hashes[:-1]
     first = rows[is_first]
-    if len(first) == len(rows) or not _are_copies(matrix, first):
+    if len(first) == len(rows) or not matrix.are_copies(first):
         return rows, weights[rows]
     merged = torch.zeros(len(first), dtype=weights.dtype, device=weights.device)
     return first, merged.index_add_(0, torch.cumsum(is_first, 0) - 1, weights[rows])
-
-
-def _are_copies(matrix: Any, distinct: Tensor) -> bool:
-    """Whether some column differs in all distinct rows: then none agree by chance."""
-    if len(distinct) < FEWEST:
-        return False
-    values = torch.sort(matrix.rows(distinct[:SAMPLE]), dim=0).values
-    return bool((values[1:] != values[:-1]).all(dim=0).any())

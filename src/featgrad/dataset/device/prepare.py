@@ -12,6 +12,7 @@ from featgrad.dataset.device.first_reading import FirstReading
 from featgrad.dataset.device.home import OnDevice
 from featgrad.dataset.device.matrix import DenseMatrix
 from featgrad.dataset.device.order import distinct_rows
+from featgrad.dataset.device.sparse_matrix import SparseMatrix
 from featgrad.dataset.prepare import usable_order
 from featgrad.dataset.rows import hash_dense, random_keys
 from featgrad.math.filters import up_to
@@ -35,8 +36,6 @@ def on_device(
 ) -> OnDevice:
     """Rows on the device that is named, or on that of X."""
     check_option("preprocess", preprocess, PREPROCESS)
-    if sparse.issparse(X):
-        raise ValueError(f"device={device!r} takes dense X: leave device=None for a sparse one.")
     matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
     weights = check_weights(sample_weight, X.shape[0])
     raw, task = encode(y, task)
@@ -62,8 +61,10 @@ def named_device(name: str) -> Any:
     return device
 
 
-def _matrix(X: Any, device: Any) -> DenseMatrix:
-    """Kept on the device where there is room, else sent there block by block."""
+def _matrix(X: Any, device: Any) -> DenseMatrix | SparseMatrix:
+    """Kept on the device where it is sparse or there is room, else sent there block by block."""
+    if sparse.issparse(X):
+        return SparseMatrix(X, device)
     n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
     is_there = as_tensor(X).device == device and device.type != "cpu"
     return DenseMatrix(X, device, is_there or fits_on_device(n_bytes, free_bytes(device)))

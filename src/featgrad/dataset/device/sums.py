@@ -56,7 +56,7 @@ class DeviceColumnSums:
 
     def add(self, X: Any, origin: Tensor, linear: Tensor, squared: Tensor) -> None:
         """More rows, without missing entries."""
-        along, own = X.products(origin, linear.float(), squared.float())
+        along, own = X.products(origin, linear, squared)
         self._linear += along
         self._squared += own
         self._of_linear += linear.sum(0)
