@@ -5,6 +5,11 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector, PathPoint
+from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.prepare import prepare
+from featgrad.search.base import Task
+from featgrad.search.units import Units
+from featgrad.search.working_set import search
 
 
 def planted(n_rows: int = 200, n_features: int = 20, n_planted: int = 5, seed: int = 0):
@@ -138,7 +143,7 @@ BAD = {
     ),
     "one resample": (
         {"n_features_to_select": 3, "n_resamples": 1},
-        "n_resamples=1 has nothing to agree with: use 0, or at least 2",
+        "n_resamples=1 cannot be used: halves come in complementary pairs",
     ),
     "resamples negative": ({"n_resamples": -2}, "n_resamples=-2 cannot be used: give a whole"),
 }
@@ -169,6 +174,39 @@ def test_stability_of_a_choice_among_noise():
     assert stability.frequencies.sum() == pytest.approx(5)
     assert stability.interval[0] < stability.index < stability.interval[1]
     assert stability.index < 0.7
+
+
+def test_halves_of_the_rows_choose_by_themselves():
+    """A half chooses the same whatever the targets of the other half are."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((240, 400)), rng.standard_normal(240)
+    units = Units(np.arange(400), np.ones(400), np.zeros(400, bool))
+    half = np.arange(6)
+    found = []
+    for seed in (0, 1):
+        prepared = prepare(
+            X, y, order=4, filter="monotone", task="regression", sample_weight=None,
+            rng=np.random.RandomState(0),
+        )  # fmt: skip
+        dataset = InMemory(X, prepared, "zscore", 12)
+        others = np.flatnonzero(dataset._folds >= 6)
+        dataset._outputs[others] = np.random.default_rng(seed).permutation(dataset._outputs[others])
+        tasks = [Task(5.0, half)]
+        found += search(dataset, units, tasks, prepared.filters[-1], 26, lambda *_: False)
+    assert found[0].features.tolist() == found[1].features.tolist()
+
+
+def test_stability_bounds_what_is_false():
+    X, y = planted(n_rows=400)
+    found = select(5, n_resamples=20).fit(X, y).stability_
+    assert (found.n_pairs, found.n_candidates, found.mean_size) == (10, 20, 5)
+    assert found.features(1.0).tolist() == [0, 1, 2, 3, 4]
+    assert found.false_bound(1.0) < 0.3
+
+
+def test_halves_need_rows():
+    with pytest.raises(ValueError, match="n_resamples=2 needs at least 4 rows for two halves"):
+        select(1, n_resamples=2).fit([[0.0, 1], [1, 0], [2, 2]], [0.0, 1, 2])
 
 
 def test_best_pair_is_not_the_two_best_singles():

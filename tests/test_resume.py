@@ -108,7 +108,7 @@ def test_ends_alike_after_many_breaks(path: Path, container, n_passes: int):
 
 def test_goes_on_with_the_random_numbers_it_had(path: Path):
     before = np.random.get_state()  # noqa: NPY002
-    options = {"random_state": None, "n_resamples": 3}
+    options = {"random_state": None, "n_resamples": 4}
     whole = select(**options).fit_source(rows())
     np.random.set_state(before)  # noqa: NPY002
     break_off(select(**options), rows(), path, 5)

@@ -227,7 +227,7 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
         decisions.append(Decision("size", f"one of {len(wanted.budgets)}", groups))
     if wanted.n_resamples:
         halves = f"n_resamples={wanted.n_resamples}"
-        decisions.append(Decision("stability", "random halves of the folds", halves))
+        decisions.append(Decision("stability", "complementary halves of the folds", halves))
     return Plan(search, streamed, n_folds, moments.choice == "all columns", tuple(decisions))
 
 

@@ -74,7 +74,8 @@ class FeatureGradientSelector(
     max_cost : float or None, default=None
         Largest total cost of the chosen features, in place of `n_features_to_select`.
     n_resamples : int, default=0
-        How often the search is repeated on a random half of the rows, see `stability_`.
+        How often the search is repeated on a random half of the rows, an even number: each half
+        is followed by its complement. See `stability_`.
     search : {"auto", "working_set", "stream", "penalty"}, default="auto"
         How to search. "working_set" descends on some hundred columns and prices all others;
         "stream" descends on all columns while rows are streamed, for sets too large for that;
@@ -134,7 +135,8 @@ class FeatureGradientSelector(
         Size, features (column indices) and learnability of the best sets found, by rising size:
         those of `path_sizes` and the chosen one.
     stability_ : Stability or None
-        How often each feature is chosen from half the rows, with an index of agreement.
+        How often each feature is chosen from half the rows, with an index of agreement and a
+        bound on how many of the features chosen often are false.
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
     certificate_ : Certificate or None

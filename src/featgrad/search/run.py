@@ -17,7 +17,7 @@ from featgrad.search.comparison import compare, comparison_tasks, smallest_good
 from featgrad.search.progress import Found, OnStep, go_on
 from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets
-from featgrad.search.stability import Stability, agreement
+from featgrad.search.stability import Stability, of_pairs
 
 
 @dataclass(frozen=True)
@@ -133,18 +133,23 @@ def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
     stability = None
     if job.settings.n_resamples:
         halves = search(_halves(values[chosen], everything, job), go_on)
-        stability = agreement(np.array([subset.scores > 0 for subset in halves]))
+        stability = of_pairs(np.array([s.scores > 0 for s in halves]), budgets.units)
     outcome = Outcome(found[: len(tasks)], chosen, stability, tuple(held_out))
     return outcome.of_different_sizes()
 
 
 def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
-    """The same set from random halves of the folds."""
-    size = max(2, len(folds) // 2)
-    return [
-        Task(budget, np.sort(job.rng.permutation(folds)[:size]))
-        for _ in range(job.settings.n_resamples)
-    ]
+    """The same set from random halves of the folds, each followed by its complement."""
+    if len(folds) < 4:
+        raise ValueError(
+            f"n_resamples={job.settings.n_resamples} needs at least 4 rows for two halves, there "
+            f"are {len(folds)}: pass more, or leave n_resamples 0."
+        )
+    size, tasks = len(folds) // 2, []
+    for _ in range(job.settings.n_resamples // 2):
+        shuffled = job.rng.permutation(folds)
+        tasks += [Task(budget, np.sort(half)) for half in (shuffled[:size], shuffled[size:])]
+    return tasks
 
 
 def _by_stream(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:

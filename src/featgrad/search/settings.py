@@ -46,8 +46,11 @@ class Settings(NamedTuple):
         if self.batch_size is not None:
             check_number("batch_size", self.batch_size, Integral, at_least=2)
         check_number("n_resamples", self.n_resamples, Integral, at_least=0)
-        if self.n_resamples == 1:
-            raise ValueError("n_resamples=1 has nothing to agree with: use 0, or at least 2.")
+        if self.n_resamples % 2:
+            raise ValueError(
+                f"n_resamples={self.n_resamples} cannot be used: halves come in complementary "
+                "pairs, give an even number."
+            )
         for name in ("penalty", "tol"):
             check_number(name, getattr(self, name), Real, at_least=0)
         check_number("learning_rate", self.learning_rate, Real, above=0)

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from featgrad.arrays import Flags, Floats
+from featgrad.arrays import Flags, Floats, Indices
+from featgrad.checks import check_option
+from featgrad.search.units import Units
+
+_ASSUMPTIONS = ("none", "unimodal")
 
 
 @dataclass(frozen=True)
 class Stability:
-    """Agreement of choices from random halves of the rows.
+    """Agreement of choices from random halves of the rows, in complementary pairs.
 
     Attributes
     ----------
@@ -21,15 +25,95 @@ class Stability:
         1 where all choices are the same, about 0 where they agree by chance only.
     interval : tuple of float
         Its 95 % interval.
+    n_pairs : int
+        Pairs of halves.
+    n_candidates : int
+        Features, or groups of them, that could be chosen or not.
+    mean_size : float
+        How many of these were chosen from a half, on average.
     """
 
     frequencies: Floats
     index: float
     interval: tuple[float, float]
+    n_pairs: int
+    n_candidates: int
+    mean_size: float
+
+    def features(self, threshold: float) -> Indices:
+        """Features that were chosen from at least a share of the halves.
+
+        Parameters
+        ----------
+        threshold : float
+            The share.
+
+        Returns
+        -------
+        ndarray of int
+            Their column indices.
+        """
+        return np.flatnonzero(self.frequencies >= threshold)
+
+    def false_bound(self, threshold: float, assumption: str = "unimodal") -> float:
+        """Bound on the expected number of false ones among `features` (Shah & Samworth 2013).
+
+        False are features, or groups, that half the rows lead to no more often than to one taken at
+        random: with a probability of at most ``mean_size / n_candidates``.
+
+        Parameters
+        ----------
+        threshold : float
+            Share of the halves, above 1/2.
+        assumption : {"unimodal", "none"}, default="unimodal"
+            What the share of pairs that both lead to a false feature is assumed to be distributed
+            like, over data sets. The bound is about half as large if that has one mode.
+
+        Returns
+        -------
+        float
+            The bound; that without assumptions where the other does not apply.
+        """
+        check_option("assumption", assumption, _ASSUMPTIONS)
+        if not 0.5 < threshold <= 1:
+            raise ValueError(
+                f"threshold={threshold!r} cannot be used: give a share above 0.5, up to 1."
+            )
+        share = self.mean_size / self.n_candidates
+        factor = 1 / (2 * threshold - 1)
+        if assumption == "unimodal":
+            factor = min(factor, _unimodal_factor(threshold, self.n_pairs, share))
+        return factor * share * self.mean_size
 
 
-def agreement(chosen: Flags) -> Stability:
-    """Stability of choices, shape (choices, features) (Nogueira, Sechidis & Brown 2018)."""
+def _unimodal_factor(threshold: float, n_pairs: int, share: float) -> float:
+    """C(threshold, pairs) of Shah and Samworth's theorem 2; infinite where it does not apply."""
+    least = min(0.5 + share**2, 0.5 + 1 / (2 * n_pairs) + 0.75 * share**2)
+    if share > 1 / math.sqrt(3) or threshold <= least:
+        return math.inf
+    if threshold > 0.75:
+        return 4 * (1 - threshold + 1 / (2 * n_pairs)) / (1 + 1 / n_pairs)
+    room = 2 * threshold - 1 - 1 / (2 * n_pairs)
+    return 1 / (2 * room) if room > 0 else math.inf
+
+
+def of_pairs(chosen: Flags, units: Units) -> Stability:
+    """Stability of choices from halves, two and two of which are complementary."""
+    free = ~units.kept
+    by_unit = np.array([units.total(choice.astype(float)) > 0 for choice in chosen])
+    index, interval = agreement(chosen)
+    return Stability(
+        chosen.mean(axis=0),
+        index,
+        interval,
+        len(chosen) // 2,
+        int(np.count_nonzero(free)),
+        float(np.count_nonzero(by_unit[:, free]) / len(chosen)),
+    )
+
+
+def agreement(chosen: Flags) -> tuple[float, tuple[float, float]]:
+    """Index and interval of choices, shape (choices, features) (Nogueira et al. 2018)."""
     n_choices, n_features = chosen.shape
     Z = chosen.astype(np.float64)
     frequencies = Z.mean(axis=0)
@@ -37,7 +121,7 @@ def agreement(chosen: Flags) -> Stability:
     share = float(sizes.mean()) / n_features
     by_chance = share * (1 - share)
     if by_chance == 0:
-        return Stability(frequencies, 1.0, (1.0, 1.0))
+        return 1.0, (1.0, 1.0)
     variance = frequencies * (1 - frequencies) * n_choices / (n_choices - 1)
     index = 1 - float(variance.mean()) / by_chance
     # What each choice contributes; their spread gives the interval.
@@ -46,4 +130,4 @@ def agreement(chosen: Flags) -> Stability:
     parts /= by_chance
     error = 2 / n_choices * math.sqrt(float(np.sum((parts - parts.mean()) ** 2)))
     half = float(ndtri(0.975)) * error
-    return Stability(frequencies, index, (index - half, min(1.0, index + half)))
+    return index, (index - half, min(1.0, index + half))
