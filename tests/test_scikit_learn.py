@@ -118,6 +118,7 @@ def test_clone_keeps_every_parameter():
         "costs": {1: 2.0},
         "max_cost": 4.0,
         "n_resamples": 2,
+        "fdr": 0.1,
         "search": "working_set",
         "order": 5,
         "filter": "chebyshev",

@@ -17,7 +17,7 @@ from featgrad.plan import folds_of
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
     ("scores_", "ranking_", "learnability_", "n_features_", "path_", "stability_", "n_iter_",
-     "history_", "plan_", "certificate_", "_subsets", "_place")
+     "history_", "discoveries_", "plan_", "certificate_", "_subsets", "_place")
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ class AccumulatingMixin:
         """
         self._check_parameters()
         self._check_no_device("partial_fit")
+        self._settings().check_on_host("partial_fit")
         state: Accumulated | None = self.__dict__.get("_state")
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)

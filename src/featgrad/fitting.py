@@ -14,7 +14,8 @@ from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
-from featgrad.learnability import Learnability
+from featgrad.knockoffs.choose import Discoveries, discover
+from featgrad.learnability import Estimate, Learnability
 from featgrad.moments.array_api import on_accelerator
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
@@ -33,6 +34,7 @@ class Choice(NamedTuple):
     plan: Plan
     outcome: Outcome
     path: list[PathPoint]
+    discoveries: Discoveries | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Fit:
         """Choose from a validated matrix."""
         settings = self.settings
         if settings.device is not None or on_accelerator(X):
+            settings.check_on_host("an accelerator")
             return self._from_device(X, y, sample_weight)
         prepared = prepare(
             X,
@@ -160,11 +163,22 @@ class Fit:
     def _from_matrix(self, X: Any, prepared: Prepared, planned: Plan) -> Choice:
         preprocess, task = self.settings.preprocess, prepared.target.task
         dataset: Dataset = InMemory(X, prepared, preprocess, planned.n_folds)
+        if planned.search == "knockoffs":
+            return self._by_knockoffs(X, prepared, planned, dataset)
         if self.budgets is None:
             problem = scaled(prepared.problem(X, preprocess))
             outcome = run_penalty(problem, self._job(task, prepared.filters[-1]))
             return self._choice(task, planned, outcome, dataset)
         return self._search(dataset, task, prepared.filters[-1], planned)
+
+    def _by_knockoffs(self, X: Any, prepared: Prepared, planned: Plan, dataset: Dataset) -> Choice:
+        assert self.budgets is not None
+        assert self.settings.fdr is not None
+        with one_blas_thread():
+            found = discover(X, prepared, self.budgets.units, self.settings.fdr, self.rng)
+        outcome = Outcome([found.subset()], 0)
+        choice = self._choice(prepared.target.task, planned, outcome, dataset)
+        return choice._replace(discoveries=found)
 
     def _search(self, dataset: Dataset, task: str, coefficients: Floats, planned: Plan) -> Choice:
         assert self.budgets is not None
@@ -179,6 +193,9 @@ class Fit:
     def _choice(self, task: str, planned: Plan, outcome: Outcome, dataset: Dataset) -> Choice:
         """With estimates of what each set explains."""
         together = np.unique(np.concatenate([subset.features for subset in outcome.subsets]))
+        if len(together) == 0:
+            nothing = Estimate(0.0, 0.0, 0, self.settings.order)
+            return Choice(task, planned, outcome, [PathPoint(0, together, nothing)])
         explained = Learnability.from_prepared(*dataset.sample(together))
         path = []
         for subset in outcome.subsets:
@@ -195,6 +212,7 @@ class Fit:
             settings.order,
             budgets is not None and budgets.chosen is None,
             settings.n_resamples,
+            settings.fdr,
         )
         planned = plan(facts, wanted)
         if facts.n_rows:

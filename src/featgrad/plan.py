@@ -96,6 +96,22 @@ ROWS_PER_CLASS = 10
 # Sizes that "auto" chooses among where none are given.
 AUTO_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
 
+# Knockoffs.
+# Largest number of columns: their covariance is kept.
+KNOCKOFF_COLUMNS = 5000
+# Knockoffs that e-values are averaged over, and the rate of each as a share of the wanted one.
+KNOCKOFF_COPIES = 20
+KNOCKOFF_SHARE = 0.5
+# Steps towards the knockoffs of maximum entropy, and the gain per column that ends them.
+ENTROPY_STEPS = 50
+ENTROPY_GAIN = 1e-4
+# The lasso's path: penalties, the last as a share of the first, points without improvement that end
+# it, and active columns that end it as a share of the rows.
+PATH_POINTS = 50
+PATH_END = 0.01
+PATH_PATIENCE = 5
+PATH_SHARE = 0.5
+
 
 # Parameters.
 SEARCHES = ("auto", "working_set", "stream", "penalty")
@@ -146,6 +162,8 @@ class Wanted(NamedTuple):
         Whether held-out rows choose among the sizes.
     n_resamples : int
         Choices from half the rows.
+    fdr : float or None
+        False discovery rate, where that decides the size.
     """
 
     search: str
@@ -154,6 +172,7 @@ class Wanted(NamedTuple):
     order: int
     compares_sizes: bool
     n_resamples: int
+    fdr: float | None = None
 
 
 class Decision(NamedTuple):
@@ -178,7 +197,7 @@ class Plan:
 
     Attributes
     ----------
-    search : {"working_set", "stream", "penalty"}
+    search : {"working_set", "stream", "penalty", "knockoffs"}
         The search for the sets, or for the smaller ones of a path.
     streamed_budgets : tuple of float
         Sizes that are searched for by "stream", over all columns.
@@ -222,6 +241,8 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
         sizes = ", ".join(f"{budget:g}" for budget in streamed)
         limit = f"sets above {LARGEST_SET} of {facts.n_features} features"
         decisions.append(Decision("search of large sets", f"stream for {sizes}", limit))
+    if search == "knockoffs":
+        decisions.append(_knockoffs(facts))
     if wanted.compares_sizes:
         groups = f"{HELD_OUT_GROUPS} groups of folds are held out in turn"
         decisions.append(Decision("size", f"one of {len(wanted.budgets)}", groups))
@@ -232,6 +253,8 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
 
 
 def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
+    if wanted.fdr is not None:
+        return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
     if not wanted.budgets:
         if wanted.search not in ("auto", "penalty"):
             raise ValueError(
@@ -301,6 +324,15 @@ def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> l
     else:
         decisions.append(Decision("pricing", "certificate only", "the working set has all columns"))
     return decisions
+
+
+def _knockoffs(facts: Facts) -> Decision:
+    if facts.n_features > KNOCKOFF_COLUMNS:
+        raise ValueError(
+            f"fdr takes at most {KNOCKOFF_COLUMNS} features, the covariance of which it keeps, but "
+            f"X has {facts.n_features}: choose that many from other rows first."
+        )
+    return Decision("knockoffs", f"{KNOCKOFF_COPIES} copies", "e-values are averaged over them")
 
 
 def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:

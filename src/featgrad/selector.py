@@ -27,6 +27,7 @@ from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
+from featgrad.knockoffs.choose import Discoveries
 from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_accelerator, on_host
 from featgrad.plan import Plan
 from featgrad.readers import Source
@@ -76,6 +77,11 @@ class FeatureGradientSelector(
     n_resamples : int, default=0
         How often the search is repeated on a random half of the rows, an even number: each half
         is followed by its complement. See `stability_`.
+    fdr : float or None, default=None
+        False discovery rate, such as 0.1, in place of a number of features: as many are chosen as
+        keep the expected share of false ones below it, none if there are too few. A feature is
+        false if it says nothing about the target beyond all others. Takes at most 5,000 features,
+        and `fit` only; assumes that they are about jointly Gaussian. See `discoveries_`.
     search : {"auto", "working_set", "stream", "penalty"}, default="auto"
         How to search. "working_set" descends on some hundred columns and prices all others;
         "stream" descends on all columns while rows are streamed, for sets too large for that;
@@ -137,6 +143,9 @@ class FeatureGradientSelector(
     stability_ : Stability or None
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
+    discoveries_ : Discoveries or None
+        Where `fdr` is given: how much more each feature matters than its knockoff, its e-value, and
+        how often it is chosen for one knockoff.
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
     certificate_ : Certificate or None
@@ -165,6 +174,7 @@ class FeatureGradientSelector(
     """
 
     stability_: Stability | None
+    discoveries_: Discoveries | None
     plan_: Plan
     certificate_: Certificate | None
 
@@ -179,6 +189,7 @@ class FeatureGradientSelector(
         costs: Any = None,
         max_cost: float | None = None,
         n_resamples: int = 0,
+        fdr: float | None = None,
         search: str = "auto",
         order: int = 4,
         filter: str | ArrayLike = "monotone",
@@ -205,6 +216,7 @@ class FeatureGradientSelector(
         self.costs = costs
         self.max_cost = max_cost
         self.n_resamples = n_resamples
+        self.fdr = fdr
         self.search = search
         self.order = order
         self.filter = filter
@@ -290,6 +302,7 @@ class FeatureGradientSelector(
         """
         self._check_parameters()
         self._check_no_device("fit_source")
+        self._settings().check_on_host("fit_source")
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
@@ -416,6 +429,7 @@ class FeatureGradientSelector(
         self.plan_ = choice.plan
         self.path_ = choice.path
         self.stability_ = choice.outcome.stability
+        self.discoveries_ = choice.discoveries
         self._subsets = choice.outcome.subsets
         self._take(choice.outcome.chosen, given)
 
@@ -481,6 +495,8 @@ class FeatureGradientSelector(
             exclude=self.exclude,
             costs=self.costs,
         )
+        if self.fdr is not None:
+            return self._unlimited(Units(*constraints))
         return read_budgets(
             Units(*constraints),
             n_features,
@@ -496,6 +512,18 @@ class FeatureGradientSelector(
                 f"device={self.device!r} is for fit, and {method} takes rows on the host: leave "
                 "device=None."
             )
+
+    def _unlimited(self, units: Units) -> Budgets:
+        """Units of which any number may be chosen."""
+        defaults = type(self)().get_params(deep=False)
+        for name in ("n_features_to_select", "path_sizes", "max_cost", "costs", "keep"):
+            value = getattr(self, name)
+            if str(value) != str(defaults[name]):
+                raise ValueError(
+                    f"fdr={self.fdr!r} decides which features are chosen and how many: leave out "
+                    f"{name}, which is {value!r}."
+                )
+        return Budgets(units, [], 0)
 
     def _check_parameters(self) -> None:
         self._settings().check()

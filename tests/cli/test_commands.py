@@ -67,6 +67,45 @@ def test_device_is_where_the_fit_runs(table, capsys):
     assert "on an accelerator" in capsys.readouterr().out
 
 
+def write_rows_for_a_rate() -> None:
+    """The first twelve of twenty columns make up the target; another target is noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 20))
+    y, noise = X[:, :12].sum(axis=1) + rng.standard_normal(200), rng.standard_normal(200)
+    names = {f"x{i:02}": column for i, column in enumerate(X.T)}
+    pa.csv.write_csv(pa.table({**names, "y": y, "noise": noise}), "rate.csv")
+
+
+def test_select_keeps_a_false_discovery_rate(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_rows_for_a_rate()
+    given = ["select", "rate.csv", "--target", "y", "--exclude", "noise", "--fdr", "0.2"]
+    found = answer(capsys, *given)
+    assert set(range(12)) <= set(found["columns"])
+    assert found["fdr"] == 0.2
+    assert len(found["e_values"]) == len(found["columns"])
+    assert main([*given, "-q", "--report", "report.html"]) == 0
+    assert "expected share of false features: at most 0.2" in capsys.readouterr().out
+    assert "expected share of false ones below 0.2" in Path("report.html").read_text()
+
+
+def test_select_may_find_no_feature_at_a_rate(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_rows_for_a_rate()
+    given = ["select", "rate.csv", "--target", "noise", "--exclude", "y", "--fdr", "0.1"]
+    assert answer(capsys, *given)["features"] == []
+    assert main([*given, "-q", "--report", "report.html"]) == 0
+    assert "explained by these 0 features" in capsys.readouterr().out
+
+
+def test_rate_and_size_exclude_each_other(table, capsys):
+    given = ["select", "sales.csv", "--target", "price", "--fdr", "0.1", "-k", "2"]
+    assert error(capsys, *given) == (
+        2,
+        "featgrad: error: --fdr decides how many features are selected: leave -k out.\n",
+    )
+
+
 def test_select_finds_the_size_itself(table, capsys):
     assert answer(capsys, "select", "sales.csv", "--target", "price")["features"] == ["a", "b", "d"]
 

@@ -31,6 +31,7 @@ def build_parser() -> ArgumentParser:
     select = add("select", commands.select, "select features", task, search)
     option = select.add_argument
     option("-k", type=_size, default="auto", metavar="N|auto", help="number of features")
+    option("--fdr", type=_rate, metavar="RATE", help="as many as keep this false discovery rate")
     option("--out", type=Path, metavar="PATH", help="write the features: .json, .csv or .txt")
     option("--report", type=Path, metavar="PATH", help="write a report: .html")
     option("--write", type=Path, metavar="PATH", help="write their columns and the target")
@@ -88,6 +89,16 @@ def _search_options() -> ArgumentParser:
 
 def _size(text: str) -> int | str:
     return "auto" if text == "auto" else _count(text)
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < 1:
+        raise ArgumentTypeError(f"{text!r} is no number between 0 and 1, such as 0.1")
+    return rate
 
 
 def _count(text: str) -> int:

@@ -5,7 +5,7 @@ from argparse import Namespace
 
 from featgrad.cli import outputs
 from featgrad.cli.columns import all_names, describe_columns, features_named, name_of
-from featgrad.cli.errors import check_output
+from featgrad.cli.errors import UsageError, check_output
 from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
@@ -48,12 +48,16 @@ def select(arguments: Namespace) -> None:
         "seed": arguments.seed,
     }
     explained = []
+    found = selector.discoveries_
+    if found is not None:
+        answer["fdr"], answer["e_values"] = found.fdr, found.e_values[features].tolist()
+        explained.append(f"expected share of false features: at most {found.fdr:g}")
     if arguments.explain:
         answer["plan"] = [decision._asdict() for decision in selector.plan_.decisions]
         answer["held_out"] = [point._asdict() for point in selector.plan_.held_out]
         certificate = selector.certificate_
         answer["certificate"] = None if certificate is None else certificate._asdict()
-        explained = ["", str(selector.plan_)]
+        explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
     if arguments.out is not None:
         outputs.write_selection(answer, arguments.out)
@@ -68,8 +72,12 @@ def select(arguments: Namespace) -> None:
 
 
 def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:
-    """A selector of the requested size; a report also shows other sizes."""
+    """A selector of the requested size or rate; a report also shows other sizes."""
     wanted = arguments.k
+    if arguments.fdr is not None:
+        if wanted != "auto":
+            raise UsageError("--fdr decides how many features are selected: leave -k out.")
+        return fitting.fit_rate(arguments.fdr)
     sizes = [] if wanted == "auto" else [wanted]
     fitting.check_sizes("-k", sizes)
     if wanted == "auto" or arguments.report is not None:

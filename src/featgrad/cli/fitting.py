@@ -1,6 +1,7 @@
 """Fit a selector to the rows of a file, at the sizes that a path or a report shows."""
 
 from argparse import Namespace
+from typing import Any
 
 import numpy as np
 
@@ -38,11 +39,17 @@ class Fitting:
 
         Also the rows for further estimates.
         """
-        arguments, progress, rows = self._arguments, self._progress, self._rows
         self._warn_wide_groups(max(sizes))
+        return self._fitted(len(sizes), n_features_to_select=wanted, path_sizes=sizes)
+
+    def fit_rate(self, fdr: float) -> tuple[FeatureGradientSelector, LoadedRows]:
+        """A selector at a false discovery rate, and the rows for further estimates."""
+        return self._fitted(1, fdr=fdr)
+
+    def _fitted(self, n_sizes: int, **wanted: Any) -> tuple[FeatureGradientSelector, LoadedRows]:
+        arguments, progress, rows = self._arguments, self._progress, self._rows
         selector = FeatureGradientSelector(
-            wanted,
-            path_sizes=sizes,
+            **wanted,
             feature_groups=self.groups,
             keep=self._kept(),
             n_resamples=arguments.resamples,
@@ -52,7 +59,7 @@ class Fitting:
             device=arguments.device,
             random_state=arguments.seed,
         )
-        selector.set_callbacks(progress.searching(len(sizes)))
+        selector.set_callbacks(progress.searching(n_sizes))
         if rows.is_complete:
             block = rows.block
             selector.fit(block.X, block.y, sample_weight=block.weight)

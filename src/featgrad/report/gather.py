@@ -180,12 +180,15 @@ def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group
 
 def _settings(selector: Any) -> dict[str, str]:
     wanted = selector.n_features_to_select
+    size = "as many as the penalty leaves" if wanted is None else str(wanted)
+    if selector.fdr is not None:
+        size = f"as many as keep the expected share of false ones below {selector.fdr:g}"
     lines = {
-        "Features": "as many as the penalty leaves" if wanted is None else str(wanted),
+        "Features": size,
         "Task": f"{selector.task_} (detected)" if selector.task == "auto" else selector.task_,
     }
     defaults = type(selector)().get_params()
-    shown = {"n_features_to_select", "task", "random_state", "verbose"}
+    shown = {"n_features_to_select", "fdr", "task", "random_state", "verbose"}
     changed = [
         f"{name}={shortened(value)}"
         for name, value in selector.get_params().items()

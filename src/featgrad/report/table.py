@@ -62,7 +62,7 @@ def summarise(
 
 def as_text(rows: Sequence[Row], chosen: Estimate, everything: Estimate) -> str:
     """The rows aligned, and both estimates below."""
-    width = max(len("feature"), *(len(str(row)) for row in rows))
+    width = max([len("feature"), *(len(str(row)) for row in rows)])
     lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -----"]
     lines += [f"{row!s:<{width}}  {100 * row.gain:4.1f}%" for row in rows]
     lines += [

@@ -16,6 +16,7 @@ from featgrad.plan import SEARCHES, USED_BY
 class Settings(NamedTuple):
     """Parameters under their names in the selector."""
 
+    fdr: float | None
     search: str
     n_resamples: int
     order: int
@@ -54,6 +55,28 @@ class Settings(NamedTuple):
         for name in ("penalty", "tol"):
             check_number(name, getattr(self, name), Real, at_least=0)
         check_number("learning_rate", self.learning_rate, Real, above=0)
+        if self.fdr is not None:
+            self._check_rate()
+
+    def _check_rate(self) -> None:
+        check_number("fdr", self.fdr, Real, above=0)
+        if self.fdr >= 1:  # type: ignore[operator]
+            raise ValueError(
+                f"fdr={self.fdr!r} cannot be used: give a number below 1, such as 0.1."
+            )
+        if self.search != "auto" or self.n_resamples:
+            raise ValueError(
+                f"fdr={self.fdr!r} chooses by comparison with knockoffs: leave search='auto' and "
+                f"n_resamples=0 in place of {self.search!r} and {self.n_resamples}."
+            )
+
+    def check_on_host(self, what: str) -> None:
+        """Refuse a false discovery rate where rows are not in the host's memory."""
+        if self.fdr is not None:
+            raise ValueError(
+                f"fdr={self.fdr!r} needs all rows in the host's memory to make knockoffs of them, "
+                f"which {what} does without: use fit with an array, or a sample of the rows."
+            )
 
     def warn_of_ignored(self, search: str, defaults: dict[str, Any]) -> None:
         """Warn of parameters that were set and that the search does not use."""

@@ -1,0 +1,1 @@
+"""Choice of features at a given false discovery rate, by comparison with knockoffs."""

@@ -1,0 +1,100 @@
+"""The features that keep the false discovery rate."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Flags, Floats
+from featgrad.dataset.prepare import Prepared
+from featgrad.knockoffs.filter import e_values, largest_set, stopping_threshold
+from featgrad.knockoffs.gaussian import Knockoffs
+from featgrad.knockoffs.statistic import differences
+from featgrad.math.targets import to_one_variance
+from featgrad.plan import KNOCKOFF_COPIES
+from featgrad.preprocess.present_means import present_means
+from featgrad.search.base import Subset, signed_scores
+from featgrad.search.units import Units
+
+
+@dataclass(frozen=True)
+class Discoveries:
+    """How features compare with their knockoffs; those of a group share their values.
+
+    Attributes
+    ----------
+    fdr : float
+        The false discovery rate that is kept.
+    e_values : ndarray of shape (n_features,)
+        Evidence that a feature says something about the target beyond all others: at most 1 in
+        expectation, on average over the features that do not. Features are chosen if they are k
+        with e-values of at least ``n_features / (fdr * k)``, for the largest such k.
+    statistics : ndarray of shape (n_features,)
+        Lasso coefficients of features less those of their knockoffs, on average over knockoffs.
+    frequencies : ndarray of shape (n_features,)
+        Share of the knockoffs for each of which by itself a feature would be chosen.
+    """
+
+    fdr: float
+    e_values: Floats
+    statistics: Floats
+    frequencies: Floats
+    chosen: Flags = field(repr=False)
+    usable: Flags = field(repr=False)
+
+    def subset(self) -> Subset:
+        """The chosen features, with statistics as scores."""
+        features = np.flatnonzero(self.chosen)
+        scores = signed_scores(self.statistics, self.statistics, self.chosen, self.usable)
+        return Subset(float(len(features)), features, scores, [])
+
+
+def discover(
+    X: Any, prepared: Prepared, units: Units, fdr: float, rng: np.random.RandomState
+) -> Discoveries:
+    """Compare each unit with its knockoffs."""
+    weights, usable = prepared.weights, units.of_column >= 0
+    rows = X[prepared.rows]
+    # Knockoffs are dense, so that a dense copy of a sparse matrix does not change what is needed.
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    columns = _standardised(rows.astype(np.float64), weights)
+    usable &= columns.any(axis=0)
+    # Units of the usable columns, numbered.
+    names, of_column = np.unique(units.of_column[usable], return_inverse=True)
+    columns = np.ascontiguousarray(columns[:, usable])
+    outputs = to_one_variance(prepared.target.outputs, weights)
+    knockoffs = Knockoffs(columns, weights, of_column)
+    statistics = np.array(
+        [
+            differences(columns, knockoffs.draw(rng), outputs, weights, of_column, rng)
+            for _ in range(KNOCKOFF_COPIES)
+        ]
+    )
+    values = e_values(statistics, fdr)
+    each = np.array([row >= stopping_threshold(row, fdr) for row in statistics])
+
+    def spread(of_units: Floats) -> Floats:
+        every = np.zeros(units.count)
+        every[names] = of_units
+        return np.where(usable, units.spread(every, 0.0), 0.0)
+
+    return Discoveries(
+        fdr,
+        spread(values),
+        spread(statistics.mean(axis=0)),
+        spread(each.mean(axis=0)),
+        spread(largest_set(values, fdr).astype(float)) > 0,
+        usable,
+    )
+
+
+def _standardised(X: Floats, weights: Floats) -> Floats:
+    """Columns of mean 0 and variance 1, or 0 where they do not vary; missing entries are 0."""
+    means = present_means(X, weights)
+    if means is not None:
+        X = np.where(np.isnan(X), means, X)
+    X = X - weights @ X
+    deviation = np.sqrt(weights @ X**2)
+    varies = deviation > np.finfo(np.float32).eps * np.abs(X).max(axis=0)
+    return np.asarray(np.where(varies, X, 0.0) / np.where(varies, deviation, 1.0))

@@ -1,0 +1,81 @@
+"""Copies that can change places with their columns."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from featgrad.knockoffs.gaussian import Knockoffs, maximum_entropy, shrunk_covariance
+
+
+def ar(r: float, size: int) -> np.ndarray:
+    places = np.arange(size)
+    return r ** np.abs(np.subtract.outer(places, places))
+
+
+def rows(covariance: np.ndarray, n_rows: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, len(covariance))) @ np.linalg.cholesky(covariance).T
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+GROUPS = {"single columns": np.arange(6), "groups": np.array([0, 0, 1, 2, 2, 2])}
+
+
+@pytest.mark.parametrize("units", GROUPS.values(), ids=GROUPS)
+@pytest.mark.parametrize("r", [0.0, 0.5, 0.9])
+def test_second_moments_stay_when_units_change_places(r: float, units: np.ndarray):
+    X = rows(ar(r, 6), 40_000)
+    knockoffs = Knockoffs(X, np.full(len(X), 1 / len(X)), units)
+    both = np.hstack([X, knockoffs.draw(np.random.RandomState(0))])
+    moments = both.T @ both / len(both)
+    for unit in np.unique(units):
+        order = np.arange(12)
+        members = np.flatnonzero(units == unit)
+        order[members], order[members + 6] = members + 6, members
+        np.testing.assert_allclose(moments[np.ix_(order, order)], moments, atol=0.03)
+
+
+def test_copies_differ_from_their_columns():
+    X = rows(ar(0.5, 6), 10_000)
+    copies = Knockoffs(X, np.full(len(X), 1 / len(X)), np.arange(6)).draw(np.random.RandomState(0))
+    assert np.all(np.abs(np.mean(X * copies, axis=0)) < 0.6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1000), n_rows=st.integers(3, 30), grouped=st.booleans())
+def test_difference_is_feasible_and_block_diagonal(seed: int, n_rows: int, grouped: bool):
+    X = np.random.default_rng(seed).standard_normal((n_rows, 8))
+    X[:, 1] = X[:, 0]
+    units = np.arange(8) // 2 if grouped else np.arange(8)
+    covariance = shrunk_covariance(X, np.full(n_rows, 1 / n_rows))
+    S = maximum_entropy(covariance, units)
+    assert np.linalg.eigvalsh(S)[0] > 0
+    assert np.linalg.eigvalsh(2 * covariance - S)[0] > 0
+    assert np.all(S[units[:, None] != units] == 0)
+
+
+@pytest.mark.parametrize("r", [0.3, 0.9])
+def test_difference_has_the_largest_entropy(r: float):
+    covariance = ar(r, 5)
+
+    def negative(log_s: np.ndarray) -> float:
+        sign, log_det = np.linalg.slogdet(2 * covariance - np.diag(np.exp(log_s)))
+        return np.inf if sign <= 0 else -log_det - log_s.sum()
+
+    best = minimize(negative, np.full(5, -4.0), method="Nelder-Mead", options={"maxiter": 5000})
+    found = negative(np.log(np.diagonal(maximum_entropy(covariance, np.arange(5)))))
+    assert found == pytest.approx(best.fun, abs=0.005)
+
+
+def test_weights_count_as_copies_of_rows():
+    X = rows(ar(0.5, 4), 50)
+    weights = np.r_[np.full(25, 1.0), np.full(25, 3.0)] / 100
+    repeated = np.vstack([X[:25], *[X[25:]] * 3])
+    plain = repeated.T @ repeated / 100
+    found = shrunk_covariance(X, weights)
+    # Shrinkage keeps directions between columns: off-diagonal entries stay proportional.
+    below = np.tril_indices(4, -1)
+    ratio = found[below] / plain[below]
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
