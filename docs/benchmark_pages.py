@@ -16,6 +16,8 @@ def write_benchmark_pages(*_):
     write_page("quality", "Quality of chosen features", "make bench-quality", quality)
     write_page("synthetic", "Recovery of known columns", recovery, synthetic)
     write_page("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary)
+    error_control = "python -m benchmarks.error_control"
+    write_page("error_control", "Error control", error_control, summary)
     write_page("published", "Published tables", "make published", summary)
     write_page("paper", "The paper's figures", "make paper", paper)
     write_page("speed", "Speed", "make bench-speed", figures)

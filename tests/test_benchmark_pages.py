@@ -28,8 +28,10 @@ def written(pages) -> dict[str, str]:
 
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
-    names = ["paper", "published", "quality", "scale", "speed", "suppressors", "synthetic"]
-    assert sorted(texts) == names
+    assert sorted(texts) == [
+        "error_control", "paper", "published", "quality", "scale", "speed", "suppressors",
+        "synthetic",
+    ]  # fmt: skip
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
 
@@ -59,7 +61,7 @@ def test_each_set_says_who_leads_and_shows_its_picture(pages):
     assert (pages.PAGES / "score_one.svg").exists()
 
 
-@pytest.mark.parametrize("name", ["suppressors", "published"])
+@pytest.mark.parametrize("name", ["suppressors", "error_control", "published"])
 def test_summaries_are_shown_without_their_title(pages, name):
     folder = pages.RESULTS / name
     folder.mkdir(parents=True)
