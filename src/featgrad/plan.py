@@ -27,11 +27,9 @@ CANDIDATES_MORE = 64
 # One in this many of the units that are present is eliminated at once.
 ELIMINATED_AT_ONCE = 16
 
-# Swaps after elimination: rows for each unit that they need, their ridge, and what a swap must
-# bring as a multiple of what the best column of noise would.
+# Swaps after elimination: rows for each unit that they need, and their ridge.
 SWAP_ROWS_PER_UNIT = 20
 SWAP_RIDGE = 0.01
-SWAP_CAUTION = 1.0
 
 # The descent.
 STEP = 0.6

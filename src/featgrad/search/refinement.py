@@ -6,15 +6,21 @@ of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m e
 ``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once. The
 best swap is made, and so on until none brings more than the best of so many columns of noise would,
 ``2 log(p)`` times the variance of one coefficient.
+
+Smaller swaps follow the noise where many columns explain a little each, as words do. They are made
+only if they end in a complete set: each of its columns explains more than noise would, and no other
+column does.
 """
 
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Folds
-from featgrad.plan import SWAP_CAUTION, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.plan import SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.units import Units
 
 # A gain below this share of the variance is rounding.
@@ -33,24 +39,10 @@ def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
     if not can_swap(folds, count):
         return chosen
     # Columns in the order of their units.
-    folds = folds.columns(np.argsort(units.of_column))
-    cross, variance = folds.cross(), float(np.sum(folds.variance))
-    covariance = folds.covariance() + swap_ridge(folds) * np.eye(len(cross))
-    chance = SWAP_CAUTION * 2 * math.log(len(cross)) / folds.n_rows
-    chosen = chosen.copy()
-    for _ in range(count):
-        members = np.flatnonzero(chosen)
-        H = np.linalg.inv(covariance[np.ix_(members, members)]).astype(np.float64)
-        B = H @ cross[members]
-        gains = _gains(covariance, cross, members, H, B)
-        gains[members] = -np.inf
-        gains[:, units.kept[members]] = -np.inf
-        residual = max(variance - float(np.sum(B * cross[members])), 0.0)
-        into, out = np.unravel_index(int(np.argmax(gains)), gains.shape)
-        if gains[into, out] <= _ROUNDING * variance + chance * residual:
-            break
-        chosen[members[out]], chosen[into] = False, True
-    return chosen
+    regression = _LeastSquares.of(folds.columns(np.argsort(units.of_column)))
+    careful = regression.swapped(chosen, units.kept, careful=True)
+    free = regression.swapped(careful, units.kept, careful=False)
+    return free if regression.is_complete(free) else careful
 
 
 def can_swap(folds: Folds, count: int) -> bool:
@@ -63,15 +55,80 @@ def swap_ridge(folds: Folds) -> float:
     return SWAP_RIDGE * (float(np.mean(folds.column_variances())) or 1.0)
 
 
-def _gains(covariance: Floats, cross: Floats, members: Indices, H: Floats, B: Floats) -> Floats:
-    """What each column in place of each member brings, shape (columns, members)."""
-    shared = covariance[:, members]
-    M = shared @ H
-    inverse = 1 / np.diagonal(H)
-    own = np.diagonal(covariance) - np.sum(M * shared, axis=1)
-    own = own[:, None] + M**2 * inverse
-    brought = np.zeros_like(M)
-    for left, coefficients in zip((cross - shared @ B).T, B.T, strict=True):
-        brought += (left[:, None] + M * (coefficients * inverse)) ** 2
-    losses = np.sum(B**2, axis=1) * inverse
-    return np.asarray(brought / np.maximum(own, 1e-12) - losses)
+class _Fit(NamedTuple):
+    """Least squares on some columns: ``H``, ``B`` and the variance left unexplained."""
+
+    members: Indices
+    inverse: Floats
+    coefficients: Floats
+    residual: float
+
+
+@dataclass(frozen=True)
+class _LeastSquares:
+    """Covariances of columns and outputs, the outputs' variance, and the number of rows."""
+
+    covariance: Floats
+    cross: Floats
+    variance: float
+    n_rows: int
+
+    @classmethod
+    def of(cls, folds: Folds) -> "_LeastSquares":
+        cross = folds.cross()
+        covariance = folds.covariance() + swap_ridge(folds) * np.eye(len(cross))
+        return cls(covariance, cross, float(np.sum(folds.variance)), folds.n_rows)
+
+    def swapped(self, chosen: Flags, kept: Flags, careful: bool) -> Flags:
+        """The set after all swaps that pay; careful ones bring more than chance."""
+        chosen = chosen.copy()
+        for _ in range(int(np.count_nonzero(chosen))):
+            fit = self._fit(chosen)
+            gains = self._gains(fit)
+            gains[fit.members] = -np.inf
+            gains[:, kept[fit.members]] = -np.inf
+            into, out = np.unravel_index(int(np.argmax(gains)), gains.shape)
+            needed = self._chance(fit) if careful else 0.0
+            if gains[into, out] <= needed + _ROUNDING * self.variance:
+                break
+            chosen[fit.members[out]], chosen[into] = False, True
+        return chosen
+
+    def is_complete(self, chosen: Flags) -> bool:
+        """Whether each chosen column explains more than chance, and no other would."""
+        fit = self._fit(chosen)
+        shared = self.covariance[:, fit.members]
+        own = np.diagonal(self.covariance) - np.sum((shared @ fit.inverse) * shared, axis=1)
+        unexplained = self.cross - shared @ fit.coefficients
+        brought = np.sum(unexplained**2, axis=1) / np.maximum(own, 1e-12)
+        chance = self._chance(fit)
+        return bool(np.all(_losses(fit) > chance) and np.all(brought[~chosen] <= chance))
+
+    def _fit(self, chosen: Flags) -> _Fit:
+        members = np.flatnonzero(chosen)
+        inverse = np.linalg.inv(self.covariance[np.ix_(members, members)]).astype(np.float64)
+        coefficients = inverse @ self.cross[members]
+        explained = float(np.sum(coefficients * self.cross[members]))
+        return _Fit(members, inverse, coefficients, max(self.variance - explained, 0.0))
+
+    def _chance(self, fit: _Fit) -> float:
+        """What the best of so many columns of noise explains."""
+        return 2 * math.log(len(self.cross)) / self.n_rows * fit.residual
+
+    def _gains(self, fit: _Fit) -> Floats:
+        """What each column in place of each member brings, shape (columns, members)."""
+        shared = self.covariance[:, fit.members]
+        M = shared @ fit.inverse
+        inverse = 1 / np.diagonal(fit.inverse)
+        own = np.diagonal(self.covariance) - np.sum(M * shared, axis=1)
+        own = own[:, None] + M**2 * inverse
+        brought = np.zeros_like(M)
+        unexplained = self.cross - shared @ fit.coefficients
+        for left, coefficients in zip(unexplained.T, fit.coefficients.T, strict=True):
+            brought += (left[:, None] + M * (coefficients * inverse)) ** 2
+        return np.asarray(brought / np.maximum(own, 1e-12) - _losses(fit))
+
+
+def _losses(fit: _Fit) -> Floats:
+    """Explained variance that would be lost without each member."""
+    return np.asarray(np.sum(fit.coefficients**2, axis=1) / np.diagonal(fit.inverse))

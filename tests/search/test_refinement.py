@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from featgrad.moments.folds import Folds
+from featgrad.plan import SWAP_ROWS_PER_UNIT
+from featgrad.search.refinement import refine, swap_ridge
+from search_data import folds_of, regression, singles, units_of
+
+
+def flags(chosen, count: int) -> np.ndarray:
+    return np.isin(np.arange(count), chosen)
+
+
+def refined(folds: Folds, start, **options) -> list[int]:
+    units = singles(folds.n_columns, **options)
+    return np.flatnonzero(refine(folds, units, flags(start, units.count))).tolist()
+
+
+def explained(folds: Folds, columns) -> float:
+    """Explained variance by solving anew."""
+    C, b = folds.covariance()[np.ix_(columns, columns)], folds.cross()[columns]
+    penalised = C + swap_ridge(folds) * np.eye(len(columns))
+    return float(np.sum(b * np.linalg.solve(penalised, b)))
+
+
+def best_swap(folds: Folds, chosen: list[int]) -> list[int]:
+    """The set after the one swap that explains most."""
+    swaps = [
+        sorted(set(chosen) - {out} | {into})
+        for out in chosen
+        for into in set(range(folds.n_columns)) - set(chosen)
+    ]
+    return max(swaps, key=lambda swap: explained(folds, swap))
+
+
+def weak_everywhere(n_rows: int = 400, n_columns: int = 40) -> Folds:
+    """Every column explains a little of the target."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_columns))
+    return folds_of(X, X.sum(axis=1) + 12 * rng.standard_normal(n_rows))
+
+
+@pytest.mark.parametrize("start", [[5, 6, 7], [0, 4, 5], [0, 1, 9]])
+def test_wrong_columns_are_swapped_for_those_that_decide(start: list[int]):
+    assert refined(folds_of(*regression(300, 10)), start) == [0, 1, 2]
+
+
+def test_first_swap_is_the_one_that_explains_most():
+    folds = folds_of(*regression(300, 10))
+    assert refined(folds, [0, 1, 9]) == best_swap(folds, [0, 1, 9])
+
+
+def test_swap_within_chance_is_made_where_it_completes_the_set():
+    """A near copy of a column that decides: it explains almost as much."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 30))
+    X[:, 9] = X[:, 3] + 0.3 * rng.standard_normal(400)
+    folds = folds_of(X, X[:, :4].sum(axis=1) + 2.0 * rng.standard_normal(400))
+    assert refined(folds, [0, 1, 2, 9]) == [0, 1, 2, 3]
+
+
+def test_swap_within_chance_is_not_made_where_others_explain_something_too():
+    folds = weak_everywhere()
+    ranked = np.argsort(-(folds.cross()[:, 0] ** 2))
+    start = sorted(ranked[[0, 1, 2, 3, 5]].tolist())
+    assert explained(folds, best_swap(folds, start)) > explained(folds, start)
+    assert refined(folds, start) == start
+
+
+def test_kept_units_stay():
+    assert 9 in refined(folds_of(*regression(300, 10)), [0, 1, 9], kept=[9])
+
+
+def test_few_rows_for_each_unit_leave_the_set_as_it_is():
+    folds = folds_of(*regression(3 * SWAP_ROWS_PER_UNIT - 1, 10))
+    assert refined(folds, [5, 6, 7]) == [5, 6, 7]
+
+
+def test_groups_are_left_as_they_are():
+    folds = folds_of(*regression(300, 4))
+    units = units_of([0, 0, 1, 2])
+    chosen = flags([1, 2], 3)
+    assert np.array_equal(refine(folds, units, chosen), chosen)
