@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from featgrad.atomic import atomic_path
+from featgrad.atomic import atomic_path, locked
 
 
 def test_the_file_is_replaced_once_it_is_complete(tmp_path):
@@ -35,3 +35,24 @@ def test_each_writer_has_a_file_of_its_own(tmp_path):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), atomic_path(Path(tmp_path, "absent", "a.txt")):
         pass
+
+
+def test_only_one_has_the_lock_of_a_path(tmp_path):
+    path = tmp_path / "a.npz"
+    with locked(path):
+        with pytest.raises(BlockingIOError), locked(path):
+            pass
+    with locked(path):
+        assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_taking_the_lock_removes_what_a_kill_left(tmp_path):
+    path = tmp_path / "a.npz"
+    with atomic_path(path) as temporary:
+        left = temporary
+        temporary.rename(tmp_path / "moved")
+        (tmp_path / "moved").rename(left)
+        with locked(path):
+            assert not left.exists()
+        left.touch()

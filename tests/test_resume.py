@@ -1,5 +1,7 @@
 """A fit that is killed and started again ends as if it had not been."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -176,8 +178,41 @@ def test_targets_that_changed_are_noticed(path: Path):
     X, y = np.random.default_rng(0).standard_normal((200, 12)), np.arange(200.0)
     break_off(select(), open_source(X, target=y, block_rows=50), path, 4)
     y[120] = 0
-    with pytest.raises(ValueError, match=r"other targets .* rows 100 to 150"):
+    with pytest.raises(ValueError, match=r"not what it was .* rows 101 to 150"):
         select().fit_source(open_source(X, target=y, block_rows=50), path)
+
+
+def test_values_that_changed_behind_an_equal_first_block_are_noticed(path: Path):
+    X = np.random.default_rng(0).standard_normal((200, 12))
+    break_off(select(), open_source(X, target=X[:, 0], block_rows=50), path, 4)
+    other, y = X.copy(), X[:, 0]
+    other[120, 5] = 7
+    with pytest.raises(ValueError, match=r"not what it was .* rows 101 to 150"):
+        select().fit_source(open_source(other, target=y, block_rows=50), path)
+
+
+def test_of_two_fits_at_once_the_second_is_told(path: Path):
+    class Twice(Breaking):
+        def __iter__(self):
+            with pytest.raises(ValueError, match="in use by another fit: wait for it"):
+                select().fit_source(rows(), path)
+            return super().__iter__()
+
+    select().fit_source(Twice(rows(), -1), path)
+    assert not list(path.parent.iterdir())
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(path: Path, monkeypatch):
+    whole = select().fit_source(rows())
+    monkeypatch.setattr("featgrad.dataset.checkpoint.os.fsync", full_disk)
+    with pytest.warns(UserWarning, match="cannot be written .*No space left.* the fit goes on"):
+        resumed = select().fit_source(rows(), path)
+    assert_same(resumed, whole)
+    assert not list(path.parent.iterdir())
+
+
+def full_disk(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 KILLED = """

@@ -1,10 +1,16 @@
-"""Atomic replacement of files."""
+"""Atomic replacement of files, and files that one process at a time may use."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from uuid import uuid4
+
+try:
+    import fcntl
+except ImportError:  # Windows: no locks
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -15,10 +21,36 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     choose the format by it.
     """
     path = Path(path)
-    temporary = path.with_name(f".featgrad-{uuid4().hex}{path.suffix}")
+    temporary = path.with_name(f"{_beginning(path)}{uuid4().hex}{path.suffix}")
     temporary.touch(exist_ok=False)
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Context in which no other process has the lock of this path, which a kill releases.
+
+    Temporary files that a killed process left of it are removed. Raises BlockingIOError.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for left in path.parent.glob(f"{escape(_beginning(path))}*"):
+            left.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _beginning(path: Path) -> str:
+    """Of the names of temporary files in the place of this one."""
+    return f".{path.name}.featgrad-"

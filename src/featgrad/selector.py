@@ -307,10 +307,10 @@ class FeatureGradientSelector(
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
         self._budgets(source.n_features)
-        passes = open_checkpoint(checkpoint, self.get_params(deep=False), source)
-        rng = passes.random(check_random_state(self.random_state))
-        self._adopt(self._fit(source.n_features, rng, context).from_source(source, passes))
-        passes.remove()
+        with open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes:
+            rng = passes.random(check_random_state(self.random_state))
+            self._adopt(self._fit(source.n_features, rng, context).from_source(source, passes))
+            passes.remove()
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self

@@ -321,3 +321,62 @@ def test_completion_of_bash_completes(capsys):
     )
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "--report"
+
+
+@pytest.mark.parametrize("option", ["--out", "--report", "--write", "--checkpoint"])
+@pytest.mark.parametrize("spelling", ["same", "link", "hard link", "other spelling"])
+def test_the_file_that_is_read_is_never_overwritten(table, capsys, option, spelling):
+    suffix = {"--out": "csv", "--report": "html", "--write": "csv", "--checkpoint": "csv"}[option]
+    read, written = Path(f"read.{suffix}"), Path(f"written.{suffix}")
+    Path("sales.csv").rename(read)
+    if spelling == "link":
+        written.symlink_to(read)
+    elif spelling == "hard link":
+        os.link(read, written)
+    else:
+        written = read if spelling == "same" else Path(f"../{Path.cwd().name}/./{read}")
+    before = read.read_bytes()
+    given = (str(read), "--format", "csv", "--target", "price", option, str(written))
+    code, text = error(capsys, "select", *given)
+    assert (code, read.read_bytes()) == (2, before)
+    assert "is the same file as FILE: name another one" in text
+
+
+def test_two_outputs_cannot_share_a_file(table, capsys):
+    given = ("select", "sales.csv", "--target", "price", "--out", "a.csv", "--write", "./a.csv")
+    assert "is the same file as --out" in error(capsys, *given)[1]
+
+
+def test_convert_never_overwrites_what_it_reads(table, capsys):
+    assert main(["convert", "sales.csv", "sales.arrow", "--target", "price", "-q"]) == 0
+    before = Path("sales.arrow").read_bytes()
+    capsys.readouterr()
+    assert "is the same file as FILE" in error(capsys, "convert", "sales.arrow", "sales.arrow")[1]
+    assert Path("sales.arrow").read_bytes() == before
+
+
+@pytest.mark.parametrize("more", [(), ("--order", "8"), ("--seed", "1"), ("--resamples", "2")])
+def test_the_table_and_the_json_tell_the_same(table, capsys, more):
+    given = ("select", "sales.csv", "--target", "price", "-k", "2", *more)
+    found = answer(capsys, *given)["learnability"]["explained"]
+    assert main([*given, "-q"]) == 0
+    assert f"explained by these 2 features: {found:.3f} (" in " ".join(capsys.readouterr().out.split())
+
+
+def test_names_cannot_command_a_terminal_or_a_spreadsheet(table, capsys):
+    text = Path("sales.csv").read_text()
+    Path("evil.csv").write_text(text.replace('"b"', '"=\x1b[2Jb\u202e"', 1))
+    given = ("select", "evil.csv", "--target", "price", "-k", "1")
+    for more in ((), ("--json",), ("--out", "out.csv"), ("--report", "report.html")):
+        assert main([*given, *more]) == 0
+        output = capsys.readouterr()
+        assert not {"\x1b", "\u202e"} & {*output.out, *output.err}
+    assert Path("out.csv").read_text().splitlines()[1].startswith("'=")
+    assert not {"\x1b", "\u202e"} & {*Path("report.html").read_text()}
+
+
+def test_one_feature_is_not_several(table, capsys):
+    assert main(["select", "sales.csv", "--target", "price", "-k", "1"]) == 0
+    assert "explained by this feature:" in capsys.readouterr().out
+    assert main(["score", "sales.csv", "--target", "price", "--features", "b"]) == 0
+    assert "1 feature explains" in capsys.readouterr().out

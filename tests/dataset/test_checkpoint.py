@@ -189,7 +189,6 @@ def test_without_a_file_nothing_is_kept():
 def test_removed_when_the_fit_has_ended(path: Path):
     kept = Checkpoint(path, "a")
     kept.finish("one", 1, dict)
-    (path.parent / f".{path.name}.tmp").write_bytes(b"left by a kill")
     kept.remove()
     assert list(path.parent.iterdir()) == []
 
@@ -234,7 +233,7 @@ def test_file_that_goes_during_the_fit_is_missed(path: Path):
     kept = Checkpoint(path, "a")
     kept.finish("one", 1, dict)
     path.unlink()
-    with pytest.raises(FileNotFoundError, match=path.name):
+    with pytest.warns(UserWarning, match=f"{path.name}.* cannot be written .*No such file"):
         kept.finish("two", 1, dict)
 
 

@@ -214,5 +214,5 @@ def test_targets_that_change_between_passes_are_noticed():
         return [Block(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
 
     dataset = of_blocks(blocks)
-    with pytest.raises(ValueError, match=r"other targets .* in rows 100 to 200"):
+    with pytest.raises(ValueError, match=r"not what it was .* in rows 101 to 200"):
         dataset.marginals([EVERY_FOLD])

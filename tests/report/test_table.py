@@ -11,7 +11,7 @@ def test_best_feature_first_and_both_estimates_below():
     lines = summarise(data, [0, 2], ["weak", "a strong one"]).splitlines()
     assert [line.split("  ")[0] for line in lines[2:4]] == ["a strong one", "weak"]
     assert lines[-2] == f"explained by these 2 features: {data.estimate([0, 2])}"
-    assert lines[-1] == f"explained by all 4 features:  {data.estimate()}"
+    assert lines[-1] == f"explained by all 4 features:   {data.estimate()}"
 
 
 def test_a_group_has_one_row_that_names_its_features():

@@ -43,7 +43,7 @@ def build_parser() -> ArgumentParser:
     path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help="numbers of features")
     add("info", commands.info, "describe the contents of a file", task)
     convert = add("convert", commands.convert, "convert a file to Arrow, which is read much faster")
-    convert.add_argument("out", type=Path, metavar="OUT", help=".arrow")
+    convert.add_argument("out_file", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(run=lambda given: complete(parser, given.shell), debug=False)

@@ -5,7 +5,7 @@ from argparse import Namespace
 
 from featgrad.cli import outputs
 from featgrad.cli.columns import all_names, describe_columns, features_named, name_of
-from featgrad.cli.errors import UsageError, check_output
+from featgrad.cli.errors import UsageError, check_outputs
 from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
@@ -15,14 +15,13 @@ from featgrad.readers import convert as write_arrow
 from featgrad.report import gather_facts, write_report
 from featgrad.report.summary import summarise_data
 from featgrad.report.table import as_text, gain_rows
+from featgrad.report.text import counted
 from featgrad.selector import FeatureGradientSelector
 
 
 def select(arguments: Namespace) -> None:
-    check_output("--out", arguments.out, outputs.SELECTION_FORMATS)
-    check_output("--write", arguments.write, outputs.TABLE_FORMATS)
-    check_output("--report", arguments.report, (".html",))
-    check_output("--checkpoint", arguments.checkpoint)
+    written = {"out": outputs.SELECTION_FORMATS, "write": outputs.TABLE_FORMATS}
+    check_outputs(arguments, {**written, "report": (".html", ".htm"), "checkpoint": ()})
     progress = Progress(arguments.quiet)
     rows = load_rows(open_file(arguments, progress), read_all=False)
     selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
@@ -66,7 +65,7 @@ def select(arguments: Namespace) -> None:
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
-    text = as_text(table, data.estimate(features), data.estimate())
+    text = as_text(table, selector.learnability_, data.estimate())
     lines = [text, *_about_rows(rows), *explained]
     show(answer, "\n".join(lines), json_output=arguments.json)
 
@@ -110,13 +109,14 @@ def score(arguments: Namespace) -> None:
     rows = load_rows(source, read_all=True)
     data = _data(rows, arguments)
     estimate = data.estimate(features)
-    lines = [f"{estimate.n_features} features explain {estimate} of the variance"]
+    verb = "explains" if estimate.n_features == 1 else "explain"
+    lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]
     answer = {**as_json(estimate), "task": data.task_, "skipped": source.skipped}
     show(answer, "\n".join([*lines, *_about_rows(rows)]), json_output=arguments.json)
 
 
 def path(arguments: Namespace) -> None:
-    check_output("--checkpoint", arguments.checkpoint)
+    check_outputs(arguments, {"checkpoint": ()})
     progress = Progress(arguments.quiet)
     rows = load_rows(open_file(arguments, progress), read_all=False)
     fitting = Fitting(rows, arguments, progress)
@@ -146,10 +146,10 @@ def info(arguments: Namespace) -> None:
 
 
 def convert(arguments: Namespace) -> None:
-    check_output("OUT", arguments.out, (".arrow", ".feather", ".ipc"))
+    check_outputs(arguments, {"out_file": (".arrow", ".feather", ".ipc")})
     source = open_file(arguments, Progress(arguments.quiet))
     begun = time.monotonic()
-    n_rows = write_arrow(source, arguments.out).n_rows or 0
+    n_rows = write_arrow(source, arguments.out_file).n_rows or 0
     speed = n_rows / (time.monotonic() - begun)
     answer = {
         "rows": n_rows,
@@ -158,8 +158,8 @@ def convert(arguments: Namespace) -> None:
         "rows_per_second": round(speed),
     }
     text = (
-        f"{n_rows:,} rows of {source.n_features:,} features written to {arguments.out}, "
-        f"{speed:,.0f} rows/s; {source.skipped:,} rows left out"
+        f"{counted(n_rows, 'row')} of {counted(source.n_features, 'feature')} written to "
+        f"{arguments.out_file}, {speed:,.0f} rows/s; {counted(source.skipped, 'row')} left out"
     )
     show(answer, text, json_output=arguments.json)
 
@@ -168,12 +168,14 @@ def _about_rows(rows: LoadedRows) -> list[str]:
     """Notes on skipped rows and on random samples."""
     lines = []
     if rows.source.skipped:
-        lines.append(f"left out: {rows.source.skipped:,} invalid rows")
+        lines.append(f"left out: {counted(rows.source.skipped, 'invalid row')}")
     if not rows.is_complete:
         lines.append(f"estimated from {len(rows.block):,} random rows of {rows.n_rows:,}")
     return lines
 
 
 def _data(rows: LoadedRows, arguments: Namespace) -> Learnability:
+    """The same estimates as those of a selector."""
     options = {"task": arguments.task, "sample_weight": rows.block.weight, "missing": "mean"}
-    return Learnability(rows.block.X, rows.block.y, **options)
+    chance = {"order": getattr(arguments, "order", 4), "random_state": arguments.seed}
+    return Learnability(rows.block.X, rows.block.y, **options, **chance)

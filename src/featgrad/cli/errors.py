@@ -1,11 +1,14 @@
 """Errors on the command line and their messages."""
 
+import os
 import re
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from featgrad.readers.tables import UnknownColumnError
+from featgrad.report.text import visible
 
 # Arguments of the library that are options of the command; messages are translated.
 _ARGUMENTS = (
@@ -23,7 +26,7 @@ USAGE_ERRORS = (UsageError, UnknownColumnError, FileNotFoundError)
 
 def one_line(error: Exception) -> str:
     """The message of an error on one line, with options in place of arguments."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = visible(" ".join(str(error).split())) or type(error).__name__
     text = text.replace("target is None: name", "--target is missing: name")
     return _ASSIGNED.sub(lambda found: _option(*found.groups()), text)
 
@@ -55,11 +58,25 @@ def resumable(checkpoint: Path | None) -> Iterator[None]:
         raise KeyboardInterrupt(message) from None
 
 
-def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -> None:
-    """Check that a file can be written, with one of these suffixes if there are any."""
-    if path is None:
-        return
-    if suffixes and path.suffix not in suffixes:
-        raise UsageError(f"{option} {str(path)!r} has no known suffix: use {', '.join(suffixes)}.")
-    if not path.parent.is_dir():
-        raise UsageError(f"{option} {str(path)!r} is in no folder: create {path.parent}.")
+def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> None:
+    """Check that files can be written, each with a suffix of its option if that has any.
+
+    Neither FILE nor an output of another option is overwritten, by whatever link or spelling.
+    """
+    used = {os.path.realpath(arguments.file): "FILE"}
+    for name, allowed in suffixes.items():
+        path, option = getattr(arguments, name), "OUT" if name == "out_file" else f"--{name}"
+        if path is None:
+            continue
+        shown = f"{option} {str(path)!r}"
+        if allowed and path.suffix.lower() not in allowed:
+            raise UsageError(f"{shown} has no known suffix: use {', '.join(allowed)}.")
+        if not path.parent.is_dir():
+            raise UsageError(f"{shown} is in no folder: create {path.parent}.")
+        if path.is_dir():
+            raise UsageError(f"{shown} is a folder: name a file.")
+        same = path.exists() and arguments.file.exists() and path.samefile(arguments.file)
+        other = "FILE" if same else used.get(os.path.realpath(path))
+        if other is not None:
+            raise UsageError(f"{shown} is the same file as {other}: name another one.")
+        used[os.path.realpath(path)] = option

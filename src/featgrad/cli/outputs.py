@@ -11,6 +11,7 @@ from scipy import sparse
 from featgrad.atomic import atomic_path
 from featgrad.learnability import Estimate
 from featgrad.readers import Block
+from featgrad.report.text import visible
 
 SELECTION_FORMATS = (".json", ".csv", ".txt")
 TABLE_FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
@@ -25,9 +26,15 @@ def write_selection(selection: dict[str, Any], path: Path) -> None:
         elif path.suffix == ".csv":
             writer = csv.writer(file)
             writer.writerow(["feature", "gain"])
-            writer.writerows(zip(selection["features"], selection["gains"], strict=True))
+            names = map(_as_cell, selection["features"])
+            writer.writerows(zip(names, selection["gains"], strict=True))
         else:
             file.writelines(f"{name}\n" for name in selection["features"])
+
+
+def _as_cell(name: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def write_table(
@@ -81,4 +88,7 @@ def aligned(lines: dict[str, str]) -> str:
 
 
 def show(answer: dict[str, Any], text: str, *, json_output: bool) -> None:
-    print(json.dumps(answer, ensure_ascii=False) if json_output else text)
+    """Print the answer or the text, without control characters that a terminal would obey."""
+    if json_output:
+        text = json.dumps(answer, ensure_ascii=False)
+    print("\n".join(map(visible, text.split("\n"))))

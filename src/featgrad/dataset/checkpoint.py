@@ -15,10 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any, NamedTuple, Protocol
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from featgrad.atomic import atomic_path
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -83,14 +86,16 @@ class Checkpoint:
         self._due, self._is_there = 0.0, False
         if self._path is None:
             return
-        if not self._path.parent.is_dir() or self._path.is_dir():
-            raise ValueError(
-                f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
-            )
+        check_place(self._path)
         if self._path.exists():
             self._check(self._path)
             self._is_there = True
         self._wait(0.0)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anything is written."""
+        return self._path is not None
 
     def resume(self, name: str) -> Kept | None:
         """What was kept of a pass; None where it has to start."""
@@ -152,25 +157,26 @@ class Checkpoint:
         """The fit has ended: nothing is left to go on with."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-            _beside(self._path).unlink(missing_ok=True)
 
     def _write(self, name: str, kept: Kept) -> None:
         """Put a pass in the place of what the file holds of it."""
         assert self._path is not None
         start = monotonic()
-        temporary = _beside(self._path)
         own = {_ROWS: np.array(kept.rows), _FINISHED: np.array(kept.finished), **kept.arrays}
         arrays = {f"{name}/{key}": array for key, array in own.items()}
         try:
-            with temporary.open("wb") as file:
+            with atomic_path(self._path) as temporary, temporary.open("wb") as file:
                 with zipfile.ZipFile(file, "w") as archive:
                     self._store(archive, arrays, name)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, self._path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        self._is_there = True
+            self._is_there = True
+        except OSError as error:
+            warn(
+                f"checkpoint {str(self._path)!r} cannot be written ({error}): the fit goes on, but "
+                "cannot be resumed from here.",
+                stacklevel=2,
+            )
         self._wait(monotonic() - start)
 
     def _store(self, archive: zipfile.ZipFile, arrays: Arrays, replaced: str) -> None:
@@ -214,6 +220,14 @@ class Checkpoint:
 NO_CHECKPOINT = Checkpoint(None, "")
 
 
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a path where no file can be."""
+    if not Path(path).parent.is_dir() or Path(path).is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
+        )
+
+
 def matrix_state(X: Any) -> dict[str, NDArray[Any]]:
     """A dense or CSR matrix as arrays."""
     if not sparse.issparse(X):
@@ -229,11 +243,6 @@ def matrix_of(state: Arrays) -> Any:
         return state["values"]
     parts = state["values"], state["indices"], state["indptr"]
     return sparse.csr_array(parts, shape=tuple(state["shape"].tolist()))
-
-
-def _beside(path: Path) -> Path:
-    """The file while it is written; always the same, so that a kill leaves one at most."""
-    return path.with_name(f".{path.name}.tmp")
 
 
 def _add(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:

@@ -31,17 +31,17 @@ class FirstReading:
         self.targets = TargetSums(task)
         self._group = Group([self._means, self.targets])
         self.weight = np.zeros(1)
-        # Of the targets of each block.
+        # Of each block.
         self.checksums: list[int] = []
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block, checksum: int) -> None:
         check_missing(block.X, self._missing)
         weights = check_raw_weights(block.weight, len(block))
         if self._missing == "mean":
             self._means.add(block.X, weights)
         self.targets.add(block.y, weights)
         self.weight += weights.sum()
-        self.checksums.append(checksum(block.y))
+        self.checksums.append(checksum)
         self.order.draw(len(block))
         if self.first_rows is None:
             count = max(1, _ORIGIN_ENTRIES // block.X.shape[1])
@@ -69,6 +69,14 @@ class FirstReading:
         self._group.restore({name: array for name, array in state.items() if "." in name})
 
 
-def checksum(y: NDArray[Any]) -> int:
-    """Tells whether targets are the same when they are read again."""
-    return zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
+def checksum(block: Block, *, whole: bool) -> int:
+    """Tells whether targets, or whole rows, are the same when they are read again."""
+    y = block.y
+    total = zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
+    arrays: list[NDArray[Any]] = []
+    if whole:
+        arrays = [*matrix_state(block.X).values(), *([] if block.weight is None else [block.weight])]
+    for array in arrays:
+        # In the order of memory, which is the same each time: a copy only where there are gaps.
+        total = zlib.crc32(array.ravel(order="K").view(np.uint8), total)
+    return total

@@ -56,8 +56,8 @@ class Streamed(Dataset):
         self._preprocess, self._checkpoint = preprocess, checkpoint
         self.n_features = source.n_features
         first = FirstReading(self.n_features, task, missing, rng)
-        blocks = ((block,) for block in used_rows(self._source))
-        checkpoint.through("first", blocks, first.add, first)
+        self._first = first
+        checkpoint.through("first", self._blocks(), first.add, first)
         self.n_rows = first.order.n_rows
         if self.n_rows < 2:
             raise ValueError(
@@ -65,7 +65,7 @@ class Streamed(Dataset):
                 "required: pass more rows."
             )
         first.order.settle()
-        self._order, self._checksums = first.order, first.checksums
+        self._order = first.order
         self._weight = float(first.weight[0])
         self._outputs = first.targets.outputs()
         self.task, self.n_outputs = self._outputs.encoding.task, len(self._outputs.means)
@@ -132,19 +132,27 @@ class Streamed(Dataset):
         entries = min(n_columns, self._entries_per_row)
         return min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS, self.n_rows)
 
+    def _blocks(self) -> Iterator[tuple[Block, int]]:
+        """Blocks and their checksums: what was read before must still be the same."""
+        seen = 0
+        for i, block in enumerate(used_rows(self._source)):
+            seen += len(block)
+            found = checksum(block, whole=self._checkpoint.is_kept)
+            if i < len(self._first.checksums) and found != self._first.checksums[i]:
+                raise ValueError(
+                    f"{self._source.name} is not what it was when it was first read, in rows "
+                    f"{seen - len(block) + 1} to {seen}: leave it unchanged during the fit, and "
+                    "remove the checkpoint if it was changed on purpose."
+                )
+            yield block, found
+
     def _rows(self) -> Iterator[Rows]:
         """The rows of each block."""
         seen, next_places = 0, self._order.again()
-        for i, block in enumerate(used_rows(self._source)):
+        for block, _ in self._blocks():
             seen += len(block)
             if seen > self.n_rows:
                 continue
-            if i == len(self._checksums) or checksum(block.y) != self._checksums[i]:
-                raise ValueError(
-                    "source has other targets than when it was first read, in rows "
-                    f"{seen - len(block)} to {seen}: leave it unchanged during the fit, and "
-                    "remove the checkpoint if it was changed on purpose."
-                )
             weights = check_raw_weights(block.weight, len(block)) / self._weight
             places = next_places(len(block))
             folds = places * self.n_folds // self.n_rows

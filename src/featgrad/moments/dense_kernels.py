@@ -8,12 +8,13 @@ loops in place of slice assignments halve its time.
 from functools import partial
 
 import numpy as np
-from numba import njit
+
+from featgrad.compiling import compiled
 
 # Starting an operation costs nothing here, so blocks are small: products within a block cost
 # operations in proportion to its rows. The last block is padded with zeros.
 BLOCK_ROWS = 16
-_compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+_compiled = partial(compiled, nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 @_compiled()

@@ -8,10 +8,10 @@ cache and four numbers are worked on at once; with one output and order 4 they a
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from featgrad.arrays import Floats, Singles
+from featgrad.compiling import compiled
 from featgrad.moments.prefetch import prefetch
 
 # Numbers of a record that are worked on at once.
@@ -24,7 +24,7 @@ _AHEAD = 32
 Integers = NDArray[Any]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _first_from(indices: Integers, start: int, stop: int, column: int) -> int:
     """The first entry of a row whose column is not below `column`."""
     while start < stop:
@@ -36,7 +36,7 @@ def _first_from(indices: Integers, start: int, stop: int, column: int) -> int:
     return start
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def entries_of_part(
     indptr: Integers, indices: Integers, n: int, part: int, split: int
 ) -> tuple[int, int]:
@@ -46,7 +46,7 @@ def entries_of_part(
     return (start, middle) if part == 0 else (middle, stop)
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, fastmath=True, error_model="numpy")
 def project(
     from_part: int, to_part: int,
     indptr: Integers, indices: Integers, data: NDArray[Any], first: int, sent: Singles,
@@ -79,7 +79,7 @@ def project(
             along[i, lanes] = square
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, fastmath=True, error_model="numpy")
 def collect(
     from_part: int, to_part: int,
     indptr: Integers, indices: Integers, data: NDArray[Any], first: int, received: Singles,
@@ -110,7 +110,7 @@ def collect(
             start, stop = next_start, next_stop
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, fastmath=True, error_model="numpy")
 def send(
     from_piece: int, to_piece: int,
     sent: Singles, received: Singles, first: Singles, factors: Floats, centres: Floats,
@@ -165,7 +165,7 @@ def send(
             offsets[piece, lanes] += offset
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, fastmath=True, error_model="numpy")
 def meet(
     from_piece: int, to_piece: int,
     received: Singles, first: Singles, factors: Floats, centres: Floats, mean: Singles,

@@ -18,11 +18,12 @@ import numpy as np
 from numba import njit
 from numba.core import config
 
+from featgrad.compiling import compiled
 from featgrad.moments.prefetch import prefetch
 
 CHUNK = 4
 STRENGTH, MEAN, PAIRS = range(3)
-_compiled = partial(njit, nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+_compiled = partial(compiled, nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 @njit(forceinline=True)

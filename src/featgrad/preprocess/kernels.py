@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from featgrad.arrays import Floats
+from featgrad.compiling import compiled
 from featgrad.moments.prefetch import prefetch
 from featgrad.moments.running_kernels import entries_of_part
 
@@ -14,7 +14,7 @@ from featgrad.moments.running_kernels import entries_of_part
 _AHEAD = 16
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, error_model="numpy")
 def add_products(
     from_part: int, to_part: int,
     indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], linear: Floats,

@@ -50,6 +50,8 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     import pyarrow as pa
 
     path = Path(path)
+    if path.exists() and Path(source.name).exists() and path.samefile(source.name):
+        raise ValueError(f"path={str(path)!r} is the file that is read: name another one.")
     blocks = iter(prefetched(source))
     first = next(blocks, None)
     if first is None:

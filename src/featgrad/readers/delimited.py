@@ -41,7 +41,8 @@ class DelimitedTable:
         return [name for name, tokens in first.items() if not _are_numbers(tokens)]
 
     def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
-        indices = [self.columns.index(name) for name in columns]
+        places = {name: place for place, name in enumerate(self.columns)}
+        indices = [places[name] for name in columns]
         row, line, rest = 0, self._header_lines, b""
         for read in chain(self._data(), [b""]):
             content = rest + read
@@ -51,8 +52,9 @@ class DelimitedTable:
                 yield {name: numeric[name] for name in columns}
                 row, line, rest = row + n_lines, line + n_lines, b""
                 continue
-            starts, ends = np.empty((2, len(self.columns), n_lines), np.int64)
-            lines, escaped = np.empty(n_lines, np.int64), np.empty(starts.shape, bool)
+            n_records = self._most_records(content, n_lines)
+            starts, ends = np.empty((2, len(self.columns), n_records), np.int64)
+            lines, escaped = np.empty(n_records, np.int64), np.empty(starts.shape, bool)
             data = np.frombuffer(content, np.uint8)
             rows, used, n_parsed, error, n_fields, skipped = split(
                 data, ord(self._delimiter), _MAX_RECORD_BYTES if read else 0, invalid.skip,
@@ -74,11 +76,17 @@ class DelimitedTable:
 
     def _numeric(self, content: bytes, n_lines: int) -> Chunk:
         """Columns of a chunk of numbers only, else nothing: the common case, much faster."""
+        if n_lines == 0 or n_lines > self._most_records(content, n_lines):
+            return {}
         values = np.empty((n_lines, len(self.columns)))
         delimiter, data = ord(self._delimiter), np.frombuffer(content, np.uint8)
-        if n_lines == 0 or not parse_numbers(data, delimiter, values):
+        if not parse_numbers(data, delimiter, values):
             return {}
         return dict(zip(self.columns, values.T, strict=True))
+
+    def _most_records(self, content: bytes, n_lines: int) -> int:
+        """Records that text of this length can hold: a byte ends each field. One may be invalid."""
+        return min(n_lines, 1 + len(content) // len(self.columns))
 
     def _data(self) -> Iterator[bytes]:
         """The text of the file after the header."""

@@ -4,12 +4,12 @@ Names of features are untrusted: text is escaped, the script of the page writes 
 the content security policy blocks all other scripts.
 """
 
+import html
 import json
 import os
 from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -20,6 +20,7 @@ from featgrad.arrays import Floats, Indices
 from featgrad.atomic import atomic_path
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, SizeFacts
+from featgrad.report.text import visible
 
 # Correlation from which a chosen feature makes a rejected one redundant.
 _REDUNDANT = 0.7
@@ -72,6 +73,11 @@ def render(facts: Facts) -> str:
     )
 
 
+def escape(text: str) -> str:
+    """For HTML, with control characters made visible."""
+    return html.escape(visible(text))
+
+
 def _asset(name: str) -> str:
     return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
 
@@ -110,9 +116,9 @@ def _compact(facts: Facts) -> dict[str, Any]:
         sizes.append(_compact_size(point, previous))
         previous = point.features
     return {
-        "names": facts.names,
+        "names": [visible(name) for name in facts.names],
         "univariate": _scaled(facts.univariate, 1000),
-        "groups": [{"name": g.name, "features": g.features.tolist()} for g in facts.groups],
+        "groups": [{"name": visible(g.name), "features": g.features.tolist()} for g in facts.groups],
         "stability": None if facts.stability is None else _scaled(facts.stability, 100),
         "sizes": sizes,
         "redundant": round(100 * _REDUNDANT),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from featgrad.arrays import Floats
 from featgrad.learnability import Estimate, Learnability
+from featgrad.report.text import visible
 
 # Number of features that the row of a group names.
 _MAX_NAMES = 3
@@ -19,9 +20,9 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         if self.features == [self.name]:
-            return self.name
+            return visible(self.name)
         more = ", ..." if len(self.features) > _MAX_NAMES else ""
-        return f"{self.name} ({', '.join(self.features[:_MAX_NAMES])}{more})"
+        return visible(f"{self.name} ({', '.join(self.features[:_MAX_NAMES])}{more})")
 
 
 def gain_rows(names: Sequence[str], gains: Floats, groups: Sequence[str] | None) -> list[Row]:
@@ -65,9 +66,8 @@ def as_text(rows: Sequence[Row], chosen: Estimate, everything: Estimate) -> str:
     width = max([len("feature"), *(len(str(row)) for row in rows)])
     lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -----"]
     lines += [f"{row!s:<{width}}  {100 * row.gain:4.1f}%" for row in rows]
-    lines += [
-        "",
-        f"explained by these {chosen.n_features} features: {chosen}",
-        f"explained by all {everything.n_features} features:  {everything}",
-    ]
-    return "\n".join(lines)
+    these = "this feature" if chosen.n_features == 1 else f"these {chosen.n_features} features"
+    labels = f"explained by {these}:", f"explained by all {everything.n_features} features:"
+    width = max(map(len, labels))
+    estimates = zip(labels, (chosen, everything), strict=True)
+    return "\n".join([*lines, "", *(f"{label:{width}} {found}" for label, found in estimates)])

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from featgrad.arrays import Singles
+from featgrad.compiling import compiled
 from featgrad.moments.sharing import PIECES
 
 # Beyond this a sigmoid is as good as 0, and its column closed: ten million add up to one.
@@ -15,13 +15,13 @@ FAR = 16.0
 _SQUARINGS = 8
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _features(n: int, from_piece: int, to_piece: int) -> tuple[np.uintp, np.uintp]:
     """Those of the pieces from one up to another."""
     return np.uintp(n * from_piece // PIECES), np.uintp(n * to_piece // PIECES)
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, fastmath=True, error_model="numpy")
 def opened(
     from_piece: int, to_piece: int, v: Singles, theta: float, sharpness: float, mask: Singles
 ) -> None:
@@ -42,7 +42,7 @@ def opened(
         mask[d] = one / (one + e) if x > -far else np.float32(0)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def counted(
     from_piece: int, to_piece: int, v: Singles, low: float, high: float, counts: NDArray[Any]
 ) -> None:
@@ -60,7 +60,7 @@ def counted(
             counts[from_piece, np.uintp(min(place, most))] += 1
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, fastmath=True, error_model="numpy")
 def move(
     from_piece: int, to_piece: int,
     v: Singles, momentum: Singles, gradient: Singles, mean: float, length: float,

@@ -5,12 +5,12 @@ Every chunk of text ends with a newline, which terminates each loop over it.
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
-from numba import njit
 
-compiled = partial(njit, nogil=True, cache=True, error_model="numpy")
+from featgrad import compiling
+
+compiled = compiling.compiled(nogil=True, error_model="numpy")
 
 # Offsets are unsigned: signed ones would be tested for negative values at each access.
 AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))

@@ -1,0 +1,65 @@
+"""Compilation of kernels, cached where a folder can be written.
+
+numba tells stale code by the file of a function alone, not by those of the functions it calls: here
+the cache is in a folder named by the state of all of them, and never has to be deleted by hand.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import config, njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_PREFIX = "featgrad-"
+# Files of kernels, and of what they take from others.
+_KERNELS = ("*kernels.py", "kernels/*.py", "moments/*.py")
+
+
+def compiled(**options: Any) -> Callable[[F], F]:
+    """Decorator of a kernel, with options of numba."""
+
+    def decorate(function: F) -> F:
+        folder, before = _cache_folder(), config.CACHE_DIR
+        # numba reads the folder while it decorates.
+        config.CACHE_DIR = folder or before
+        try:
+            return njit(function, cache=folder is not None, **options)  # type: ignore[no-any-return]
+        finally:
+            config.CACHE_DIR = before
+
+    return decorate
+
+
+@functools.cache
+def _cache_folder() -> str | None:
+    """Where compiled kernels are kept; None where nothing can be written."""
+    files = {path for pattern in _KERNELS for path in _PACKAGE.rglob(pattern)}
+    stamps = [(str(path), path.stat().st_mtime_ns) for path in sorted(files)]
+    name = _PREFIX + hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
+    own = _PACKAGE / "__pycache__"
+    bases = [own, Path("~/.cache").expanduser()]
+    for base in [Path(config.CACHE_DIR)] if config.CACHE_DIR else bases:
+        folder = base / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            if base == own:
+                _remove_others(folder)
+            return str(folder)
+    return None
+
+
+def _remove_others(folder: Path) -> None:
+    """Remove caches of earlier versions of the package."""
+    for other in folder.parent.glob(f"{_PREFIX}*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
