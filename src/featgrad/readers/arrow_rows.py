@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from featgrad.arrays import Flags, Floats
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
-from featgrad.readers.block import MAX_FEATURES, Block, csr
+from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.invalid_rows import raise_unreadable
 from featgrad.readers.kernels.entries import mark_invalid_rows
 from featgrad.readers.layout import METADATA_KEY, Layout
@@ -76,15 +76,12 @@ class ArrowRowsSource(BaseSource):
 
     def _find_n_features(self) -> int:
         """Read the whole file once for its largest index."""
-        highest = -1
+        highest, entries = -1, 0
         for batch in self._file.batches(self.block_rows):
             indices = batch.column("idx").flatten().to_numpy(zero_copy_only=False)
             highest = max(highest, int(np.nanmax(indices)) if indices.size else -1)
-        if not 0 <= highest < MAX_FEATURES:
-            raise ValueError(
-                f"The largest index in {self._file.name} is {highest}: pass n_features, the number "
-                "of features."
-            )
+            entries += indices.size
+        check_largest(self._file.name, highest, entries)
         return highest + 1
 
     def _chunks(self) -> Iterator[Block]:

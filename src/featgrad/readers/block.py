@@ -12,9 +12,10 @@ from featgrad.arrays import Flags, Floats
 
 # Default number of rows per block.
 BLOCK_ROWS = 4096
-# Limit on the number of features found in a file, against garbled indices that would allocate
-# gigabytes. The caller can pass a larger number.
+# Limits on the number of features found in a file, against garbled indices that would allocate
+# gigabytes: of all files, and of small ones for each of their entries. The caller can pass more.
 MAX_FEATURES = 1 << 27
+_FEW_FEATURES, _FEATURES_PER_ENTRY = 1 << 20, 16
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,15 @@ def stacked(parts: Sequence[Any]) -> Any:
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
+
+
+def check_largest(name: str, index: int, n_entries: int) -> None:
+    """Refuse a largest index that no file with so many entries would have."""
+    if not 0 <= index < min(MAX_FEATURES, max(_FEW_FEATURES, _FEATURES_PER_ENTRY * n_entries)):
+        raise ValueError(
+            f"The largest index in {name} is {index:,}, but it has {n_entries:,} entries: correct "
+            "the index, or pass n_features, the number of features."
+        )
 
 
 def canonical(X: Any) -> Any:

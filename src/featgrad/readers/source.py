@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,6 +63,7 @@ class BaseSource:
 
     def __init__(self, *, block_rows: int, dtype: Any, invalid: InvalidRows) -> None:
         self.block_rows, self._dtype, self._invalid = block_rows, np.dtype(dtype), invalid
+        self._stamp, self._rows_before = self._stamp_now(), -1
 
     @property
     def name(self) -> str:
@@ -76,7 +78,33 @@ class BaseSource:
         return self._invalid.skipped
 
     def __iter__(self) -> Iterator[Block]:
-        return regroup(self._chunks(), self.block_rows)
+        n_rows = 0
+        self._check_stamp()
+        for block in regroup(self._chunks(), self.block_rows):
+            n_rows += len(block)
+            yield block
+        self._check_stamp()
+        if self._rows_before not in (-1, n_rows):
+            raise ValueError(
+                f"{self.name} had {self._rows_before:,} rows when it was first read and {n_rows:,} "
+                "when it was read again: leave it unchanged."
+            )
+        self._rows_before = n_rows
+
+    def _stamp_now(self) -> Any:
+        """Size and time of the last change of a file; None of what is no file."""
+        path = Path(self.name)
+        if not path.is_file():
+            return None
+        status = path.stat()
+        return status.st_size, status.st_mtime_ns
+
+    def _check_stamp(self) -> None:
+        if self._stamp_now() != self._stamp:
+            raise ValueError(
+                f"{self.name} was changed or removed since it was opened: leave it unchanged until "
+                "everything is read, and start again."
+            )
 
     def _chunks(self) -> Iterator[Block]:
         raise NotImplementedError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.readers.block import MAX_FEATURES, Block, csr
+from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.svmlight import parse
 from featgrad.readers.lines import line_chunks
@@ -38,14 +38,16 @@ class SvmlightSource(BaseSource):
 
     def _scan(self, n_features: int | None, zero_based: bool | None) -> None:
         """Count rows and features, and find the first index."""
-        lowest, highest, rows = self.n_features, -1, 0
+        lowest, highest, rows, entries = self.n_features, -1, 0, 0
         for block, low, high in self._parse(self.n_features):
-            lowest, highest, rows = min(lowest, low), max(highest, high), rows + len(block)
+            lowest, highest = min(lowest, low), max(highest, high)
+            rows, entries = rows + len(block), entries + block.X.nnz
         if highest < 0:
             raise ValueError(f"{self._path} has no feature: is it svmlight text?")
         if zero_based is None:
             self._first_index = int(lowest > 0)
         if n_features is None:
+            check_largest(str(self._path), highest, entries)
             self.n_features = highest + 1 - self._first_index
             self.n_rows = rows
 

@@ -7,6 +7,7 @@ Every chunk of text ends with a newline, which terminates each loop over it.
 from fractions import Fraction
 
 import numpy as np
+from numba import types
 
 from featgrad import compiling
 
@@ -16,14 +17,20 @@ compiled = compiling.compiled(nogil=True, error_model="numpy")
 AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
 _NAN, _INF, _INFINITY = (np.frombuffer(w, np.uint8) for w in (b"nan", b"inf", b"infinity"))
-# Powers of ten as sums of two doubles: together exact to 106 bits.
-_ONE = 280  # index of 10^0
-_EXACT_POWERS = [Fraction(10) ** e for e in range(-_ONE, 309)]
+# Powers of ten as sums of two doubles, together exact to 106 bits; no part of a product with
+# 62 bits is beyond the range of doubles.
+_SAFE = 250
+_ONE = _SAFE  # index of 10^0
+_EXACT_POWERS = [Fraction(10) ** e for e in range(-_SAFE, _SAFE + 1)]
 _POWERS = np.array([float(power) for power in _EXACT_POWERS])
 _RESTS = np.array([float(power - Fraction(float(power))) for power in _EXACT_POWERS])
 # One more digit still fits 62 bits, so that a double of it fits 63.
 _FULL = 2**62 // 10 - 1
 _SPLIT = 2.0**27 + 1
+_ERROR, _CUT_ERROR = 2.0**-100, 2.0**-58
+# Room for an exponent: its letter, its sign, eight digits, and the end.
+AT_LAST = np.uintp(12)
+_strtod = types.ExternalFunction("strtod", types.float64(types.uintp, types.uintp))
 
 
 @compiled
@@ -36,29 +43,46 @@ def _product_error(a, b, product):
 
 
 @compiled
-def _scaled_long(mantissa, exponent):
-    """``mantissa 10^exponent``, rounded once; near the ends of the range twice or thrice."""
-    value = float(mantissa)
-    if mantissa == 0 or exponent < -350:
-        return 0.0
-    if exponent > 308:
-        return np.inf
-    if exponent < -260:
-        return value * _POWERS[_ONE - 200] * _POWERS[_ONE + exponent + 200]
-    power = _POWERS[_ONE + exponent]
+def _scaled(mantissa, exponent, cut):
+    """``mantissa 10^exponent``, and whether it is surely rounded as `float` would.
+
+    Short numbers, the usual ones, need one exact division. Others are a product to 100 bits, or to
+    58 where digits were cut off the mantissa: rounding its lower and upper end must agree.
+    """
+    if mantissa < 2**53 and -22 <= exponent <= 0:
+        return float(mantissa) / _POWERS[_ONE - exponent], True
+    if not -_SAFE <= exponent <= _SAFE:
+        return 0.0, mantissa == 0
+    value, power = float(mantissa), _POWERS[_ONE + exponent]
     product = value * power
-    if exponent > 280:
-        return product
     rest = float(mantissa - np.int64(value)) * power + value * _RESTS[_ONE + exponent]
-    return product + (_product_error(value, power, product) + rest)
+    rest += _product_error(value, power, product)
+    error = product * (_CUT_ERROR if cut else _ERROR)
+    lower = product + (rest - error)
+    return lower, lower == product + (rest + error)
 
 
 @compiled
-def _scaled(mantissa, exponent):
-    """``mantissa 10^exponent``; short numbers, the usual ones, need one exact division."""
-    if mantissa < 2**53 and -22 <= exponent <= 0:
-        return float(mantissa) / _POWERS[_ONE - exponent]
-    return _scaled_long(mantissa, exponent)
+def _as_float(buffer, i, end, exponent):
+    """The digits from i on, less their point, times a power of ten: as the C library rounds."""
+    text = np.zeros(end - i + AT_LAST, np.uint8)
+    size, pointed = 0, False
+    while i < end and (48 <= buffer[i] <= 57 or (buffer[i] == 46 and not pointed)):
+        if buffer[i] == 46:
+            pointed = True
+        else:
+            text[size] = buffer[i]
+            size += 1
+            exponent -= pointed
+        i += AT_1
+    text[size], text[size + 1] = 101, 45 if exponent < 0 else 43
+    exponent, size = abs(exponent), size + 1
+    for place in range(7, 0, -1):
+        text[size + place] = 48 + exponent % 10
+        exponent //= 10
+    value = _strtod(np.uintp(text.ctypes.data), AT_0)
+    # The text is in use until here.
+    return value if text[-1] == 0 else np.nan
 
 
 @compiled
@@ -90,12 +114,13 @@ def number(buffer, i, end):
     if i < end and (buffer[i] == 45 or buffer[i] == 43):
         negative = buffer[i] == 45
         i += AT_1
-    mantissa, exponent, start = 0, 0, i
+    mantissa, exponent, cut, first, start = 0, 0, False, i, i
     while i < end and 48 <= buffer[i] <= 57:
         if mantissa < _FULL:
             mantissa = 10 * mantissa + np.int64(buffer[i]) - 48
         else:
             exponent += 1
+            cut = True
         i += AT_1
     digits, pointed = i - start, i < end and buffer[i] == 46
     if pointed:
@@ -105,6 +130,8 @@ def number(buffer, i, end):
             if mantissa < _FULL:
                 mantissa = 10 * mantissa + np.int64(buffer[i]) - 48
                 exponent -= 1
+            else:
+                cut = True
             i += AT_1
         digits += i - start
     valid = digits > 0
@@ -113,20 +140,23 @@ def number(buffer, i, end):
         valid = after > i and not pointed
         i = after
     else:
+        power = 0
         if i < end and buffer[i] | 32 == 101:
             i += AT_1
             below = False
             if i < end and (buffer[i] == 45 or buffer[i] == 43):
                 below = buffer[i] == 45
                 i += AT_1
-            power, start = 0, i
+            start = i
             while i < end and 48 <= buffer[i] <= 57:
                 if power < 100_000:
                     power = 10 * power + np.int64(buffer[i]) - 48
                 i += AT_1
             valid = i > start
-            exponent += -power if below else power
-        value = _scaled(mantissa, exponent)
+            power = -power if below else power
+        value, sure = _scaled(mantissa, exponent + power, cut)
+        if not sure:
+            value = _as_float(buffer, first, i, power)
     return -value if negative else value, i, valid
 
 
