@@ -39,9 +39,8 @@ def test_a_missing_folder_is_an_error(tmp_path):
 
 def test_only_one_has_the_lock_of_a_path(tmp_path):
     path = tmp_path / "a.npz"
-    with locked(path):
-        with pytest.raises(BlockingIOError), locked(path):
-            pass
+    with locked(path), pytest.raises(BlockingIOError), locked(path):
+        pass
     with locked(path):
         assert not path.exists()
     assert list(tmp_path.iterdir()) == []

@@ -10,11 +10,9 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from numba import config, njit
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
 _PREFIX = "featgrad-"
@@ -22,15 +20,15 @@ _PREFIX = "featgrad-"
 _KERNELS = ("*kernels.py", "kernels/*.py", "moments/*.py")
 
 
-def compiled(**options: Any) -> Callable[[F], F]:
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator of a kernel, with options of numba."""
 
-    def decorate(function: F) -> F:
+    def decorate(function: Callable[..., Any]) -> Any:
         folder, before = _cache_folder(), config.CACHE_DIR
         # numba reads the folder while it decorates.
         config.CACHE_DIR = folder or before
         try:
-            return njit(function, cache=folder is not None, **options)  # type: ignore[no-any-return]
+            return njit(function, cache=folder is not None, **options)
         finally:
             config.CACHE_DIR = before
 

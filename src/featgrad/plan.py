@@ -90,6 +90,12 @@ MANY_CLASSES = 100
 LEAST_ROWS_PER_CLASS = 3
 ROWS_PER_CLASS = 10
 
+# Columns of tables: most different texts of a column that is encoded; texts of which at least this
+# share differ, in at least so many rows, are like an identifier and left out.
+MOST_TEXTS = 1000
+ID_LIKE_SHARE = 0.9
+ID_LIKE_ROWS = 20
+
 # Sizes.
 # Sizes that "auto" chooses among where none are given.
 AUTO_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)

@@ -41,7 +41,7 @@ def little_memory(monkeypatch):
     """Even small files are too large to be held, and are read block by block."""
     monkeypatch.setattr("featgrad.cli.loading._MAX_MEMORY_BYTES", 2000)
     monkeypatch.setattr("featgrad.cli.loading._SAMPLE_BYTES", 6000)
-    monkeypatch.setattr("featgrad.cli.loading._BLOCK_ROWS", 50)
+    monkeypatch.setattr("featgrad.readers.opening.BLOCK_ROWS", 50)
 
 
 def answer(capsys, *arguments: str) -> dict:
@@ -206,17 +206,25 @@ def test_a_failed_conversion_leaves_the_old_file(sales, capsys):
     assert sorted(path.name for path in Path().iterdir()) == ["sales.arrow", "sales.csv"]
 
 
-def test_too_many_texts_are_reported_with_the_option(folder, capsys):
-    rows = frame(1100).assign(name=[f"n{i}" for i in range(1100)])
+def test_identifiers_are_left_out_and_named(folder, capsys):
+    rows = frame(1100).assign(name=[f"n{i}" for i in range(1100)], row=range(1100))
     rows.to_csv("named.csv", index=False)
-    assert main(["score", "named.csv", "--target", "price"]) == 1
-    assert "pass --hash-dim 1048576" in capsys.readouterr().err
+    given = ("score", "named.csv", "--target", "price")
+    assert main(given) == 0
+    text = capsys.readouterr().err
+    assert (
+        "left out as identifiers: name (more than 1,000 different texts), row (it numbers" in text
+    )
+    assert answer(capsys, *given)["n_features"] == 7
+    assert answer(capsys, *given, "--features", "row")["n_features"] == 1
+    assert main([*given, "--categorical", "name"]) == 1
+    assert "has more than 1,000 different texts: pass --exclude 'name'" in capsys.readouterr().err
 
 
 def test_a_file_without_rows_is_reported(folder, capsys):
     Path("empty.csv").write_text("a,price\n")
     assert main(["score", "empty.csv", "--target", "price", "-q"]) == 1
-    assert "FILE has no valid rows" in capsys.readouterr().err
+    assert "empty.csv has no valid rows" in capsys.readouterr().err
 
 
 def interrupt_after(monkeypatch, n_blocks: int) -> None:

@@ -58,7 +58,7 @@ def test_rows_are_counted_where_size_and_time_say_nothing(tmp_path: Path):
     text, time = path.read_text(), path.stat().st_mtime_ns
     path.write_text(text.removesuffix(LINES[-1]) + "\n" * len(LINES[-1]))
     os.utime(path, ns=(time, time))
-    with pytest.raises(ValueError, match="had 200 rows .* and 199 when it was read again"):
+    with pytest.raises(ValueError, match=r"had 200 rows .* and 199 when it was read again"):
         list(source)
 
 
@@ -85,6 +85,8 @@ def test_many_short_lines_under_a_wide_header_need_little_memory(tmp_path: Path)
 def test_a_garbled_index_is_refused(tmp_path: Path):
     path = tmp_path / "rows.svm"
     path.write_text("1 1:1 2:1\n0 1:1 134217727:1\n")
-    with pytest.raises(ValueError, match="largest index in .* is 134,217,727, but it has 4 entries"):
+    with pytest.raises(
+        ValueError, match=r"largest index in .* is 134,217,727, but it has 4 entries"
+    ):
         open_source(path)
     assert open_source(path, n_features=134217727).n_features == 134217727

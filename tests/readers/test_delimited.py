@@ -26,7 +26,7 @@ def test_quoted_fields_may_hold_separators_and_line_ends(write):
     [
         (b"1,2", "2 fields where 3 belong"),
         (b"1,2,a,4", "4 fields where 3 belong"),
-        (b"1,two,a", "column 'n' holds 'two', which is no number"),
+        (b"1,two,a", "column 'n' holds 'two', which is not a number"),
         (b"1,inf,a", "a value is infinite"),
         (b"1,1e999,a", "a value is infinite"),
         (b"1,,a", "a value is missing"),
@@ -38,8 +38,8 @@ def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
     good = b"1,2,a\n0,3,b\n1,-1e2,a\n"
     path = write("rows.csv", b"y,n,t\n" + good + b"\n" + line + b"\n" + good)
     with pytest.raises(ValueError, match=rf"rows\.csv, line 6: .*{reason}"):
-        read(open_source(path, target="y"))
-    source = open_source(path, target="y", on_bad_rows="skip")
+        read(open_source(path, target="y", encoding="utf-8"))
+    source = open_source(path, target="y", on_bad_rows="skip", encoding="utf-8")
     np.testing.assert_array_equal(read(source).X, [[2, 1, 0], [3, 0, 1], [-100, 1, 0]] * 2)
     assert source.skipped == 1
 
@@ -50,7 +50,7 @@ def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
 )
 def test_files_that_are_no_table_are_reported(write, content: bytes, reason: str):
     with pytest.raises(ValueError, match=reason):
-        open_source(write("rows.csv", content), target="y")
+        open_source(write("rows.csv", content), target="y", encoding="utf-8")
 
 
 def test_a_header_is_a_table_without_rows(write):

@@ -1,52 +1,82 @@
 """The argument parser."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import (
+    ArgumentParser,
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    RawDescriptionHelpFormatter,
+)
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from featgrad.cli import commands
-from featgrad.cli.completion import SHELLS, complete
-from featgrad.math.targets import TASKS
-from featgrad.readers.invalid_rows import ON_BAD_ROWS
-from featgrad.readers.opening import FORMATS
+from featgrad.options import FORMATS, ON_BAD_ROWS, TASKS
 
-_FILE = ".csv, .tsv, .parquet, .arrow, .svm, .vw or .npy; text also compressed"
+SHELLS = ("bash", "zsh", "fish")
+_FILE = (
+    ".csv, .tsv, .txt, .xlsx, .jsonl, .parquet (also a folder, a quoted pattern or several), "
+    ".arrow, .svm, .vw or .npy; text also compressed; - for standard input"
+)
+_EXAMPLES = {
+    "select": [
+        "featgrad select patients.csv --target diagnosis",
+        "featgrad select patients.csv --target diagnosis -k 10 --report report.html",
+        "featgrad select big.parquet --target y --checkpoint fit.npz --write small.parquet",
+    ],
+    "score": ["featgrad score patients.csv --target diagnosis --features age bmi"],
+    "path": ["featgrad path patients.csv --target diagnosis --sizes 1 2 5 10 20"],
+    "info": ["featgrad info export.csv", "featgrad info export.csv --sep ';' --decimal ,"],
+    "convert": ["featgrad convert clicks.vw clicks.arrow --hash-dim 1048576"],
+}
 
 
 def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="featgrad", description="Select the features of a file that best predict a target."
+        prog="featgrad",
+        description="Select the features of a file that best predict a target.",
+        epilog=_examples([commands[0] for commands in _EXAMPLES.values()]),
+        formatter_class=RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"featgrad {_version()}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     shared = [_output_options(), _reading_options()]
 
-    def add(name: str, run: object, text: str, *more: ArgumentParser) -> ArgumentParser:
-        parents = [*shared, *more]
-        added = subparsers.add_parser(name, help=text, description=text, parents=parents)
-        added.add_argument("file", type=Path, metavar="FILE", help=_FILE)
-        added.set_defaults(run=run)
+    def add(name: str, text: str, *more: ArgumentParser) -> ArgumentParser:
+        added = subparsers.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=_examples(_EXAMPLES[name]),
+            formatter_class=RawDescriptionHelpFormatter,
+            parents=[*shared, *more],
+        )
+        added.add_argument("file", nargs="+", metavar="FILE", help=_FILE)
+        added.set_defaults(run=name)
         return added
 
     task, search = ArgumentParser(add_help=False), _search_options()
     task.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
-    select = add("select", commands.select, "select features", task, search)
+    select = add("select", "select features", task, search)
     option = select.add_argument
-    option("-k", type=_size, default="auto", metavar="N|auto", help="number of features")
+    size = "number of features, default auto"
+    option("-k", type=_size, default="auto", metavar="N|auto", help=size)
     option("--fdr", type=_rate, metavar="RATE", help="as many as keep this false discovery rate")
     option("--out", type=Path, metavar="PATH", help="write the features: .json, .csv or .txt")
     option("--report", type=Path, metavar="PATH", help="write a report: .html")
     option("--write", type=Path, metavar="PATH", help="write their columns and the target")
     option("--explain", action="store_true", help="print which search ran, and why")
-    score = add("score", commands.score, "estimate how much features explain", task)
+    score = add("score", "estimate how much features explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
     text = "estimate how much the best set of each size explains"
-    path = add("path", commands.path, text, task, search)
-    path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help="numbers of features")
-    add("info", commands.info, "describe the contents of a file", task)
-    convert = add("convert", commands.convert, "convert a file to Arrow, which is read much faster")
+    path = add("path", text, task, search)
+    path.add_argument(
+        "--sizes", nargs="+", type=_count, metavar="N", help="numbers of features, default 1 to 300"
+    )
+    add("info", "describe the contents of a file", task)
+    convert = add("convert", "convert a file to Arrow, which is read much faster")
     convert.add_argument("out_file", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")
     completion.add_argument("shell", choices=SHELLS)
-    completion.set_defaults(run=lambda given: complete(parser, given.shell), debug=False)
+    completion.set_defaults(run="completion")
     return parser
 
 
@@ -66,10 +96,16 @@ def _reading_options() -> ArgumentParser:
     add("--target", metavar="COL", help="column to predict; not for .svm, .vw and converted files")
     add("--weight", metavar="COL", help="column of sample weights")
     add("--format", choices=FORMATS, help="default: detected")
+    add("--sep", type=_separator, metavar="CHAR", help="between fields: , ; tab | ; default: found")
+    add("--decimal", choices=(".", ","), help="decimal sign, default: found")
+    add("--encoding", metavar="NAME", help="such as utf-8, utf-16 or cp1252; default: found")
+    add("--header", action=BooleanOptionalAction, help="the first line has names; default: found")
+    add("--na", nargs="+", metavar="WORD", help="words for a missing value besides NA, null, ? ...")
     add("--exclude", nargs="+", metavar="COL", help="columns to ignore")
     add("--categorical", nargs="+", metavar="COL", help="columns of text; default: detected")
     add("--hash-dim", type=_count, metavar="N", help="hash text columns into N features")
-    add("--on-bad-rows", choices=ON_BAD_ROWS, default="error", help="stop, or skip and count")
+    text = "stop at an invalid row, or skip and count such rows; default error"
+    add("--on-bad-rows", choices=ON_BAD_ROWS, default="error", help=text)
     add("--float32", action="store_true", help="single precision: half the memory, seven digits")
     return shared
 
@@ -80,11 +116,30 @@ def _search_options() -> ArgumentParser:
     add = group.add_argument
     add("--keep", nargs="+", metavar="COL", help="features that must be selected")
     add("--ungrouped", action="store_true", help="select single values of a text column")
-    add("--resamples", type=_count, default=0, metavar="N", help="halves of the rows for stability")
+    text = "halves of the rows for stability, default 0"
+    add("--resamples", type=_count, default=0, metavar="N", help=text)
     add("--checkpoint", type=Path, metavar="PATH", help="large files: resume if interrupted")
     add("--device", metavar="NAME", help="fit on an accelerator, such as cuda; needs torch")
     add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
+
+
+def _examples(commands: list[str]) -> str:
+    return "\n".join(["examples:", *(f"  {command}" for command in commands)])
+
+
+def _version() -> str:
+    try:
+        return version("featgrad")
+    except PackageNotFoundError:  # run from its sources
+        return "(not installed)"
+
+
+def _separator(text: str) -> str:
+    text = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}.get(text, text)
+    if len(text) != 1:
+        raise ArgumentTypeError(f"{text!r} is not a single character or 'tab'")
+    return text
 
 
 def _size(text: str) -> int | str:
@@ -97,11 +152,11 @@ def _rate(text: str) -> float:
     except ValueError:
         rate = 0.0
     if not 0 < rate < 1:
-        raise ArgumentTypeError(f"{text!r} is no number between 0 and 1, such as 0.1")
+        raise ArgumentTypeError(f"{text!r} is not a number between 0 and 1, such as 0.1")
     return rate
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)

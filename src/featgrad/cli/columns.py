@@ -1,44 +1,51 @@
 """Columns of a file and names of features."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from featgrad.arrays import Indices
 from featgrad.readers import Source
+from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.layout import Layout
-from featgrad.readers.opening import open_table
-from featgrad.readers.tables import check_column
+from featgrad.readers.tables import Table, check_column
 
 
-def describe_columns(
-    path: Path, format: str | None, target: str | None
-) -> tuple[dict[str, list[str]] | None, dict[str, str]]:
-    """Numeric and text columns other than the target, and a summary of them.
-
-    The columns are None if the file stores rows of features.
-    """
-    table = open_table(path, format=format)
-    if table is None:
-        return None, {}
-    text = set(table.text_columns())
-    others = [name for name in table.columns if name != target]
-    numbers = [name for name in others if name not in text]
-    texts = [name for name in others if name in text]
-    n_rows = table.n_rows
-    if n_rows is None and target is None:
-        invalid = InvalidRows(table.name, "skip", "nan")
-        first = table.columns[0]
-        n_rows = sum(len(chunk[first]) for chunk in table.chunks([first], {first}, invalid))
-    lines = {
-        "Rows": f"{n_rows:,}" if n_rows is not None else "",
-        "Columns of numbers": f"{len(numbers):,}",
-        "Columns of text": ", ".join(texts) or "none",
+def describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
+    """Columns by what they hold, from one pass over all rows; `rows` is their number."""
+    texts = [name for name, kind in table.kinds.items() if kind == "text"]
+    numbers = [name for name in table.columns if table.kinds[name] != "text"]
+    distinct = {name: DistinctTexts() for name in texts}
+    low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
+    n_rows, skipping = 0, InvalidRows(table.name, "skip", "nan")
+    first = (chunk.numbers for chunk in table.chunks(numbers, (), skipping))
+    id_like = dict(numbered(numbers, first))
+    for chunk in table.chunks(numbers, texts, invalid):
+        length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
+        for row in sorted(chunk.reasons):
+            invalid.report(n_rows + row, chunk.reasons[row])
+        for i, column in enumerate(chunk.numbers):
+            low[i], high[i] = (
+                np.fmin(low[i], np.fmin.reduce(column)),
+                np.fmax(high[i], np.fmax.reduce(column)),
+            )
+        for name, seen in distinct.items():
+            seen.add(chunk.texts[name])
+        n_rows += length
+    id_like |= {name: seen.reason for name, seen in distinct.items() if seen.reason}
+    constant = [
+        name for name, lowest, highest in zip(numbers, low, high, strict=True) if lowest >= highest
+    ]
+    constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
+    kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
+             "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
+    found = {
+        label: [name for name in table.columns if table.kinds[name] in holding]
+        for label, holding in kinds.items()
     }
-    return {"columns": numbers, "text_columns": texts}, lines
+    return {**found, "constant_columns": constant, "id_columns": list(id_like), "rows": n_rows}
 
 
 def name_of(source: Source, feature: int) -> str:

@@ -1,18 +1,28 @@
 """The commands: each takes the parsed arguments and prints its result."""
 
+import shlex
 import time
 from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
 
 from featgrad.cli import outputs
 from featgrad.cli.columns import all_names, describe_columns, features_named, name_of
 from featgrad.cli.errors import UsageError, check_outputs
 from featgrad.cli.fitting import Fitting
-from featgrad.cli.loading import LoadedRows, load_rows, open_file
+from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
-from featgrad.cli.progress import Progress
-from featgrad.learnability import Learnability
+from featgrad.learnability import Estimate, Learnability
+from featgrad.math.targets import encode
 from featgrad.readers import convert as write_arrow
-from featgrad.report import gather_facts, write_report
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.opening import open_table
+from featgrad.report import concerns, gather_facts, write_report
+from featgrad.report.columns import nearest_chosen
+from featgrad.report.facts import Concern, Facts, SizeFacts
 from featgrad.report.summary import summarise_data
 from featgrad.report.table import as_text, gain_rows
 from featgrad.report.text import counted
@@ -22,8 +32,8 @@ from featgrad.selector import FeatureGradientSelector
 def select(arguments: Namespace) -> None:
     written = {"out": outputs.SELECTION_FORMATS, "write": outputs.TABLE_FORMATS}
     check_outputs(arguments, {**written, "report": (".html", ".htm"), "checkpoint": ()})
-    progress = Progress(arguments.quiet)
-    rows = load_rows(open_file(arguments, progress), read_all=False)
+    progress = arguments.progress
+    rows = load_rows(open_file(arguments), read_all=False)
     selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
@@ -63,11 +73,53 @@ def select(arguments: Namespace) -> None:
     if arguments.write is not None:
         blocks = [rows.block] if rows.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
+    everything = data.estimate()
     if arguments.report is not None:
-        _report(selector, rows, arguments)
-    text = as_text(table, selector.learnability_, data.estimate())
-    lines = [text, *_about_rows(rows), *explained]
+        found = list(_report(selector, rows, arguments).concerns)
+    else:
+        found = _concerns(selector, rows, data, everything)
+    answer |= {"warnings": [concern.text for concern in found], "notes": arguments.notes}
+    text = as_text(table, selector.learnability_, everything)
+    warned = [f"warning: {concern.text}" for concern in found]
+    lines = [text, *_about_rows(rows), *warned, *explained]
+    if not arguments.quiet:
+        lines += ["", *_next_steps(arguments, len(features), list(dict.fromkeys(groups or names)))]
     show(answer, "\n".join(lines), json_output=arguments.json)
+
+
+def _concerns(
+    selector: FeatureGradientSelector, rows: LoadedRows, data: Learnability, everything: Estimate
+) -> list[Concern]:
+    """What a report would warn of."""
+    features = selector.get_support(indices=True)
+    X = np.asarray(_dense(rows.block.X[:, features]))
+    ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
+    chosen = SizeFacts(np.arange(len(features)), selector.learnability_, None, nearest, correlation)
+    names = [name_of(rows.source, i) for i in features]
+    outputs, _ = encode(rows.block.y, data.task_)
+    return [
+        *concerns.leakage(data.alone(), all_names(rows.source)),
+        *concerns.group_leakage(data, features, selector.feature_groups),
+        *concerns.weakness(chosen, everything, []),
+        *concerns.near_duplicates(chosen, names),
+        *concerns.drift(X, outputs, chosen, names),
+    ]
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list[str]:
+    """A command and a line of Python to go on with."""
+    if isinstance(arguments.file, list) or arguments.target is None:
+        return []
+    file = shlex.quote(str(arguments.file))
+    command = f"featgrad select {file} --target {shlex.quote(arguments.target)} -k {size}"
+    lines = [f"next: {command} --report report.html --write selected.csv"]
+    if arguments.file.suffix == ".csv" and len(columns) <= 20:
+        lines.append(f"in Python: pandas.read_csv({str(arguments.file)!r})[{list(columns)!r}]")
+    return lines
 
 
 def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:
@@ -84,7 +136,7 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
     return fitting.fit(wanted, sizes)
 
 
-def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace) -> None:
+def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace) -> Facts:
     about = {"File": str(arguments.file), "Target column": arguments.target or "that of the file"}
     about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
     if not rows.is_complete:
@@ -99,10 +151,11 @@ def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Name
         command=arguments.command_line,
     )
     write_report(facts, arguments.report)
+    return facts
 
 
 def score(arguments: Namespace) -> None:
-    source = open_file(arguments, Progress(arguments.quiet))
+    source = open_file(arguments)
     features = None
     if arguments.features is not None:
         features = features_named(source, "features", arguments.features)
@@ -117,8 +170,8 @@ def score(arguments: Namespace) -> None:
 
 def path(arguments: Namespace) -> None:
     check_outputs(arguments, {"checkpoint": ()})
-    progress = Progress(arguments.quiet)
-    rows = load_rows(open_file(arguments, progress), read_all=False)
+    progress = arguments.progress
+    rows = load_rows(open_file(arguments), read_all=False)
     fitting = Fitting(rows, arguments, progress)
     sizes = arguments.sizes or fitting.default_sizes()
     fitting.check_sizes("--sizes", sizes)
@@ -134,20 +187,48 @@ def path(arguments: Namespace) -> None:
 
 
 def info(arguments: Namespace) -> None:
-    columns, lines = describe_columns(arguments.file, arguments.format, arguments.target)
-    if columns is None or arguments.target is not None:
-        source = open_file(arguments, Progress(arguments.quiet))
+    dialect = {name: getattr(arguments, option) for option, name in DIALECT.items()}
+    table = open_table(arguments.file, format=arguments.format, **dialect)
+    found: dict[str, Any] = {}
+    lines: dict[str, str] = {}
+    if table is not None:
+        invalid = InvalidRows(table.name, arguments.on_bad_rows, "nan")
+        found = describe_columns(table, invalid)
+        for label in ("columns", "date_columns", "boolean_columns", "text_columns"):
+            found[label] = [name for name in found[label] if name != arguments.target]
+        lines = {
+            "Rows": f"{found['rows']:,}",
+            "Rows left out": f"{invalid.skipped:,}",
+            "Columns of numbers": f"{len(found['columns']):,}",
+            "Columns of text": _listed(found["text_columns"]),
+            "Booleans": _listed(found["boolean_columns"]),
+            "Dates and times": _listed(found["date_columns"]),
+            "Constant": _listed(found["constant_columns"]),
+            "Like identifiers": _listed(found["id_columns"]),
+        }
+        if table.notes and arguments.target is None:
+            lines["Read as"] = "; ".join(table.notes).removeprefix("read as ")
+    if table is None or arguments.target is not None:
+        source = open_file(arguments)
         rows = load_rows(source, read_all=True)
         task = _data(rows, arguments).task_
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
         lines["Task"] = task
-    show({**(columns or {}), "summary": lines}, outputs.aligned(lines), json_output=arguments.json)
+    elif found["rows"] == 0:
+        raise ValueError(f"{table.name} has no valid rows.")
+    answer = {**found, "summary": lines, "notes": arguments.notes}
+    show(answer, outputs.aligned(lines), json_output=arguments.json)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return (", ".join(names[:10]) + more) or "none"
 
 
 def convert(arguments: Namespace) -> None:
     check_outputs(arguments, {"out_file": (".arrow", ".feather", ".ipc")})
-    source = open_file(arguments, Progress(arguments.quiet))
+    source = open_file(arguments)
     begun = time.monotonic()
     n_rows = write_arrow(source, arguments.out_file).n_rows or 0
     speed = n_rows / (time.monotonic() - begun)

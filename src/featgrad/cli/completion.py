@@ -2,8 +2,6 @@
 
 from argparse import ArgumentParser, _SubParsersAction
 
-SHELLS = ("bash", "zsh", "fish")
-
 _BASH = """_featgrad() {
   local words
   if [ "$COMP_CWORD" -eq 1 ]; then

@@ -12,9 +12,10 @@ from featgrad.report.text import visible
 
 # Arguments of the library that are options of the command; messages are translated.
 _ARGUMENTS = (
-    "target|weight|format|categorical|hash_dim|on_bad_rows|task|order|features|keep|exclude"
+    "target|weight|format|categorical|hash_dim|on_bad_rows|task|order|features|keep|exclude|"
+    "sep|decimal|encoding|header|na_values"
 )
-_ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\w[\w*]*)?")
+_ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\['[^']*'\]|\w[\w*]*)?")
 
 
 class UsageError(ValueError):
@@ -32,10 +33,12 @@ def one_line(error: Exception) -> str:
 
 
 def _option(argument: str, value: str | None) -> str:
-    option = f"--{argument.replace('_', '-')}"
+    option = "--na" if argument == "na_values" else f"--{argument.replace('_', '-')}"
     if value is None:
         return option
-    if argument == "on_bad_rows":
+    if value.startswith("["):
+        value = value[1:-1]
+    elif argument == "on_bad_rows":
         value = value.strip("'")
     elif "**" in value:
         base, power = value.split("**")
@@ -63,7 +66,8 @@ def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> N
 
     Neither FILE nor an output of another option is overwritten, by whatever link or spelling.
     """
-    used = {os.path.realpath(arguments.file): "FILE"}
+    files = arguments.file if isinstance(arguments.file, list) else [arguments.file]
+    used = {os.path.realpath(file): "FILE" for file in files}
     for name, allowed in suffixes.items():
         path, option = getattr(arguments, name), "OUT" if name == "out_file" else f"--{name}"
         if path is None:
@@ -75,7 +79,7 @@ def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> N
             raise UsageError(f"{shown} is in no folder: create {path.parent}.")
         if path.is_dir():
             raise UsageError(f"{shown} is a folder: name a file.")
-        same = path.exists() and arguments.file.exists() and path.samefile(arguments.file)
+        same = path.exists() and any(file.exists() and path.samefile(file) for file in files)
         other = "FILE" if same else used.get(os.path.realpath(path))
         if other is not None:
             raise UsageError(f"{shown} is the same file as {other}: name another one.")

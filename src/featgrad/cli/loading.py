@@ -8,7 +8,6 @@ from typing import Any
 
 from featgrad.cli.progress import Progress
 from featgrad.readers import Block, Source, open_source, prefetched
-from featgrad.readers.block import BLOCK_ROWS
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.sample import Sample
@@ -18,10 +17,9 @@ from featgrad.readers.source import SourceWrapper
 _MAX_MEMORY_BYTES = 1 << 27
 # Size of the random sample of larger data, for gains, warnings and the report.
 _SAMPLE_BYTES = 1 << 25
-# Entries and rows per block of a table.
-_BLOCK_ENTRIES = 1 << 22
-_BLOCK_ROWS, _MIN_BLOCK_ROWS = BLOCK_ROWS, 64
 # Options of the command line that are arguments of `open_source`.
+DIALECT = {"sep": "sep", "decimal": "decimal", "encoding": "encoding", "header": "header",
+           "na": "na_values"}  # fmt: skip
 _READING_OPTIONS = ("target", "weight", "exclude", "categorical", "hash_dim", "on_bad_rows")
 
 
@@ -68,18 +66,27 @@ class LoadedRows:
         return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
 
 
-def open_file(arguments: Namespace, progress: Progress) -> ProgressSource:
-    """Open FILE with the options of the command line."""
-    path: Path = arguments.file
-    table = open_table(path, format=arguments.format)
-    block_rows = _BLOCK_ROWS
-    if table is not None:
-        fitting = _BLOCK_ENTRIES // max(1, len(table.columns))
-        block_rows = max(_MIN_BLOCK_ROWS, min(_BLOCK_ROWS, fitting))
+def open_file(arguments: Namespace) -> ProgressSource:
+    """Open FILE with the options of the command line, and say how it was read."""
     options: dict[str, Any] = {name: getattr(arguments, name) for name in _READING_OPTIONS}
-    options |= {"format": arguments.format, "missing": "nan", "block_rows": block_rows}
-    source = open_source(path, dtype="float32" if arguments.float32 else "float64", **options)
-    return ProgressSource(source, source.n_rows or _expected_rows(path), progress)
+    options |= {name: getattr(arguments, option) for option, name in DIALECT.items()}
+    # Columns that are named are not left out, whatever they look like.
+    named = [
+        *(getattr(arguments, "keep", None) or ()),
+        *(getattr(arguments, "features", None) or ()),
+    ]
+    dialect = {name: options[name] for name in DIALECT.values()}
+    table = open_table(arguments.file, format=arguments.format, **dialect) if named else None
+    if table is not None:
+        options["include"] = [name for name in named if name in table.kinds] or None
+    options |= {"format": arguments.format, "missing": "nan"}
+    dtype = "float32" if arguments.float32 else "float64"
+    source = open_source(arguments.file, dtype=dtype, **options)
+    for note in getattr(source, "notes", ()):
+        arguments.progress.note(f"note: {note}")
+        arguments.notes.append(note)
+    expected = source.n_rows or _expected_rows(arguments.file)
+    return ProgressSource(source, expected, arguments.progress)
 
 
 def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
@@ -90,7 +97,7 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
         if not read_all and _is_too_large(sample, source.expected_rows):
             return LoadedRows(source, sample.n_rows, block, is_complete=False)
     if sample.n_rows == 0:
-        raise ValueError("FILE has no valid rows.")
+        raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
     return LoadedRows.from_sample(source, sample)
 
 
@@ -100,8 +107,10 @@ def _is_too_large(sample: Sample, expected_rows: int | None) -> bool:
     return not sample.is_complete or expected > 2 * _MAX_MEMORY_BYTES
 
 
-def _expected_rows(path: Path) -> int | None:
+def _expected_rows(path: Any) -> int | None:
     """Number of lines of an uncompressed text file, estimated from the first ones."""
+    if not isinstance(path, Path) or not path.is_file():
+        return None
     head = read_head(path)
     lines = head.count(b"\n")
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Run a command; errors become one line and an exit code."""
+"""Parse the command line; errors become one line and an exit code."""
 
 import os
 import shlex
@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 from featgrad.cli.arguments import build_parser
-from featgrad.cli.errors import USAGE_ERRORS, one_line
 
 # Exit codes: a failure, and a command line that names something that does not exist.
 FAILED, USAGE = 1, 2
@@ -15,10 +14,20 @@ FAILED, USAGE = 1, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `featgrad` with these arguments, or those of the process; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
     arguments.command_line = shlex.join(["featgrad", *argv])
+    if arguments.run == "completion":
+        from featgrad.cli.completion import complete
+
+        complete(parser, arguments.shell)
+        return 0
+    # Imported here: the library takes longer to load than help should take to appear.
+    from featgrad.cli.errors import USAGE_ERRORS, one_line
+    from featgrad.cli.running import run
+
     try:
-        arguments.run(arguments)
+        run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         message = str(interrupt) or "nothing was written"

@@ -75,8 +75,11 @@ def checksum(block: Block, *, whole: bool) -> int:
     total = zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
     arrays: list[NDArray[Any]] = []
     if whole:
-        arrays = [*matrix_state(block.X).values(), *([] if block.weight is None else [block.weight])]
+        arrays = [
+            *matrix_state(block.X).values(),
+            *([] if block.weight is None else [block.weight]),
+        ]
     for array in arrays:
         # In the order of memory, which is the same each time: a copy only where there are gaps.
-        total = zlib.crc32(array.ravel(order="K").view(np.uint8), total)
+        total = zlib.crc32(array.ravel(order="K").view(np.uint8).data, total)
     return total

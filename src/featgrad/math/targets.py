@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.options import TASKS
 from featgrad.plan import FEW_CLASSES, LEAST_ROWS_PER_CLASS, MANY_CLASSES, ROWS_PER_CLASS
-
-TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
 
 
 @dataclass(frozen=True)

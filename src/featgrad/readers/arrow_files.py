@@ -1,6 +1,6 @@
 """Record batches of Arrow IPC files and of Parquet files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,14 +29,14 @@ class BatchFile:
         raise NotImplementedError
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _reading(self, path: Path) -> Iterator[None]:
         """Name the file in the errors of pyarrow."""
         import pyarrow as pa
 
         try:
             yield
         except (pa.ArrowException, OSError, MemoryError, KeyError, UnicodeDecodeError) as error:
-            raise_unreadable(self.name, error)
+            raise_unreadable(str(path), error)
 
 
 class IpcFile(BatchFile):
@@ -44,13 +44,13 @@ class IpcFile(BatchFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with self._reading(), self._open() as file:
+        with self._reading(self._path), self._open() as file:
             reader = self._reader(file)
             self.schema = reader.schema
             self.n_rows = reader.count_rows()
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with self._reading(), self._open() as file:
+        with self._reading(self._path), self._open() as file:
             reader = self._reader(file)
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
@@ -69,22 +69,51 @@ class IpcFile(BatchFile):
         return pa.ipc.open_file(file)
 
 
-class ParquetFile(BatchFile):
-    """A Parquet file."""
+class ParquetFiles(BatchFile):
+    """One Parquet file, or several with the same columns, one after the other."""
+
+    def __init__(self, paths: Path | Sequence[Path]) -> None:
+        self._paths = [paths] if isinstance(paths, Path) else paths
+        super().__init__(self._paths[0])
+        self.n_rows = 0
+        for path in self._paths:
+            with self._reading(path), self._open(path) as file:
+                schema = file.schema_arrow.remove_metadata()
+                if self.n_rows == 0 and path == self._paths[0]:
+                    self.schema = file.schema_arrow
+                elif schema != self.schema.remove_metadata():
+                    raise ValueError(f"{path} has other columns than {self._paths[0]}.")
+                self.n_rows += file.metadata.num_rows
+
+    def batches(self, block_rows: int) -> Iterator[Any]:
+        for path in self._paths:
+            with self._reading(path), self._open(path) as file:
+                for batch in file.iter_batches(batch_size=block_rows):
+                    batch.validate(full=True)
+                    yield batch
+
+    def _open(self, path: Path) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(path, page_checksum_verification=True)
+
+
+class JsonLines(BatchFile):
+    """A JSON object per line."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with self._reading(), self._open() as file:
-            self.schema = file.schema_arrow
-            self.n_rows = file.metadata.num_rows
+        with self._reading(path), self._open() as reader:
+            self.schema = reader.schema
+        self.n_rows = sum(batch.num_rows for batch in self.batches(1 << 16))
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with self._reading(), self._open() as file:
-            for batch in file.iter_batches(batch_size=block_rows):
-                batch.validate(full=True)
-                yield batch
+        with self._reading(self._path), self._open() as reader:
+            for batch in reader:
+                for start in range(0, batch.num_rows, block_rows):
+                    yield batch.slice(start, block_rows)
 
     def _open(self) -> Any:
-        import pyarrow.parquet as pq
+        import pyarrow.json
 
-        return pq.ParquetFile(self._path, page_checksum_verification=True)
+        return pyarrow.json.open_json(self._path)

@@ -1,41 +1,64 @@
 """Arrow and Parquet files whose columns are features."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tables import Chunks
+from featgrad.readers.tables import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.tokens import Tokens
+
+_DAY_NS = 86_400_000_000_000
 
 
 class ArrowTable:
     """Columns of a file of record batches."""
+
+    notes: Sequence[str] = ()
 
     def __init__(self, file: BatchFile, block_rows: int) -> None:
         self._file, self._block_rows = file, block_rows
         self.name = file.name
         self.columns: Sequence[str] = list(file.schema.names)
         self.n_rows: int | None = file.n_rows
-        for field in file.schema:
-            if not (is_text(field.type) or _is_number(field.type)):
-                raise ValueError(
-                    f"{self.name}: column {field.name!r} holds {field.type}: convert it to "
-                    "numbers or text, or exclude it."
-                )
+        check_names(self.name, self.columns)
+        self.kinds: Mapping[str, str] = {
+            field.name: self._kind(field.name, field.type) for field in file.schema
+        }
 
-    def text_columns(self) -> Collection[str]:
-        return [field.name for field in self._file.schema if is_text(field.type)]
-
-    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
+    def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
         for batch in self._file.batches(self._block_rows):
-            chunk = {name: batch.column(name) for name in columns}
-            yield {
-                name: (as_tokens if name in text or is_text(column.type) else as_numbers)(column)
-                for name, column in chunk.items()
-            }
+            tokens = {name: as_tokens(batch.column(name)) for name in texts}
+            reasons: dict[int, str] = {}
+            columns = [
+                numbers_of(name, as_tokens(column), reasons)
+                if is_text(column.type)
+                else as_numbers(column)
+                for name in numbers
+                for column in [batch.column(name)]
+            ]
+            yield Chunk(columns, tokens, reasons)
+
+    def _kind(self, column: str, kind: Any) -> str:
+        from pyarrow import types
+
+        if is_text(kind):
+            return "text"
+        if types.is_boolean(kind):
+            return "boolean"
+        if types.is_timestamp(kind) or types.is_date(kind):
+            return "date"
+        if types.is_time(kind) or types.is_duration(kind):
+            return "time"
+        numbers = types.is_floating, types.is_integer, types.is_decimal, types.is_null
+        if any(test(kind) for test in numbers):
+            return "number"
+        raise ValueError(
+            f"{self.name}: column {column!r} holds {kind}: convert it to numbers or text, or "
+            "exclude it."
+        )
 
 
 def is_text(kind: Any) -> bool:
@@ -50,17 +73,19 @@ def is_text(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    tests = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
-
-
 def as_numbers(column: Any) -> np.ndarray[Any, Any]:
-    """An array of numbers, NaN for missing values."""
+    """An array of numbers, NaN for missing values; of dates and times in days."""
     import pyarrow as pa
 
+    kind = column.type
+    if pa.types.is_temporal(kind):
+        if pa.types.is_time(kind) or pa.types.is_duration(kind):
+            unit = pa.time64("ns") if pa.types.is_time(kind) else pa.duration("ns")
+            days = column.cast(unit).cast(pa.int64()).cast(pa.float64(), safe=False)
+            return days.to_numpy(zero_copy_only=False) / _DAY_NS  # type: ignore[no-any-return]
+        days = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        column = days.cast(pa.float64(), safe=False)
+        return 1000 / _DAY_NS * column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         column = column.cast(pa.float64())
     return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

@@ -1,27 +1,31 @@
-"""CSV and TSV text. Quoted fields may contain delimiters and newlines."""
+"""Separated values. Quoted fields may contain separators and newlines."""
 
-import codecs
-import csv
-import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.kernels import everyday
 from featgrad.readers.kernels.delimited import by_column, parse_numbers, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
-from featgrad.readers.lines import line_chunks
-from featgrad.readers.tables import Chunk, Chunks
+from featgrad.readers.lines import Text, line_chunks, read_head
+from featgrad.readers.tables import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.tokens import Tokens
 
 # Each column of a chunk has a fixed cost, so that chunks should not have fewer lines.
 _MIN_LINES = 64
 # A quoted field that is not closed within this many bytes is invalid.
 _MAX_RECORD_BYTES = 1 << 20
+# First lines that tell how a file is written: so many bytes, and at least so many lines.
+_FIRST_BYTES, _FIRST_LINES = 1 << 18, 5
+_COMMA_TO_POINT = bytes.maketrans(b",", b".")
+_TEXT = len(everyday.KINDS)
+_BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 
 class DelimitedTable:
@@ -29,107 +33,169 @@ class DelimitedTable:
 
     n_rows: int | None = None
 
-    def __init__(self, path: Path, delimiter: str, columns: Sequence[str] | None) -> None:
-        self._path, self._delimiter, self.name = path, delimiter, str(path)
-        self._header_lines = 0
-        self.columns: Sequence[str] = self._header() if columns is None else list(columns)
+    def __init__(
+        self, name: str, text: Text, given: Given, columns: Sequence[str] | None = None
+    ) -> None:
+        given.check()
+        self.name, self._text = name, text
+        head = read_head(text)
+        self._encoding = given.encoding or encoding_of(head)
+        self._returns = b"\r" in head and b"\n" not in head
+        first = next(self._lines(), b"")
+        if b"\0" in first[:_FIRST_BYTES]:
+            raise ValueError(f"{name} is not text: pass its format, or save it as CSV.")
+        end = _FIRST_BYTES
+        while first[:end].count(b"\n") < _FIRST_LINES and end < len(first):
+            end *= 2
+        self.dialect = dialect_of(name, first[: first.rfind(b"\n", 0, end) + 1], given, columns)
+        self.columns: Sequence[str] = self.dialect.names
+        check_names(name, self.columns)
+        self._places = {column: place for place, column in enumerate(self.columns)}
+        self.kinds: Mapping[str, str] = self._find_kinds()
+        self.notes: Sequence[str] = self._notes()
 
-    def text_columns(self) -> Collection[str]:
-        """Columns whose fields in the first rows are not numbers."""
-        invalid = InvalidRows(self.name, "skip", "nan")
-        first = next(self.chunks(self.columns, frozenset(self.columns), invalid), {})
-        return [name for name, tokens in first.items() if not _are_numbers(tokens)]
+    def _notes(self) -> list[str]:
+        """How the file is written, where it is not plain CSV."""
+        usual = {"utf-8": "", "utf-8-sig": ""}
+        encoding = usual.get(self._encoding, f", encoding {self._encoding}")
+        text = f"{self.dialect}{encoding}"
+        return [] if text in ("separated by comma", "separated by tab") else [f"read as {text}"]
 
-    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
-        places = {name: place for place, name in enumerate(self.columns)}
-        indices = [places[name] for name in columns]
-        row, line, rest = 0, self._header_lines, b""
+    def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
+        every = np.array([self._places[name] for name in (*numbers, *texts)], np.intp)
+        codes = [self.kinds[name] for name in numbers]
+        kinds = np.array([everyday.KINDS.index(k) if k in everyday.KINDS else 0 for k in codes])
+        are_plain = not texts and not kinds.any() and not self.dialect.has_missing_numbers
+        row, line, rest = 0, self.dialect.header_lines, b""
         for read in chain(self._data(), [b""]):
             content = rest + read
             n_lines = content.count(b"\n")
-            if not text and (numeric := self._numeric(content, n_lines)):
+            if are_plain and (values := self._plain_numbers(content, n_lines)) is not None:
                 invalid.locate = partial(_locate, line + np.arange(n_lines), row)
-                yield {name: numeric[name] for name in columns}
+                yield Chunk(values.T[every], {}, {})
                 row, line, rest = row + n_lines, line + n_lines, b""
                 continue
-            n_records = self._most_records(content, n_lines)
-            starts, ends = np.empty((2, len(self.columns), n_records), np.int64)
-            lines, escaped = np.empty(n_records, np.int64), np.empty(starts.shape, bool)
-            data = np.frombuffer(content, np.uint8)
-            rows, used, n_parsed, error, n_fields, skipped = split(
-                data, ord(self._delimiter), _MAX_RECORD_BYTES if read else 0, invalid.skip,
-                starts, ends, escaped, lines,
-            )  # fmt: skip
-            invalid.skipped += skipped
-            if rows:
-                invalid.locate = partial(_locate, line + lines, row)
-                starts, ends = starts[indices, :rows], ends[indices, :rows]
-                data_by_column = by_column(data, starts, ends, escaped[indices, :rows], rows)
-                yield _chunk(columns, text, data_by_column, starts, ends)
-            if error:
-                reason = MESSAGES[error]
-                if error == FIELDS:
-                    reason = f"it has {n_fields} fields where {len(self.columns)} belong"
-                invalid.locate = partial(_locate, [line + n_parsed], 0)
-                invalid.report(0, reason)
-            row, line, rest = row + rows, line + n_parsed, content[used:]
+            found = self._split(content, every, _MAX_RECORD_BYTES if read else 0, invalid.skip)
+            invalid.skipped += found.skipped
+            n_rows = len(found.lines)
+            if n_rows:
+                invalid.locate = partial(_locate, line + found.lines, row)
+                yield self._chunk(numbers, kinds, texts, found)
+            if found.error:
+                invalid.locate = partial(_locate, [line + found.n_lines], 0)
+                invalid.report(0, found.error)
+            row, line, rest = row + n_rows, line + found.n_lines, content[found.used :]
 
-    def _numeric(self, content: bytes, n_lines: int) -> Chunk:
-        """Columns of a chunk of numbers only, else nothing: the common case, much faster."""
+    def _split(self, content: bytes, columns: Any, max_bytes: int, skip: bool) -> "_Fields":
+        """Fields of some columns in a chunk of text."""
+        n_records = self._most_records(content, content.count(b"\n"))
+        starts, ends = np.empty((2, len(self.columns), n_records), np.int64)
+        lines, escaped = np.empty(n_records, np.int64), np.empty(starts.shape, bool)
+        text = np.frombuffer(content, np.uint8)
+        rows, used, n_lines, code, n_fields, skipped = split(
+            text, ord(self.dialect.sep), max_bytes, skip, starts, ends, escaped, lines
+        )
+        starts, ends = starts[columns, :rows], ends[columns, :rows]
+        data = by_column(text, starts, ends, escaped[columns, :rows], rows)
+        error = MESSAGES[code]
+        if code == FIELDS:
+            error = f"it has {n_fields} fields where {len(self.columns)} belong"
+        return _Fields(data, starts, ends, lines[:rows], used, n_lines, error, skipped)
+
+    def _chunk(
+        self, numbers: Sequence[str], kinds: NDArray[Any], texts: Sequence[str], found: "_Fields"
+    ) -> Chunk:
+        data, starts, ends = found.data, found.starts, found.ends
+        count, decimal = len(numbers), ord(self.dialect.decimal)
+        values = np.empty((count, starts.shape[1]))
+        valid = np.ones(values.shape, bool)
+        words = self.dialect.words(text=False)
+        everyday.columns(data, starts[:count], ends[:count], kinds, decimal, *words, values, valid)
+        reasons: dict[int, str] = {}
+        for column, row in np.argwhere(~valid).tolist():
+            field = data[starts[column, row] : ends[column, row]].tobytes()
+            kind = everyday.KINDS[kinds[column]]
+            reasons.setdefault(row, not_of_kind(numbers[column], field, kind))
+        words = self.dialect.words(text=True)
+        tokens = {}
+        for column, name in enumerate(texts, count):
+            everyday.blank_missing(data, starts[column], ends[column], *words)
+            tokens[name] = Tokens(data, starts[column], ends[column])
+        return Chunk(values, tokens, reasons)
+
+    def _plain_numbers(self, content: bytes, n_lines: int) -> NDArray[Any] | None:
+        """A chunk of plain numbers only: the common case, much faster."""
         if n_lines == 0 or n_lines > self._most_records(content, n_lines):
-            return {}
+            return None
+        if self.dialect.decimal == ",":
+            if b"." in content or self.dialect.sep == ",":
+                return None
+            content = content.translate(_COMMA_TO_POINT)
         values = np.empty((n_lines, len(self.columns)))
-        delimiter, data = ord(self._delimiter), np.frombuffer(content, np.uint8)
-        if not parse_numbers(data, delimiter, values):
-            return {}
-        return dict(zip(self.columns, values.T, strict=True))
+        data = np.frombuffer(content, np.uint8)
+        return values if parse_numbers(data, ord(self.dialect.sep), values) else None
 
     def _most_records(self, content: bytes, n_lines: int) -> int:
         """Records that text of this length can hold: a byte ends each field. One may be invalid."""
         return min(n_lines, 1 + len(content) // len(self.columns))
 
+    def _find_kinds(self) -> dict[str, str]:
+        """What most fields of each column in the first rows are; text if they are nothing else."""
+        every = np.arange(len(self.columns))
+        content = b""
+        for read in self._data():
+            content += read
+            found = self._split(content, every, _MAX_RECORD_BYTES, skip=True)
+            # A quoted field of the first record may go on in the next chunk.
+            if len(found.lines) or len(content) > _MAX_RECORD_BYTES:
+                break
+        else:
+            found = self._split(content, every, 0, skip=True)
+        counts = np.zeros((len(every), len(everyday.KINDS) + 1), np.int64)
+        words, decimal = self.dialect.words(text=False), ord(self.dialect.decimal)
+        everyday.census(found.data, found.starts, found.ends, decimal, *words, counts)
+        best = counts[:, :-1].argmax(axis=1)
+        best[2 * counts[every, best] < counts[:, -1]] = _TEXT
+        for i in np.flatnonzero(best == everyday.BOOLEAN):
+            if not _are_booleans(Tokens(found.data, found.starts[i], found.ends[i])):
+                best[i] = _TEXT
+        names = (*everyday.KINDS, "text")
+        return {name: names[kind] for name, kind in zip(self.columns, best.tolist(), strict=True)}
+
+    def _lines(self) -> Iterator[bytes]:
+        return line_chunks(self._text, _MIN_LINES, self._encoding, returns=self._returns)
+
     def _data(self) -> Iterator[bytes]:
         """The text of the file after the header."""
-        lines = self._header_lines
-        for number, read in enumerate(line_chunks(self._path, _MIN_LINES)):
-            text = read if number else read.removeprefix(codecs.BOM_UTF8)
+        lines = self.dialect.header_lines
+        for text in self._lines():
             while lines and text:
                 text, lines = text[text.index(b"\n") + 1 :], lines - 1
             yield text
 
-    def _header(self) -> list[str]:
-        try:
-            text = next(line_chunks(self._path), b"").decode("utf-8-sig", "replace")
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
-            names = next(row for row in reader if row)
-        except (StopIteration, csv.Error):
-            raise ValueError(f"{self.name} has no header with names of columns.") from None
-        if any("\ufffd" in name for name in names):
-            raise ValueError(f"{self.name}: its header is not UTF-8.")
-        self._header_lines = reader.line_num
-        return names
+
+class _Fields(NamedTuple):
+    """Fields of some columns: bytes, where each starts and ends, and the lines of records.
+
+    Also the bytes and lines that were parsed, the error that ended this, and the records skipped.
+    """
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    used: int
+    n_lines: int
+    error: str
+    skipped: int
 
 
-def _chunk(
-    columns: Sequence[str], text: Collection[str], data: Any, starts: Any, ends: Any
-) -> Chunk:
-    """Columns as numbers if all fields are valid numbers, else as text; parsed in one call."""
-    numeric = [column for column, name in enumerate(columns) if name not in text]
-    fields = Tokens(data, starts[numeric].ravel(), ends[numeric].ravel())
-    values, valid = (flat.reshape(-1, starts.shape[1]) for flat in fields.numbers())
-    all_valid = np.asarray(valid.all(axis=1))
-    parsed = {column: values[k] for k, column in enumerate(numeric) if all_valid[k]}
-    return {
-        name: parsed[column] if column in parsed else Tokens(data, starts[column], ends[column])
-        for column, name in enumerate(columns)
-    }
+def _are_booleans(tokens: Tokens) -> bool:
+    """Whether both words of a pair occur and no other."""
+    rows = np.flatnonzero(tokens.present)
+    seen = {tokens.token(row).strip().lower().decode("utf-8", "replace") for row in rows.tolist()}
+    return any(seen - {word.lower() for word in NA_WORDS} == pair for pair in _BOOLEANS)
 
 
 def _locate(lines: Any, first_row: int, row: int) -> str:
     return f"line {lines[row - first_row] + 1}"
-
-
-def _are_numbers(tokens: Any) -> bool:
-    """Whether at least half of the fields that are not empty are numbers: some may be invalid."""
-    _, valid = tokens.numbers()
-    return bool(2 * np.sum(valid & tokens.present) >= np.sum(tokens.present))

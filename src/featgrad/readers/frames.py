@@ -1,52 +1,73 @@
 """pandas, polars and all other data frames that narwhals supports."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tables import Chunks
+from featgrad.readers.tables import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.tokens import Tokens
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+_DAY_NS = 86_400_000_000_000
 
 
 class FrameTable:
     """Columns of a data frame in memory."""
 
     name = "the frame"
+    notes: Sequence[str] = ()
 
     def __init__(self, frame: Any, block_rows: int) -> None:
         self._frame, self._block_rows = frame, block_rows
         self.columns: Sequence[str] = list(frame.columns)
         self.n_rows: int | None = len(frame)
-        for column, kind in frame.schema.items():
+        for column in self.columns:
             if not isinstance(column, str):
                 raise ValueError(f"The column {column!r} is not named by a string: rename it.")
-            if not (kind.is_numeric() or kind == nw.Boolean or isinstance(kind, _TEXT)):
-                raise ValueError(
-                    f"Column {column!r} of the frame holds {kind}: convert it to numbers or text, "
-                    "or exclude it."
-                )
+        check_names(self.name, self.columns)
+        self.kinds: Mapping[str, str] = {
+            column: _kind(column, kind) for column, kind in frame.schema.items()
+        }
 
-    def text_columns(self) -> Collection[str]:
-        return [name for name, kind in self._frame.schema.items() if isinstance(kind, _TEXT)]
-
-    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
+    def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
         for start in range(0, len(self._frame), self._block_rows):
             rows = self._frame[start : start + self._block_rows]
-            yield {
-                name: _tokens(rows[name]) if name in text else _numbers(rows[name])
-                for name in columns
-            }
+            tokens = {name: _tokens(rows[name]) for name in texts}
+            reasons: dict[int, str] = {}
+            yield Chunk([_numbers(rows[name], reasons) for name in numbers], tokens, reasons)
 
 
-def _numbers(column: Any) -> Any:
+def _kind(column: str, kind: Any) -> str:
+    if kind == nw.Boolean:
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    if isinstance(kind, nw.Datetime | nw.Date):
+        return "date"
+    if isinstance(kind, nw.Duration | nw.Time):
+        return "time"
+    if isinstance(kind, _TEXT):
+        return "text"
+    raise ValueError(
+        f"Column {column!r} of the frame holds {kind}: convert it to numbers or text, or drop it."
+    )
+
+
+def _numbers(column: Any, reasons: dict[int, str]) -> Any:
+    if isinstance(column.dtype, _TEXT):
+        return numbers_of(column.name, _tokens(column), reasons)
     if column.dtype in (nw.Float32, nw.Float64):
         return column.to_numpy()
-    if isinstance(column.dtype, _TEXT):
-        return _tokens(column)
+    if isinstance(column.dtype, nw.Datetime | nw.Date | nw.Duration):
+        times = column.to_numpy()
+        kind = "datetime64[ns]" if times.dtype.kind != "m" else "timedelta64[ns]"
+        days = times.astype(kind).astype(np.int64) / _DAY_NS
+        return np.where(column.is_null().to_numpy(), np.nan, days)
+    if isinstance(column.dtype, nw.Time):
+        column = column.cast(nw.Int64) / _DAY_NS
     return column.cast(nw.Float64).to_numpy()
 
 

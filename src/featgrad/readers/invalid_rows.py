@@ -10,10 +10,6 @@ from scipy import sparse
 from featgrad.readers.block import Block
 from featgrad.readers.kernels.errors import INFINITE, MESSAGES, NAN
 
-ON_BAD_ROWS = ("error", "skip")
-# A missing value makes its row invalid, stays NaN, or counts as 0.
-ON_MISSING = ("error", "nan", "zero")
-
 
 class InvalidRows:
     """What to do with the invalid rows of one source."""

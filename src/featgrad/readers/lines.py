@@ -1,7 +1,9 @@
 """Chunks of whole lines of a text file, compressed or not, of about a megabyte."""
 
 import bz2
+import codecs
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Iterator
@@ -20,30 +22,59 @@ _HEAD_BYTES = 1 << 16
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
+# A file, or its content.
+Text = Path | bytes
+
+
 @contextmanager
-def _open_text(path: Path) -> Iterator[IO[bytes]]:
+def _open_text(text: Text) -> Iterator[IO[bytes]]:
     """The text as bytes, decompressed as its first bytes indicate; errors name the file."""
+    if isinstance(text, bytes):
+        yield io.BytesIO(text)
+        return
     try:
-        with path.open("rb") as file:
+        with text.open("rb") as file:
             head = file.read(6)
         opener = next(
             (opener for magic, opener in _OPENERS.items() if head.startswith(magic)), open
         )
-        with opener(path, "rb") as file:
+        with opener(text, "rb") as file:
             yield file
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise_unreadable(str(path), error)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, UnicodeError) as error:
+        raise_unreadable(str(text), error)
 
 
-def line_chunks(path: Path, min_lines: int = 1) -> Iterator[bytes]:
+class _Recoded:
+    """A file of another encoding, or with lone carriage returns, as UTF-8 lines."""
+
+    def __init__(self, file: IO[bytes], encoding: str, returns: bool) -> None:
+        self._file, self._returns = file, returns
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read(self, size: int) -> bytes:
+        read = b""
+        while not read and (raw := self._file.read(size)):
+            read = self._decoder.decode(raw).encode()
+        read = read or self._decoder.decode(b"", final=True).encode()
+        return read.replace(b"\r", b"\n") if self._returns else read
+
+
+def line_chunks(
+    text: Text, min_lines: int = 1, encoding: str = "utf-8", *, returns: bool = False
+) -> Iterator[bytes]:
     """Chunks of the file that end with a newline, which is added to the last line if it has none.
 
-    Chunks grow up to a limit until they hold `min_lines` lines.
+    Chunks grow up to a limit until they hold `min_lines` lines. They are UTF-8 without its mark;
+    with `returns`, lines end with carriage returns.
     """
     rest = b""
-    with _open_text(path) as file:
-        size, grown = _CHUNK_BYTES, False
+    with _open_text(text) as opened:
+        plain = encoding in ("utf-8", "utf-8-sig") and not returns
+        file: Any = opened if plain else _Recoded(opened, encoding, returns)
+        size, grown, first = _CHUNK_BYTES, False, True
         while read := file.read(size):
+            if first:
+                read, first = read.removeprefix(codecs.BOM_UTF8), False
             end = read.rfind(b"\n") + 1
             # Lines are counted only until there are enough: the lines of a file are similar.
             grown = grown or size >= _MAX_CHUNK_BYTES or read.count(b"\n") >= min_lines
@@ -59,7 +90,7 @@ def line_chunks(path: Path, min_lines: int = 1) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def read_head(path: Path) -> bytes:
+def read_head(text: Text) -> bytes:
     """The first bytes of the file, decompressed."""
-    with _open_text(path) as file:
+    with _open_text(text) as file:
         return file.read(_HEAD_BYTES)

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from glob import glob
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.checks import check_number, check_option
+from featgrad.options import FORMATS, ON_BAD_ROWS, ON_MISSING
 from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import BLOCK_ROWS
-from featgrad.readers.invalid_rows import ON_BAD_ROWS, ON_MISSING, InvalidRows
+from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.lines import read_head
 from featgrad.readers.source import Source
 
@@ -25,21 +27,35 @@ _SUFFIXES = {
     ".npy": "npy",
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-    ".csv": "csv", ".tsv": "tsv",
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "csv", ".dat": "csv",
+    ".xlsx": "xlsx", ".xlsm": "xlsx",
+    ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
     ".vw": "vw",
 }  # fmt: skip
-FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+# Formats of text whose lines may tell more than the suffix.
+_TEXTS = ("csv", "tsv")
+# Formats that are refused by name.
+_UNREADABLE = {
+    ".xls": "an old Excel file", ".ods": "an OpenDocument sheet", ".sav": "an SPSS file",
+    ".dta": "a Stata file", ".rds": "an R file", ".rdata": "an R file", ".mat": "a MATLAB file",
+    ".json": "JSON", ".pkl": "a pickle", ".npz": "an archive of arrays", ".zip": "an archive",
+    ".h5": "an HDF5 file", ".orc": "an ORC file", ".avro": "an Avro file", ".db": "a database",
+    ".sqlite": "a database", ".pdf": "a document", ".docx": "a document", ".html": "a web page",
+}  # fmt: skip
 _COMPRESSED = (".gz", ".bz2", ".xz")
-_MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "arrow"}
+_MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\3\4": "xlsx"}
 _NUMBER = rb"[-+.\d][-+.\deE]*"
 _FIRST_LINES = {
     "svmlight": re.compile(rb"\s*" + _NUMBER + rb"(\s+(qid|\d+):\S+)+\s*(#.*)?$"),
     "vw": re.compile(rb"\s*" + _NUMBER + rb"[^|\t,]*\|"),
-    "tsv": re.compile(rb"[^\t]*\t"),
-    "csv": re.compile(rb"[^,]*,"),
+    "jsonl": re.compile(rb"\s*\{"),
+    "csv": re.compile(rb".*[,;\t|]"),
 }
+# Arguments that say how text is written.
+_DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
+# Entries of a block of a table, and its fewest rows.
+_BLOCK_ENTRIES, _MIN_BLOCK_ROWS = 1 << 22, 64
 # The default of Vowpal Wabbit.
 _VW_FEATURES = 1 << 18
 
@@ -52,34 +68,45 @@ def open_source(
     format: str | None = None,
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
+    include: Sequence[str] | None = None,
     categorical: Sequence[str] | None = None,
     hash_dim: int | None = None,
     signed: bool = False,
     n_features: int | None = None,
     zero_based: bool | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    na_values: Sequence[str] | None = None,
     missing: str = "error",
     on_bad_rows: str = "error",
-    block_rows: int = BLOCK_ROWS,
+    block_rows: int | None = None,
     dtype: Any = "float32",
 ) -> Source:
     """Open an array, a data frame or a file, to be read block by block as often as needed.
 
     Parameters
     ----------
-    data : ndarray, CSR matrix, data frame, or path of a file
-        The rows. Files: .npy, .parquet, .arrow, .csv, .tsv, .svm (svmlight, libsvm), .vw; text also
-        compressed (.gz, .bz2, .xz). The format of others is detected from their content.
+    data : ndarray, CSR matrix, data frame, path of a file or list of paths
+        The rows. Files: .csv, .tsv, .xlsx, .jsonl (an object per line), .parquet (also a folder of
+        them, or a pattern like "2024-*.parquet"), .arrow, .npy, .svm (svmlight, libsvm), .vw; text
+        also compressed (.gz, .bz2, .xz). The format of others is detected from their content.
     target : str, array-like or path, default=None
         The target: the name of its column, or for an array or .npy file its values or its file.
         svmlight and VW files contain it; in files written by `convert` it is "y".
     weight : str, array-like or path, default=None
         Sample weights, given like `target`.
-    format : {"npy", "parquet", "arrow", "csv", "tsv", "svmlight", "vw"}, default=None
+    format : {"npy", "parquet", "arrow", "csv", "tsv", "xlsx", "jsonl", "svmlight", "vw"}, \
+            default=None
         Format of the file; None detects it from the suffix or the content.
     columns : sequence of str, default=None
         Column names of a CSV or TSV file without a header.
     exclude : sequence of str, default=None
-        Columns of a table to ignore.
+        Columns of a table to ignore. Columns that are like identifiers are left out by themselves,
+        see `left_out`: text with a value of its own in most rows, and row numbers.
+    include : sequence of str, default=None
+        Columns to keep even if they are like identifiers.
     categorical : sequence of str, default=None
         Columns to encode as text; None detects them.
     hash_dim : int, default=None
@@ -92,12 +119,22 @@ def open_source(
         to find it.
     zero_based : bool, default=None
         Whether svmlight indices start at 0; None reads the file once to see if a 0 occurs.
+    sep : str, default=None
+        What separates the fields of CSV text; None finds it among comma, semicolon, tab and bar.
+    decimal : {".", ","}, default=None
+        Decimal sign of CSV text; None finds it.
+    encoding : str, default=None
+        Encoding of CSV text; None takes UTF-8, UTF-16 by its mark, else Windows-1252.
+    header : bool, default=None
+        Whether the first line of CSV text names the columns; None finds out.
+    na_values : sequence of str, default=None
+        Words for a missing value in CSV text besides NA, N/A, null, None, NaN, ?, - and the like.
     missing : {"error", "nan", "zero"}, default="error"
         Whether a missing number makes its row invalid, is read as NaN, or as 0.
     on_bad_rows : {"error", "skip"}, default="error"
         Whether an invalid row raises an error, or is left out and counted in `skipped`.
-    block_rows : int, default=4096
-        Rows per block.
+    block_rows : int, default=None
+        Rows per block; None takes 4096, or fewer of a table with many columns.
     dtype : {"float32", "float64"}, default="float32"
         Type of the values; columns that vary little compared with their mean need float64.
 
@@ -116,7 +153,8 @@ def open_source(
     """
     check_option("missing", missing, ON_MISSING)
     check_option("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
-    check_number("block_rows", block_rows, Integral, at_least=1)
+    if block_rows is not None:
+        check_number("block_rows", block_rows, Integral, at_least=1)
     for name, size in (("hash_dim", hash_dim), ("n_features", n_features)):
         if size is not None:
             check_number(name, size, Integral, at_least=1)
@@ -127,34 +165,49 @@ def open_source(
         raise ValueError(f"dtype={dtype} cannot be used: give float32 or float64.")
     options = {
         "target": target, "weight": weight, "columns": columns, "exclude": exclude,
-        "categorical": categorical, "hash_dim": hash_dim, "signed": signed or None,
-        "n_features": n_features, "zero_based": zero_based,
+        "include": include, "categorical": categorical, "hash_dim": hash_dim,
+        "signed": signed or None, "n_features": n_features, "zero_based": zero_based,
+        "sep": sep, "decimal": decimal, "encoding": encoding, "header": header,
+        "na_values": na_values,
     }  # fmt: skip
     options = {argument: value for argument, value in options.items() if value is not None}
     kind, data, name = _detect(data, format)
     invalid = InvalidRows(name, on_bad_rows, missing)
-    return _open(kind, data, options, block_rows=int(block_rows), dtype=dtype, invalid=invalid)
+    paths = data if isinstance(data, list) else [data] if isinstance(data, Path) else []
+    common = {"dtype": dtype, "invalid": invalid, "paths": paths}
+    return _open(kind, data, options, block_rows and int(block_rows), **common)
 
 
-def open_table(path: str | os.PathLike[str], *, format: str | None = None) -> "Table | None":
-    """Open the columns of a file, without a target.
+def open_table(
+    path: str | os.PathLike[str], *, format: str | None = None, **dialect: Any
+) -> "Table | None":
+    """Open the columns of a file, without a target; `dialect` is as for `open_source`.
 
     None if the file stores rows of features: svmlight, VW, .npy, and files written by `convert`.
     """
     kind, data, _ = _detect(path, format)
     if kind in ("npy", "svmlight", "vw"):
         return None
-    return _open_columns(kind, data, BLOCK_ROWS)[0]
+    takes = _DIALECT if kind in (*_TEXTS, "xlsx") else ()
+    given = {name: dialect[name] for name in takes if dialect.get(name) is not None}
+    return _open_columns(kind, data, None, given)[0]
 
 
 def _detect(data: Any, format: str | None) -> tuple[str, Any, str]:
     """The kind of the data, the data ready to be opened, and a name for error messages."""
+    if isinstance(data, list | tuple) and data and isinstance(data[0], str | os.PathLike):
+        files = [Path(file) for file in data]
+        for file in files:
+            if not file.is_file():
+                raise FileNotFoundError(f"There is no file {file}.")
+        _check_parquet(f"{files[0]} and {len(files) - 1} more", files)
+        return "parquet", files, f"{files[0]} and {len(files) - 1} more"
     if isinstance(data, str | os.PathLike):
         path = Path(data)
-        if not path.is_file():
-            raise FileNotFoundError(f"There is no file {path}.")
         if format is not None:
             check_option("format", format, FORMATS)
+        if not path.is_file():
+            return "parquet", parquet_files(path), str(path)
         return format or _format_of(path), path, str(path)
     if format is not None:
         raise ValueError(f"format={format!r} applies to files only: leave it out.")
@@ -169,27 +222,60 @@ def _detect(data: Any, format: str | None) -> tuple[str, Any, str]:
     )
 
 
+def parquet_files(path: Path) -> list[Path]:
+    """The Parquet files of a folder, or those that a pattern matches."""
+    if path.is_dir():
+        found = sorted(path.rglob("*.parquet"))
+        what = f"The folder {path} holds no .parquet file: only such files can be read together."
+    else:
+        found = sorted(map(Path, glob(str(path), recursive=True)))
+        what = f"There is no file {path}."
+    if not found:
+        raise FileNotFoundError(what)
+    _check_parquet(str(path), found)
+    return found
+
+
+def _check_parquet(name: str, files: list[Path]) -> None:
+    if any(file.suffix.lower() != ".parquet" for file in files):
+        raise ValueError(
+            f"{name} are {len(files)} files: only .parquet files can be read together, join others "
+            "first."
+        )
+
+
 def _format_of(path: Path) -> str:
     """Detected from the suffix, or else from the content."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
-    if suffixes and suffixes[-1] in _SUFFIXES:
-        return _SUFFIXES[suffixes[-1]]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in _UNREADABLE:
+        raise ValueError(
+            f"{path} is {_UNREADABLE[suffix]}, which cannot be read: save it as CSV, Parquet, JSON "
+            "lines (.jsonl) or .xlsx, or pass format if its name is wrong."
+        )
+    if suffix in _SUFFIXES and suffix not in (".txt", ".dat"):
+        return _SUFFIXES[suffix]
     head = read_head(path)
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format
     lines = (line for line in head.splitlines() if line.strip() and not line.startswith(b"#"))
-    first = next(lines, b"")
+    first = next(lines, b"").replace(b"\0", b"")
     for format, pattern in _FIRST_LINES.items():
         if pattern.match(first):
             return format
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
     raise ValueError(f"The format of {path} is unknown: pass format, one of {list(FORMATS)}.")
 
 
-def _open(kind: str, data: Any, options: dict[str, Any], **common: Any) -> Source:
+def _open(
+    kind: str, data: Any, options: dict[str, Any], block_rows: int | None, **common: Any
+) -> Source:
     name = common["invalid"].name
+    common["block_rows"] = block_rows or BLOCK_ROWS
 
     def accept(**defaults: Any) -> dict[str, Any]:
         """The options for this kind of data; any other one is an error."""
@@ -216,8 +302,9 @@ def _open(kind: str, data: Any, options: dict[str, Any], **common: Any) -> Sourc
         from featgrad.readers.vw import VWSource
 
         return VWSource(data, **accept(hash_dim=_VW_FEATURES, signed=False), **common)
-    names = options.pop("columns", None) if kind in _DELIMITERS else None
-    table, file = _open_columns(kind, data, common["block_rows"], names)
+    takes = ("columns", *_DIALECT) if kind in _TEXTS else _DIALECT if kind == "xlsx" else ()
+    given = {name: options.pop(name) for name in takes if name in options}
+    table, file = _open_columns(kind, data, block_rows, given)
     if table is None:
         from featgrad.readers.arrow_rows import ArrowRowsSource
 
@@ -225,28 +312,41 @@ def _open(kind: str, data: Any, options: dict[str, Any], **common: Any) -> Sourc
         return ArrowRowsSource(file, **accept(target="y", weight=weight, n_features=None), **common)
     from featgrad.readers.tables import Roles, TableSource
 
-    roles = dict.fromkeys(("target", "weight", "exclude", "categorical"))
+    roles = dict.fromkeys(("target", "weight", "exclude", "include", "categorical"))
     accepted = accept(**roles, hash_dim=None, signed=False)
     assigned = Roles.of(table, *(accepted.pop(role) for role in roles))
+    common["block_rows"] = block_rows or _rows_per_block(len(table.columns))
     return TableSource(table, assigned, **accepted, **common)
 
 
+def _rows_per_block(n_columns: int) -> int:
+    return max(_MIN_BLOCK_ROWS, min(BLOCK_ROWS, _BLOCK_ENTRIES // max(1, n_columns)))
+
+
 def _open_columns(
-    kind: str, data: Any, block_rows: int, names: Sequence[str] | None = None
+    kind: str, data: Any, block_rows: int | None, given: dict[str, Any]
 ) -> "tuple[Table | None, Any]":
     """The table, or None and the file of record batches that store rows."""
     if kind == "frame":
         from featgrad.readers.frames import FrameTable
 
-        return FrameTable(data, block_rows), None
-    if kind in _DELIMITERS:
+        return FrameTable(data, block_rows or _rows_per_block(len(data.columns))), None
+    if kind in (*_TEXTS, "xlsx"):
         from featgrad.readers.delimited import DelimitedTable
+        from featgrad.readers.dialect import Given
+        from featgrad.readers.excel import sheet_as_csv
 
-        return DelimitedTable(data, _DELIMITERS[kind], names), None
-    require_pyarrow(f"Reading {data}")
-    from featgrad.readers.arrow_files import IpcFile, ParquetFile
+        columns = given.pop("columns", None)
+        if kind == "tsv":
+            given = {"sep": "\t"} | given
+        text = sheet_as_csv(data) if kind == "xlsx" else data
+        return DelimitedTable(str(data), text, Given(**given), columns), None
+    require_pyarrow(f"Reading {data[0] if isinstance(data, list) else data}")
+    from featgrad.readers.arrow_files import IpcFile, JsonLines, ParquetFiles
     from featgrad.readers.arrow_rows import stores_rows
     from featgrad.readers.arrow_tables import ArrowTable
 
-    file = IpcFile(data) if kind == "arrow" else ParquetFile(data)
-    return (None, file) if stores_rows(file.schema) else (ArrowTable(file, block_rows), file)
+    file = {"arrow": IpcFile, "jsonl": JsonLines, "parquet": ParquetFiles}[kind](data)
+    if stores_rows(file.schema):
+        return None, file
+    return ArrowTable(file, block_rows or _rows_per_block(len(file.schema.names))), file

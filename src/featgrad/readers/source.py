@@ -61,7 +61,10 @@ class BaseSource:
     feature_names: Sequence[str] | None = None
     n_rows: int | None = None
 
-    def __init__(self, *, block_rows: int, dtype: Any, invalid: InvalidRows) -> None:
+    def __init__(
+        self, *, block_rows: int, dtype: Any, invalid: InvalidRows, paths: Sequence[Path]
+    ) -> None:
+        self._paths = paths
         self.block_rows, self._dtype, self._invalid = block_rows, np.dtype(dtype), invalid
         self._stamp, self._rows_before = self._stamp_now(), -1
 
@@ -91,13 +94,10 @@ class BaseSource:
             )
         self._rows_before = n_rows
 
-    def _stamp_now(self) -> Any:
-        """Size and time of the last change of a file; None of what is no file."""
-        path = Path(self.name)
-        if not path.is_file():
-            return None
-        status = path.stat()
-        return status.st_size, status.st_mtime_ns
+    def _stamp_now(self) -> list[tuple[int, int]]:
+        """Size and time of the last change of each file that is there."""
+        found = [path.stat() for path in self._paths if path.is_file()]
+        return [(status.st_size, status.st_mtime_ns) for status in found]
 
     def _check_stamp(self) -> None:
         if self._stamp_now() != self._stamp:

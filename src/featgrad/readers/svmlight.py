@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from featgrad.options import ON_MISSING
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
-from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.svmlight import parse
 from featgrad.readers.lines import line_chunks
 from featgrad.readers.source import BaseSource

@@ -5,27 +5,24 @@ A column of text is encoded as consecutive features: one per value (one-hot), or
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Indices
 from featgrad.readers.block import Block, csr
+from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels.entries import gather
 from featgrad.readers.layout import EncodedColumn, Layout
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
-Chunk = dict[str, Any]
-"""Columns by name: an array of numbers, or Tokens."""
-Chunks = Iterator[Chunk]
 Names = Sequence[str] | None
 
-_MAX_VALUES = 1000
 # Hashes from here on count as -1 if hashing is signed.
 _FIRST_NEGATIVE = np.uint32(1 << 31)
 
@@ -41,48 +38,77 @@ class Table(Protocol):
     columns: Sequence[str]
     n_rows: int | None
 
-    def text_columns(self) -> Collection[str]:
-        """Columns that hold text."""
+    # What each column holds: "number", "percent", "boolean", "date", "time" or "text".
+    kinds: Mapping[str, str]
+    # What a reader should know of how the file was read.
+    notes: Sequence[str]
 
-    def chunks(self, columns: Sequence[str], text: Collection[str], invalid: InvalidRows) -> Chunks:
-        """Chunks of rows; columns in `text` are Tokens, others Tokens or arrays of numbers."""
+    def chunks(
+        self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows
+    ) -> "Chunks":
+        """Chunks of rows, some columns as numbers and some as text."""
+
+
+class Chunk(NamedTuple):
+    """Columns of some rows, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    numbers : sequence of arrays
+        Columns of numbers; NaN is missing.
+    texts : dict of str to Tokens
+        Columns of text.
+    reasons : dict of int to str
+        Why rows are invalid.
+    """
+
+    numbers: Any
+    texts: dict[str, Tokens]
+    reasons: dict[int, str]
+
+
+Chunks = Iterator[Chunk]
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Roles of the columns of a table."""
+    """Roles of the columns of a table.
+
+    Columns in `named` stay even if they look like identifiers.
+    """
 
     target: str
     weight: str | None
     text: frozenset[str]
     features: tuple[str, ...]
-
-    @property
-    def columns(self) -> Sequence[str]:
-        return [*self.features, self.target, *([] if self.weight is None else [self.weight])]
+    named: frozenset[str]
 
     @classmethod
-    def of(cls, table: Table, target: Any, weight: Any, exclude: Names, categorical: Names) -> Self:
+    def of(
+        cls, table: Table, target: Any, weight: Any, exclude: Names, include: Names,
+        categorical: Names,
+    ) -> Self:  # fmt: skip
         named: dict[str, Sequence[Any]] = {
             "target": [target],
             "weight": [] if weight is None else [weight],
             "exclude": exclude or (),
+            "include": include or (),
             "categorical": categorical or (),
         }
         for argument, columns in named.items():
             for column in columns:
                 check_column(argument, column, table.name, table.columns)
-        repeated = [name for name, times in Counter(table.columns).items() if times > 1]
-        if repeated:
-            raise ValueError(f"{table.name} has two columns {repeated[0]!r}: rename one.")
         others = {target, weight, *(exclude or ())}
-        text = frozenset(table.text_columns())
+        text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
+        # Classes keep their names.
+        text |= {target} if table.kinds[target] == "boolean" else set()
         features = tuple(name for name in table.columns if name not in others)
-        if not features:
-            raise ValueError(f"{table.name} has no column but its target: there are no features.")
+        _check_any(features, table.name)
         if categorical is not None:
             text = text & {target} | set(categorical)
-        return cls(target, weight, text, features)
+        return cls(
+            target, weight, text, features, frozenset((*(include or ()), *(categorical or ())))
+        )
 
 
 class TableSource(TokenSource):
@@ -94,9 +120,19 @@ class TableSource(TokenSource):
         super().__init__(**common)
         self._table, self._roles, self._signed = table, roles, signed
         self.n_rows = None if self._invalid.skip else table.n_rows
-        self._text = [name for name in roles.features if name in roles.text]
-        encoded = self._one_hot() if hash_dim is None else self._hashed(hash_dim)
-        self._layout = Layout([encoded.get(name, EncodedColumn(name)) for name in roles.features])
+        self.left_out: dict[str, str] = {}
+        texts = [name for name in roles.features if name in roles.text]
+        encoded = self._one_hot(texts) if hash_dim is None else self._hashed(texts, hash_dim)
+        self._leave_out_numbered()
+        features = [name for name in roles.features if name not in self.left_out]
+        _check_any(features, table.name)
+        self._text = [name for name in features if name in encoded]
+        # Numbers are read in this order: features, then the target and weights.
+        self._plain = [name for name in features if name not in encoded]
+        ends = [roles.target] if roles.target not in roles.text else []
+        self._numbers = [*self._plain, *ends, *([] if roles.weight is None else [roles.weight])]
+        self._texts = [*self._text, *([] if ends else [roles.target])]
+        self._layout = Layout([encoded.get(name, EncodedColumn(name)) for name in features])
         self.feature_names, self.n_features = self._layout, len(self._layout)
         self._vocabularies = {
             name: _sorted_fingerprints(column.values)
@@ -105,81 +141,107 @@ class TableSource(TokenSource):
         }
 
     def _count_tokens(self, top: TopTokens) -> None:
-        for chunk in self._read(self._text):
+        for chunk in self._read((), self._text):
             for column, start in zip(self._layout.columns, self._layout.starts[:-1], strict=True):
                 if column.kind == "number" or not top.wanted[start : start + column.width].any():
                     continue
-                tokens = chunk[column.name]
+                tokens = chunk.texts[column.name]
                 features = self._features(column, int(start), tokens)
                 top.add(features, tokens, np.flatnonzero((features >= 0) & tokens.is_utf8()))
 
-    def _read(self, columns: Sequence[str]) -> Iterator[Chunk]:
-        self._invalid.skipped = 0
-        return self._table.chunks(columns, self._roles.text, self._invalid)
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know of how the table was read."""
+        notes = list(self._table.notes)
+        kinds = {"date": "days", "time": "days", "percent": "fractions", "boolean": "0 and 1"}
+        for kind, unit in kinds.items():
+            names = [name for name in self._numbers if self._table.kinds[name] == kind]
+            if names and kind != "boolean":
+                notes.append(f"read as numbers, in {unit}: {', '.join(names[:10])}")
+        if self.left_out:
+            listed = [f"{name} ({reason})" for name, reason in list(self.left_out.items())[:10]]
+            notes.append(f"left out as identifiers: {', '.join(listed)}")
+        return notes
 
-    def _hashed(self, hash_dim: int) -> dict[str, EncodedColumn]:
-        n_text = len(self._text)
+    def _leave_out_numbered(self) -> None:
+        """Leave out columns of numbers that number the rows."""
+        roles = self._roles
+        names = [n for n in roles.features if n not in roles.text and n not in roles.named]
+        skipping = InvalidRows(self._table.name, "skip", "nan")
+        chunks = self._table.chunks(names, (), skipping)
+        self.left_out |= numbered(names, (chunk.numbers for chunk in chunks))
+
+    def _read(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Chunk]:
+        self._invalid.skipped = 0
+        return self._table.chunks(numbers, texts, self._invalid)
+
+    def _hashed(self, texts: Sequence[str], hash_dim: int) -> dict[str, EncodedColumn]:
+        n_text = len(texts)
         if hash_dim < 2 * n_text:
             few = f"hash_dim={hash_dim} is too small for {n_text} columns of text"
             raise ValueError(f"{few}: give at least {2 * n_text}.")
-        return {name: EncodedColumn(name, "hash", hash_dim // n_text) for name in self._text}
+        return {name: EncodedColumn(name, "hash", hash_dim // n_text) for name in texts}
 
-    def _one_hot(self) -> dict[str, EncodedColumn]:
+    def _one_hot(self, texts: Sequence[str]) -> dict[str, EncodedColumn]:
         """Read the whole table once for the values of its text columns."""
-        values: dict[str, set[bytes]] = {name: set() for name in self._text}
-        for chunk in self._read(self._text) if values else ():
+        values = {name: DistinctTexts() for name in texts}
+        for chunk in self._read((), texts) if values else ():
             for name, seen in values.items():
-                tokens = chunk[name]
-                rows = np.flatnonzero(tokens.is_utf8() & tokens.present)
-                seen.update(tokens.token(row) for row, _ in tokens.distinct(rows))
-                if len(seen) > _MAX_VALUES:
-                    raise ValueError(
-                        f"{self._table.name}: column {name!r} has more than {_MAX_VALUES} "
-                        "different texts: pass hash_dim=2**20, say, to hash text columns."
-                    )
+                seen.add(chunk.texts[name])
         encoded = {}
         for name, seen in values.items():
+            if name in self._roles.named and seen.are_too_many:
+                raise ValueError(
+                    f"{self._table.name}: column {name!r} has {seen.reason}: pass "
+                    f"exclude=['{name}']."
+                )
+            if seen.reason is not None and name not in self._roles.named:
+                self.left_out[name] = seen.reason
+                continue
             # A column without any text keeps one feature, which is always 0.
-            texts = tuple(sorted(token.decode() for token in seen)) or ("",)
-            encoded[name] = EncodedColumn(name, "one-hot", len(texts), texts)
+            found = tuple(sorted(token.decode() for token in seen.texts)) or ("",)
+            encoded[name] = EncodedColumn(name, "one-hot", len(found), found)
         return encoded
 
     def _chunks(self) -> Iterator[Block]:
         row = 0
-        for chunk in self._read(self._roles.columns):
-            reasons: dict[int, str] = {}
-            block = self._encode(chunk, reasons)
-            yield self._invalid.clean(self._invalid.drop(block, reasons, row), row)
+        for chunk in self._read(self._numbers, self._texts):
+            block = self._encode(chunk)
+            yield self._invalid.clean(self._invalid.drop(block, chunk.reasons, row), row)
             row += len(block)
 
-    def _encode(self, chunk: Chunk, reasons: dict[int, str]) -> Block:
+    def _encode(self, chunk: Chunk) -> Block:
         """All rows of a chunk; adds the reasons why some of them are invalid."""
-        roles, weight = self._roles, None
-        X = self._sparse(chunk, reasons) if self._text else self._dense(chunk, reasons)
-        encode = _texts if roles.target in roles.text else _numbers
-        y = encode(roles.target, chunk[roles.target], reasons)
-        if roles.weight is not None:
-            weight = _numbers(roles.weight, chunk[roles.weight], reasons).astype(np.float64)
+        roles, n_features = self._roles, len(self._plain)
+        X = self._sparse(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
+        if roles.target in roles.text:
+            y = _texts(roles.target, chunk.texts[roles.target], chunk.reasons)
+        else:
+            y = np.asarray(chunk.numbers[n_features])
+        weight = None if roles.weight is None else chunk.numbers[-1].astype(np.float64)
         return Block(X, y, weight)
 
-    def _dense(self, chunk: Chunk, reasons: dict[int, str]) -> NDArray[Any]:
-        columns = [_numbers(name, chunk[name], reasons) for name in self._roles.features]
+    def _stacked(self, columns: Any) -> NDArray[Any]:
         with np.errstate(over="ignore"):
+            if isinstance(columns, np.ndarray):
+                return columns.astype(self._dtype, copy=False).T
             return np.stack(columns, dtype=self._dtype, casting="unsafe").T
 
-    def _sparse(self, chunk: Chunk, reasons: dict[int, str]) -> Any:
+    def _sparse(self, chunk: Chunk) -> Any:
         """One feature per row and original column; zeros are then dropped."""
-        n_rows, n_columns = len(chunk[self._roles.target]), len(self._layout.columns)
+        n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._layout.columns)
         features = np.empty((n_columns, n_rows), np.int32)
         values = np.ones((n_columns, n_rows), self._dtype)
+        numbers = iter(chunk.numbers)
         for j, encoded in enumerate(self._layout.columns):
-            start, column = int(self._layout.starts[j]), chunk[encoded.name]
+            start = int(self._layout.starts[j])
             if encoded.kind == "number":
                 with np.errstate(over="ignore"):
-                    values[j] = _numbers(encoded.name, column, reasons)
+                    values[j] = next(numbers)
                 features[j] = np.where(values[j] == 0, -1, start)
                 continue
-            _mark(reasons, column.is_utf8(), f"column {encoded.name!r} is not UTF-8")
+            column = chunk.texts[encoded.name]
+            _mark(chunk.reasons, column.is_utf8(), f"column {encoded.name!r} is not UTF-8")
             features[j] = self._features(encoded, start, column)
             if self._signed and encoded.kind == "hash":
                 values[j, column.hashes() >= _FIRST_NEGATIVE] = -1
@@ -198,6 +260,18 @@ class TableSource(TokenSource):
         at = np.minimum(np.searchsorted(sorted_prints, prints), column.width - 1)
         known = tokens.present & (sorted_prints[at] == prints)
         return np.where(known, start + order[at], -1)
+
+
+def check_names(owner: str, columns: Sequence[str]) -> None:
+    """Raise an error for columns of the same name."""
+    repeated = [name for name, times in Counter(columns).items() if times > 1]
+    if repeated:
+        raise ValueError(f"{owner} has two columns {repeated[0]!r}: rename one.")
+
+
+def _check_any(features: Sequence[str], owner: str) -> None:
+    if not features:
+        raise ValueError(f"{owner} has no column but its target: there are no features.")
 
 
 def check_column(argument: str, column: Any, owner: str, columns: Sequence[str]) -> None:
@@ -227,15 +301,18 @@ def _mark(reasons: dict[int, str], valid: Flags, reason: str) -> None:
         reasons.setdefault(row, reason)
 
 
-def _numbers(name: str, column: Any, reasons: dict[int, str]) -> NDArray[Any]:
-    if not isinstance(column, Tokens):
-        return np.asarray(column)
-    values, valid = column.numbers()
+def numbers_of(name: str, tokens: Tokens, reasons: dict[int, str]) -> NDArray[Any]:
+    """A column of text as numbers; adds the reasons why rows are invalid."""
+    values, valid = tokens.numbers()
     for row in np.flatnonzero(~valid).tolist():
-        text = column.token(row)[:40].decode(errors="replace")
-        reason = f"column {name!r} holds {text!r}, which is no number (name text columns in "
-        reasons.setdefault(row, reason + "categorical=)")
+        reasons.setdefault(row, not_of_kind(name, tokens.token(row), "number"))
     return values
+
+
+def not_of_kind(name: str, field: bytes, kind: str) -> str:
+    text = field[:40].decode("utf-8", "replace")
+    advice = "name columns of text in categorical=, words for missing values in na_values="
+    return f"column {name!r} holds {text!r}, which is not a {kind} ({advice})"
 
 
 def _texts(name: str, column: Tokens, reasons: dict[int, str]) -> NDArray[Any]:

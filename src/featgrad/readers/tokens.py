@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.readers.kernels import hashing, scan
+from featgrad.readers.kernels import everyday, hashing, scan
 from featgrad.readers.source import BaseSource
 
 
@@ -53,6 +53,14 @@ class Tokens:
         values, valid = np.empty(len(self)), np.ones(len(self), bool)
         scan.numbers(self.data, self.starts, self.ends, values, valid)
         return values, valid
+
+    def are_numbers(self, decimal: str) -> Flags:
+        """Which tokens are numbers with this decimal sign, as people write them."""
+        counts = np.zeros((len(self), 2), np.int64)
+        columns = self.starts[:, None], self.ends[:, None]
+        nothing = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        everyday.census(self.data, *columns, ord(decimal), *nothing, counts)
+        return np.asarray(counts[:, everyday.NUMBER] > 0)
 
     def hashes(self) -> NDArray[np.uint32]:
         return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]

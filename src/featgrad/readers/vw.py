@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from featgrad.options import ON_MISSING
 from featgrad.readers.block import Block, csr
-from featgrad.readers.invalid_rows import ON_MISSING
 from featgrad.readers.kernels.vw import parse
 from featgrad.readers.lines import line_chunks
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens

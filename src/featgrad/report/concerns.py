@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.learnability import Estimate
+from featgrad.learnability import Estimate, Learnability
 from featgrad.report.columns import moments
 from featgrad.report.facts import Concern, SizeFacts
 
@@ -30,6 +30,25 @@ def leakage(univariate: Floats, names: Sequence[str]) -> list[Concern]:
     text = (
         f"By itself, {_listed(names, suspects)} explains {100 * univariate[suspects[0]]:.0f} % of "
         "the target's variance. A feature that is known only after the target must be excluded."
+    )
+    return [Concern("Possible leak of the target", text)]
+
+
+def group_leakage(data: Learnability, features: Indices, groups: Any) -> list[Concern]:
+    """Chosen groups, given by one label per feature, that explain the target by themselves."""
+    if groups is None or np.ndim(groups) != 1 or len(groups) != data.n_features_in_:
+        return []
+    labels = [groups[i] for i in features]
+    suspects = []
+    for label in dict.fromkeys(labels):
+        members = features[[other == label for other in labels]]
+        if len(members) > 1 and data.estimate(members).interval[0] >= _LEAK:
+            suspects.append(str(label))
+    if not suspects:
+        return []
+    text = (
+        f"By itself, {_listed(suspects, np.arange(len(suspects)))} explains the target almost "
+        "completely. What is known only after the target must be excluded."
     )
     return [Concern("Possible leak of the target", text)]
 

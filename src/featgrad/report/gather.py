@@ -90,6 +90,7 @@ def gather_facts(
     outputs, _ = encode(y, data.task_)
     found = [
         *concerns.leakage(univariate, names),
+        *concerns.group_leakage(data, points[chosen][0], selector.feature_groups),
         *concerns.weakness(sizes[chosen], everything, sizes),
         *concerns.near_duplicates(sizes[chosen], names),
         *concerns.drift(_columns(matrix, shown), outputs, sizes[chosen], names),

@@ -118,7 +118,9 @@ def _compact(facts: Facts) -> dict[str, Any]:
     return {
         "names": [visible(name) for name in facts.names],
         "univariate": _scaled(facts.univariate, 1000),
-        "groups": [{"name": visible(g.name), "features": g.features.tolist()} for g in facts.groups],
+        "groups": [
+            {"name": visible(g.name), "features": g.features.tolist()} for g in facts.groups
+        ],
         "stability": None if facts.stability is None else _scaled(facts.stability, 100),
         "sizes": sizes,
         "redundant": round(100 * _REDUNDANT),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from featgrad.checks import MISSING, PREPROCESS, check_number, check_option
 from featgrad.math.filters import check_order, up_to
 from featgrad.math.links import LINKS, Link
-from featgrad.math.targets import TASKS
+from featgrad.options import TASKS
 from featgrad.plan import SEARCHES, USED_BY
 
 

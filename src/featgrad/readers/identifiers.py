@@ -1,0 +1,66 @@
+"""Columns that number or name the rows: nothing can be learned from them about other rows."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from featgrad.arrays import Floats
+from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
+from featgrad.readers.tokens import Tokens
+
+_NAMES = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|index|rowid|row)|.*[a-z]I[Dd]|unnamed.*", re.I)
+
+
+class DistinctTexts:
+    """Different texts of a column, up to a limit, and the number of its rows that have one."""
+
+    def __init__(self) -> None:
+        self.texts: set[bytes] = set()
+        self.n_rows = 0
+
+    def add(self, tokens: Tokens) -> None:
+        rows = np.flatnonzero(tokens.is_utf8() & tokens.present)
+        self.n_rows += len(rows)
+        if not self.are_too_many:
+            self.texts.update(tokens.token(row) for row, _ in tokens.distinct(rows))
+
+    @property
+    def are_too_many(self) -> bool:
+        return len(self.texts) > MOST_TEXTS
+
+    @property
+    def reason(self) -> str | None:
+        """Why the column is like an identifier; None if it is not."""
+        if self.are_too_many:
+            return f"more than {MOST_TEXTS:,} different texts"
+        if self.n_rows >= ID_LIKE_ROWS and len(self.texts) >= ID_LIKE_SHARE * self.n_rows:
+            return f"{len(self.texts):,} different texts in {self.n_rows:,} rows"
+        return None
+
+
+def numbered(names: Sequence[str], chunks: Iterable[Sequence[Floats]]) -> Mapping[str, str]:
+    """Columns of numbers, by their first rows, that number the rows, and why."""
+    found: dict[str, str] = {}
+    first: list[Sequence[Floats]] = []
+    for chunk in chunks if names else ():
+        first.append(chunk)
+        if sum(len(columns[0]) for columns in first) >= ID_LIKE_ROWS:
+            break
+    else:
+        return found
+    columns = (
+        first[0]
+        if len(first) == 1
+        else [np.concatenate(parts) for parts in zip(*first, strict=True)]
+    )
+    for name, column in zip(names, columns, strict=True):
+        if column[1] - column[0] == 1 and column[0] in (0, 1) and np.all(np.diff(column) == 1):
+            found[name] = "it numbers the rows"
+        elif _NAMES.fullmatch(name) and _are_different_integers(column):
+            found[name] = "its name, and a number of its own for each row"
+    return found
+
+
+def _are_different_integers(column: Floats) -> bool:
+    return bool(np.all(column == np.round(column))) and len(np.unique(column)) == len(column)
