@@ -96,7 +96,7 @@ def centre(raw: Floats, task: str, weights: Floats) -> Target:
     """Centre output columns under weights that sum to one."""
     means = weights @ raw
     outputs = raw - means
-    variance = float(np.sum(weights @ outputs**2))
+    variance = 0.0 if np.all(raw == raw[0]) else float(np.sum(weights @ outputs**2))
     check_varies(variance, means)
     return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
 
@@ -109,7 +109,7 @@ def to_one_variance(outputs: Floats, weights: Floats) -> Floats:
 
 def check_varies(variance: float, means: Floats) -> None:
     """Raise an error for a constant target."""
-    if variance <= np.finfo(float).eps ** 2 * max(1.0, float(np.sum(means**2))):
+    if variance <= (64 * np.finfo(float).eps) ** 2 * float(np.sum(means**2)):
         raise ValueError(
             "y has only one value among the rows of positive weight, or one class only: a target "
             "that does not vary cannot be predicted. Pass rows with different targets."

@@ -122,13 +122,23 @@ def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | No
 
 
 def _separator(text: str) -> str:
-    """The one that splits most records into as many fields as the first, more than one."""
-    found = {}
-    for sep in SEPARATORS:
-        counts = [len(record) for record in _records(text, sep)[0]]
-        if counts and counts[0] > 1:
-            found[sep] = (sum(count == counts[0] for count in counts) / len(counts), counts[0])
-    return max(found, key=lambda sep: found[sep], default=",")
+    """The one that splits most records into as many fields as the first, more than one.
+
+    Of several such the one that leaves most numbers: decimal commas split records as well.
+    """
+    split = {sep: _records(text, sep)[0] for sep in SEPARATORS}
+    split = {sep: records for sep, records in split.items() if records and len(records[0]) > 1}
+    if len(split) < 2:
+        return next(iter(split), ",")
+
+    def fitness(sep: str) -> tuple[float, float, int]:
+        records = split[sep]
+        count, fields = len(records[0]), [field for record in records for field in record]
+        alike = sum(len(record) == count for record in records) / len(records)
+        tokens = Tokens.from_bytes([field.encode() for field in fields])
+        return alike, np.mean(tokens.are_numbers(".") | tokens.are_numbers(",")), count
+
+    return max(split, key=fitness)
 
 
 def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
