@@ -146,18 +146,29 @@ GOOD = [
     File("decimal_comma.tsv", csv(sep="\t", decimal=","), notes=("decimal comma",)),
     File("quoted_decimal_comma.csv", csv(decimal=",", quoting=1), notes=("decimal comma",)),
     File("told_decimal.csv", csv(**EURO_FIELDS), (*PRICE, "--decimal", ",", "--sep", ";")),
-    File("german_thousands.csv", csv(1000 * ROWS, sep=";", float_format=german),
-         notes=("decimal comma",)),
+    File(
+        "german_thousands.csv",
+        csv(1000 * ROWS, sep=";", float_format=german),
+        notes=("decimal comma",),
+    ),
     File("bom.csv", b"\xef\xbb\xbf" + csv()),
     File("bom_semicolon.csv", b"\xef\xbb\xbf" + csv(**EURO_FIELDS)),
     File("utf16.csv", text().encode("utf-16"), notes=("encoding utf-16",)),
     File("utf16_tab.txt", text(sep="\t").encode("utf-16"), notes=("encoding utf-16",)),
     File("utf16_no_mark.csv", text().encode("utf-16-le"), notes=("encoding utf-16-le",)),
     File("utf16_big.csv", b"\xfe\xff" + text().encode("utf-16-be")),
-    File("latin.csv", text(ROWS.rename(columns={"b": "größe"})).encode("cp1252"),
-         chosen=frozenset({"größe", "d"}), notes=("encoding cp1252",)),
-    File("told_latin.csv", text(ROWS.rename(columns={"b": "größe"})).encode("latin-1"),
-         (*PRICE, "--encoding", "latin-1"), frozenset({"größe", "d"})),
+    File(
+        "latin.csv",
+        text(ROWS.rename(columns={"b": "größe"})).encode("cp1252"),
+        chosen=frozenset({"größe", "d"}),
+        notes=("encoding cp1252",),
+    ),
+    File(
+        "told_latin.csv",
+        text(ROWS.rename(columns={"b": "größe"})).encode("latin-1"),
+        (*PRICE, "--encoding", "latin-1"),
+        frozenset({"größe", "d"}),
+    ),
     File("utf8.csv", csv(ROWS.rename(columns={"b": "größe"})), chosen=frozenset({"größe", "d"})),
     File("windows.csv", csv().replace(b"\n", b"\r\n")),
     File("old_mac.csv", csv().replace(b"\n", b"\r")),
@@ -165,17 +176,28 @@ GOOD = [
     File("blank_lines.csv", csv().replace(b"\n", b"\n\n") + b"\n\n"),
     File("no_header.csv", NO_HEADER, notes=("columns are named column1 to column5",), **POSITIONAL),
     File("no_header_semicolon.csv", csv(header=False, **EURO_FIELDS), **POSITIONAL),
-    File("told_no_header.csv", NO_HEADER, ("--target", "column5", "--no-header"),
-         POSITIONAL["chosen"]),
-    File("numbers_as_names.csv", csv(header=list("01234")), ("--target", "4"),
-         frozenset({"1", "3"})),
-    File("years_as_names.csv", csv(header=["name", "2019", "2020", "2021", "price"]),
-         chosen=frozenset({"2019", "2021"})),
+    File(
+        "told_no_header.csv",
+        NO_HEADER,
+        ("--target", "column5", "--no-header"),
+        POSITIONAL["chosen"],
+    ),
+    File(
+        "numbers_as_names.csv", csv(header=list("01234")), ("--target", "4"), frozenset({"1", "3"})
+    ),
+    File(
+        "years_as_names.csv",
+        csv(header=["name", "2019", "2020", "2021", "price"]),
+        chosen=frozenset({"2019", "2021"}),
+    ),
     File("excel_hint.csv", b"sep=;\n" + csv(sep=";")),
     File("quoted.csv", csv(quoting=1)),
     File("spaces.csv", csv().replace(b",", b" , ")),
-    File("comma_in_name.csv", csv(ROWS.rename(columns={"b": "b, new"})),
-         chosen=frozenset({"b, new", "d"})),
+    File(
+        "comma_in_name.csv",
+        csv(ROWS.rename(columns={"b": "b, new"})),
+        chosen=frozenset({"b, new", "d"}),
+    ),
     File("newline_in_text.csv", with_column(np.where(ROWS["a"] > 0, "one\ntwo", "three"))),
     *(
         File(f"missing_{i}.csv", with_word(word))
@@ -185,32 +207,64 @@ GOOD = [
     ),
     File("missing_told.csv", with_word("-999"), (*PRICE, "--na", "-999")),
     File("missing_told_word.csv", with_word("keine Angabe"), (*PRICE, "--na", "keine Angabe")),
-    File("missing_decimal_comma.csv",
-         with_word("NA").replace(b",", b";").replace(b".", b","), notes=("decimal comma",)),
+    File(
+        "missing_decimal_comma.csv",
+        with_word("NA").replace(b",", b";").replace(b".", b","),
+        notes=("decimal comma",),
+    ),
     File("booleans.csv", with_column(ROWS["a"] > 0), info={"Booleans": "more"}),
-    File("yes_no.csv", with_column(np.where(ROWS["a"] > 0, "yes", "no")), info={"Booleans": "more"}),
+    File(
+        "yes_no.csv", with_column(np.where(ROWS["a"] > 0, "yes", "no")), info={"Booleans": "more"}
+    ),
     File("boolean_target.csv", csv(ROWS.assign(price=ROWS["price"] > 0)), **LABELS),
-    File("yes_no_target.csv", csv(ROWS.assign(price=np.where(ROWS["price"] > 0, "Y", "N"))),
-         **LABELS),
+    File(
+        "yes_no_target.csv", csv(ROWS.assign(price=np.where(ROWS["price"] > 0, "Y", "N"))), **LABELS
+    ),
     File("plus_minus_target.csv", csv(ROWS.assign(price=CLASSES)), **LABELS),
     File("dates.csv", with_column(ISO), notes=("in days: more",), info={"Dates and times": "more"}),
     File("date_times.csv", with_column(DAYS.strftime("%Y-%m-%d %H:%M:%S")), notes=("in days",)),
     File("zones.csv", with_column(DAYS.strftime("%Y-%m-%dT%H:%M:%S+02:00")), notes=("in days",)),
-    File("times.csv", with_column([f"{i % 24:02}:{i % 60:02}" for i in range(N_ROWS)]),
-         notes=("in days",)),
-    File("local_dates.csv", with_column(DAYS.strftime("%d.%m.%Y")), notes=("left out",),
-         info={"Like identifiers": "more"}),
+    File(
+        "times.csv",
+        with_column([f"{i % 24:02}:{i % 60:02}" for i in range(N_ROWS)]),
+        notes=("in days",),
+    ),
+    File(
+        "local_dates.csv",
+        with_column(DAYS.strftime("%d.%m.%Y")),
+        notes=("left out",),
+        info={"Like identifiers": "more"},
+    ),
     File("money.csv", csv(ROWS.assign(b=ROWS["b"].map(money)))),
-    File("euros.csv", csv(ROWS.assign(b=ROWS["b"].map(lambda v: f"{german(1000 * v)} €")), **EURO_FIELDS)),
+    File(
+        "euros.csv",
+        csv(ROWS.assign(b=ROWS["b"].map(lambda v: f"{german(1000 * v)} €")), **EURO_FIELDS),
+    ),
     File("thousands.csv", csv(ROWS.assign(b=(1e6 * ROWS["b"]).map("{:,.0f}".format)))),
-    File("percent.csv", csv(ROWS.assign(b=ROWS["b"].map("{:.1%}".format))), notes=("fractions: b",)),
-    File("brackets.csv", csv(ROWS.assign(b=ROWS["b"].map(lambda v: f"({-v})" if v < 0 else f"{v}")))),
-    File("row_numbers.csv", ROWS.to_csv().encode(), notes=("left out as identifiers: column1",),
-         info={"Like identifiers": "column1"}),
-    File("ids.csv", with_column(np.random.default_rng(2).permutation(9999)[:N_ROWS], "customer_id"),
-         notes=("customer_id",), info={"Like identifiers": "customer_id"}),
-    File("names.csv", with_column([f"name {i}" for i in range(N_ROWS)]), notes=("more (300",),
-         info={"Like identifiers": "more", "Columns of text": "more"}),
+    File(
+        "percent.csv", csv(ROWS.assign(b=ROWS["b"].map("{:.1%}".format))), notes=("fractions: b",)
+    ),
+    File(
+        "brackets.csv", csv(ROWS.assign(b=ROWS["b"].map(lambda v: f"({-v})" if v < 0 else f"{v}")))
+    ),
+    File(
+        "row_numbers.csv",
+        ROWS.to_csv().encode(),
+        notes=("left out as identifiers: column1",),
+        info={"Like identifiers": "column1"},
+    ),
+    File(
+        "ids.csv",
+        with_column(np.random.default_rng(2).permutation(9999)[:N_ROWS], "customer_id"),
+        notes=("customer_id",),
+        info={"Like identifiers": "customer_id"},
+    ),
+    File(
+        "names.csv",
+        with_column([f"name {i}" for i in range(N_ROWS)]),
+        notes=("more (300",),
+        info={"Like identifiers": "more", "Columns of text": "more"},
+    ),
     File("colours.csv", with_column(COLOURS), info={"Columns of text": "more"}),
     File("constant.csv", with_column(1), info={"Constant": "more"}),
     File("empty_column.csv", with_column(""), info={"Constant": "more"}),
@@ -226,7 +280,7 @@ GOOD = [
     File("plain.feather", feather),
     File("plain.svm", as_svmlight(ROWS), (), frozenset({"x1", "x3"})),
     File("plain.vw", as_vw(ROWS), ("--hash-dim", "64"), frozenset()),
-]  # fmt: skip
+]
 
 ONE_COLUMN = "only one column was found"
 BAD = [
@@ -234,13 +288,25 @@ BAD = [
     File("header_only.csv", b"a,b,price\n", error="has no (valid )?rows"),
     File("one_column.csv", csv(ROWS[["price"]]), error=ONE_COLUMN),
     File("spaces_between.txt", csv(sep=" "), error="the format of|only one column"),
-    File("title.csv", b"Sales of 2024\n\n" + csv(), error="line 1: its header has 1 field.* Remove lines"),
+    File(
+        "title.csv",
+        b"Sales of 2024\n\n" + csv(),
+        error="line 1: its header has 1 field.* Remove lines",
+    ),
     File("short_row.csv", csv() + b"1,2\n", error="line 302: it has 2 fields where 5 belong"),
-    File("long_row.csv", csv() + b"1,2,3,4,5,6\n", error="line 302: it has 6 fields where 5 belong"),
-    File("row_names.csv", b"a,b,c,d,price\n" + csv(header=False).replace(b"\n", b",9\n"),
-         error="line 1: its header has 5 fields where most lines have 6"),
-    File("word_in_numbers.csv", csv() + b"1,two,3,4,5\n",
-         error="line 302: column 'b' holds 'two', which is not a number"),
+    File(
+        "long_row.csv", csv() + b"1,2,3,4,5,6\n", error="line 302: it has 6 fields where 5 belong"
+    ),
+    File(
+        "row_names.csv",
+        b"a,b,c,d,price\n" + csv(header=False).replace(b"\n", b",9\n"),
+        error="line 1: its header has 5 fields where most lines have 6",
+    ),
+    File(
+        "word_in_numbers.csv",
+        csv() + b"1,two,3,4,5\n",
+        error="line 302: column 'b' holds 'two', which is not a number",
+    ),
     File("no_target.csv", csv() + b"1,2,3,4,\n", error="line 302: the target is missing"),
     File("infinite.csv", csv() + b"1,inf,3,4,5\n", error="line 302: a value is infinite"),
     File("open_quote.csv", csv() + b'1,"2,3,4,5\n', error="line 302: a quoted field is not closed"),
@@ -250,23 +316,35 @@ BAD = [
     File("other_target.csv", csv(), ("--target", "prise"), error="the nearest is 'price'"),
     File("no_target_named.csv", csv(), (), error="--target is missing: name a column"),
     File("cut.csv.gz", gzip.compress(csv())[:-40], error="cannot be read"),
-    File("cut.parquet", lambda path: (parquet(path), path.write_bytes(path.read_bytes()[:-40])),
-         error="cannot be read"),
+    File(
+        "cut.parquet",
+        lambda path: (parquet(path), path.write_bytes(path.read_bytes()[:-40])),
+        error="cannot be read",
+    ),
     File("wrong_name.parquet", csv(), error="cannot be read"),
     File("old_excel.xls", b"\xd0\xcf\x11\xe0" + bytes(100), error="old Excel file.*save it as CSV"),
     File("array.json", sales().to_json(orient="records").encode(), error="is JSON, .*JSON lines"),
     File("broken.jsonl", b'{"a": 1}\n{"a": \n', error="cannot be read"),
     File("nested.jsonl", b'{"a": {"b": 1}, "price": 2}\n' * 9, error="'a' holds struct"),
     File("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), error="unknown|not text"),
-    File("picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), error="not text|cannot be read"),
+    File("picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(100), error="not text|cannot be read"),
     File("stata.dta", bytes(100), error="a Stata file"),
-    File("wrong_encoding.csv", "größe,price\n1,2\n".encode("cp1252"),
-         (*PRICE, "--encoding", "utf-8"), error="not UTF-8"),
+    File(
+        "wrong_encoding.csv",
+        "größe,price\n1,2\n".encode("cp1252"),
+        (*PRICE, "--encoding", "utf-8"),
+        error="not UTF-8",
+    ),
     File("unknown_encoding.csv", csv(), (*PRICE, "--encoding", "utf-99"), error="is unknown"),
-    File("large_index.svm", b"1 1:1\n0 999999999:1\n", (), error="larger than the number of features"),
-    File("mixed_texts.csv", with_column(np.where(np.arange(N_ROWS) % 3, "1", "x"), "b"),
-         error="line 2: column 'b' holds 'x', which is not a number .*--categorical"),
-]  # fmt: skip
+    File(
+        "large_index.svm", b"1 1:1\n0 999999999:1\n", (), error="larger than the number of features"
+    ),
+    File(
+        "mixed_texts.csv",
+        with_column(np.where(np.arange(N_ROWS) % 3, "1", "x"), "b"),
+        error="line 2: column 'b' holds 'x', which is not a number .*--categorical",
+    ),
+]
 FILES = {file.name: file for file in [*GOOD, *BAD]}
 # Written where openpyxl is installed.
 EXCEL = File("sheet.xlsx", excel, notes=("in days: when",))

@@ -12,7 +12,12 @@ from collections import defaultdict
 import numpy as np
 from sklearn.utils import murmurhash3_32
 
+from featgrad.readers.dialect import NA_WORDS
+
 _NUMBER = re.compile(rb"[+-]?(((\d+\.?\d*|\.\d+)(e[+-]?\d+)?)|nan|inf(inity)?)", re.IGNORECASE)
+_GROUPED = re.compile(
+    rb"[1-9]\d{0,2}([,' ])\d{3}(\1\d{3})*(\.\d*)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE
+)
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -36,6 +41,20 @@ def value(text: bytes) -> float:
     if abs(found) > _LARGEST:
         raise BadLineError(text)
     return found
+
+
+def plain(field: bytes) -> bytes:
+    """A number without groups of thousands; nothing for a word that stands for a missing one."""
+    field = field.strip(b" \t")
+    if field in [word.encode() for word in NA_WORDS]:
+        return b""
+    brackets = len(field) > 2 and field[:1] == b"(" and field[-1:] == b")"
+    inner = (field[1:-1] if brackets else field).rstrip(b" $")
+    before = re.match(rb"[ $+-]*", inner)[0]
+    signs, body = before.translate(None, b" $"), inner[len(before) :]
+    if len(signs) + brackets > 1 or not _GROUPED.fullmatch(body):
+        return field
+    return (b"-" if brackets else signs) + re.sub(rb"[,' ]", b"", body)
 
 
 def words(text: bytes) -> list[bytes]:
@@ -126,9 +145,9 @@ def table(content: bytes, n_numbers: int, hash_dim: int) -> tuple[list, list[int
         fields = line.split(b"\t")
         if len(fields) != n_numbers + 2:
             raise BadLineError(line)
-        label = number(fields[0].strip(b" \t"))
-        entries = {k: value(field.strip(b" \t")) for k, field in enumerate(fields[1:-1])}
-        if text(fields[-1]):
+        label = number(plain(fields[0]))
+        entries = {k: value(plain(field)) for k, field in enumerate(fields[1:-1])}
+        if text(fields[-1]) and fields[-1].strip(b" \t").decode() not in ("", *NA_WORDS[:-2]):
             entries[n_numbers + murmurhash3_32(fields[-1], positive=True) % hash_dim] = 1.0
         return label, entries
 

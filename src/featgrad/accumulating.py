@@ -8,11 +8,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featgrad.checks import MATRIX, check_missing, check_raw_weights
+from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.math.targets import Encoding
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
+from featgrad.preprocess.magnitude import Limits
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
@@ -66,8 +67,12 @@ class AccumulatingMixin:
         self._settings().check_on_host("partial_fit")
         state: Accumulated | None = self.__dict__.get("_state")
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
-        X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
+        with naming_columns():
+            X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
         check_missing(X, self.missing)
+        limits = Limits()
+        limits.add(X)
+        limits.check(getattr(self, "feature_names_in_", None))
         self._budgets(X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])
         used = np.flatnonzero(weights)

@@ -1,7 +1,8 @@
 """Checks of arguments: each error names the argument, its value and the way out."""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -58,14 +59,41 @@ def feature_indices(argument: str, given: Any, n_features: int, names: Any) -> I
     return np.array([item if is_index else places[item] for item, is_index in found], np.intp)
 
 
+_TEXTS = "encode columns of text, with scikit-learn's OneHotEncoder, say"
+_DATES = "convert dates and times to numbers, of days, say"
+
+
+@contextmanager
+def naming_columns() -> Iterator[None]:
+    """Add to scikit-learn's errors about columns that hold no numbers what to do with them."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        if "string" in text and ("convert" in text or "compatible" in text):
+            hint = _TEXTS
+        elif "DateTime" in text or "datetime" in text or "M8" in text:
+            hint = _DATES
+        else:
+            raise
+        raise ValueError(
+            f"X holds something else than numbers ({text.rstrip('.')}): {hint}."
+        ) from error
+
+
 def check_missing(X: Any, missing: str) -> None:
-    """Refuse NaN unless it is to count as its column's mean."""
+    """Refuse dates, and NaN unless it is to count as its column's mean."""
+    kind = getattr(X.dtype, "kind", "f")
+    if kind in "MmOUS":
+        raise ValueError(f"X holds {X.dtype}: {_DATES if kind in 'Mm' else _TEXTS}.")
     if missing == "mean":
         return
     values = X.data if sparse.issparse(X) else X
     xp = namespace(values)
     # A sum is finite only if no term is NaN; looking at each entry takes a second array.
-    suspect = xp.isdtype(values.dtype, "real floating") and not bool(xp.isfinite(xp.sum(values)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_float = xp.isdtype(values.dtype, "real floating")
+        suspect = is_float and not bool(xp.isfinite(xp.sum(values)))
     if suspect and bool(xp.any(xp.isnan(values))):
         refuse_missing()
 

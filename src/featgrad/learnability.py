@@ -17,6 +17,7 @@ from featgrad.checks import (
     check_on_accelerator,
     check_option,
     feature_indices,
+    naming_columns,
 )
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.math.filters import up_to, value_at
@@ -26,6 +27,7 @@ from featgrad.moments.array_api import beside, keeps_its_place, on_accelerator, 
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
+from featgrad.preprocess.magnitude import in_range
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,10 @@ class Learnability:
             options |= {"preprocess": preprocess, "missing": missing}
             problem, target = on_device(X, y, None, **options).problem()
         else:
-            X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
+            with naming_columns():
+                X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
             check_missing(X, missing)
+            X = in_range(X, preprocess, self.feature_names_in_)
             prepared = prepare(X, y, **options)
             problem, target = prepared.problem(X, preprocess), prepared.target
         self._adopt(scaled(problem), target)

@@ -22,7 +22,13 @@ from sklearn.utils.validation import (
 )
 
 from featgrad.accumulating import AccumulatingMixin
-from featgrad.checks import MATRIX, check_missing, check_number, check_on_accelerator
+from featgrad.checks import (
+    MATRIX,
+    check_missing,
+    check_number,
+    check_on_accelerator,
+    naming_columns,
+)
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
@@ -30,6 +36,7 @@ from featgrad.fitting import Choice, Fit
 from featgrad.knockoffs.choose import Discoveries
 from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_accelerator, on_host
 from featgrad.plan import Plan
+from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
 from featgrad.search.base import Certificate
 from featgrad.search.progress import OnStep, Step
@@ -404,9 +411,11 @@ class FeatureGradientSelector(
             options = {**MATRIX, "ensure_min_samples": 2, "multi_output": True}
             if self.device is not None:  # which looks at the entries itself
                 options["ensure_all_finite"] = False
-            X, y = validate_data(self, on_host(X), y, **options)
+            with naming_columns():
+                X, y = validate_data(self, on_host(X), y, **options)
         if self.device is None and not on_accelerator(X):
             check_missing(X, self.missing)
+            X = in_range(X, self.preprocess, getattr(self, "feature_names_in_", None))
         return X, y
 
     def _choose_from(self, state: Accumulated) -> None:

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from everyday_files import BAD, EXCEL, GOOD, N_ROWS, File
 
+from everyday_files import BAD, EXCEL, GOOD, N_ROWS, File
 from featgrad.cli import main
 
 # What takes the target, and what comes of the file by itself.

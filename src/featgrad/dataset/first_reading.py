@@ -11,6 +11,7 @@ from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.checkpoint import Arrays, Group, matrix_of, matrix_state
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.math.target_sums import TargetSums
+from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import PresentMeans
 from featgrad.readers import Block
 
@@ -29,7 +30,8 @@ class FirstReading:
         self.order = RandomOrder(rng)
         self.first_rows: Any = None
         self.targets = TargetSums(task)
-        self._group = Group([self._means, self.targets])
+        self.limits = Limits()
+        self._group = Group([self._means, self.targets, self.limits])
         self.weight = np.zeros(1)
         # Of each block.
         self.checksums: list[int] = []
@@ -40,6 +42,7 @@ class FirstReading:
         if self._missing == "mean":
             self._means.add(block.X, weights)
         self.targets.add(block.y, weights)
+        self.limits.add(block.X)
         self.weight += weights.sum()
         self.checksums.append(checksum)
         self.order.draw(len(block))

@@ -14,7 +14,7 @@ from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint, check_place
 from featgrad.readers import Source
 
 # To be raised when passes keep something else than before.
-_FORMAT = 4
+_FORMAT = 5
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 

@@ -52,7 +52,7 @@ class Streamed(Dataset):
         rng: np.random.RandomState,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> None:
-        self._source = prefetched(source)
+        self._source, self._name = prefetched(source), getattr(source, "name", "source")
         self._preprocess, self._checkpoint = preprocess, checkpoint
         self.n_features = source.n_features
         first = FirstReading(self.n_features, task, missing, rng)
@@ -64,6 +64,7 @@ class Streamed(Dataset):
                 f"source has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
+        first.limits.check(source.feature_names)
         first.order.settle()
         self._order = first.order
         self._weight = float(first.weight[0])
@@ -140,7 +141,7 @@ class Streamed(Dataset):
             found = checksum(block, whole=self._checkpoint.is_kept)
             if i < len(self._first.checksums) and found != self._first.checksums[i]:
                 raise ValueError(
-                    f"{self._source.name} is not what it was when it was first read, in rows "
+                    f"{self._name} is not what it was when it was first read, in rows "
                     f"{seen - len(block) + 1} to {seen}: leave it unchanged during the fit, and "
                     "remove the checkpoint if it was changed on purpose."
                 )

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
+from types import NoneType
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,9 @@ from scipy import sparse
 from featgrad.arrays import Floats
 from featgrad.options import TASKS
 from featgrad.plan import FEW_CLASSES, LEAST_ROWS_PER_CLASS, MANY_CLASSES, ROWS_PER_CLASS
+
+# Beyond this, squares of targets are no numbers.
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -131,8 +137,22 @@ def task_of_values(values: NDArray[Any], n_rows: int) -> str:
     if values.dtype.kind in "iuf":
         integer = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
         most = max(FEW_CLASSES, min(MANY_CLASSES, n_rows // LEAST_ROWS_PER_CLASS))
-        if not integer or len(values) > max(most, n_rows // ROWS_PER_CLASS):
-            return "regression"
+        few = len(values) <= max(most, n_rows // ROWS_PER_CLASS)
+        task = "multiclass" if integer and few else "regression"
+        if integer and FEW_CLASSES < len(values) <= n_rows // LEAST_ROWS_PER_CLASS:
+            other = {"multiclass": "regression", "regression": "multiclass"}[task]
+            warn(
+                f"y has {len(values)} different whole numbers in {n_rows} rows, which are taken "
+                f"for task={task!r}: pass that, or task={other!r}, to say what they are.",
+                stacklevel=2,
+            )
+        return task
+    if len(values) > max(FEW_CLASSES, n_rows // 2):
+        warn(
+            f"y has {len(values)} classes in {n_rows} rows, nearly one for each: give numbers as "
+            "numbers, and check that y is not an identifier.",
+            stacklevel=2,
+        )
     return "multiclass"
 
 
@@ -147,7 +167,21 @@ def as_array(y: Any) -> NDArray[Any]:
         raise ValueError(f"y has {y.ndim} dimensions: give one value or row of outputs per row.")
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass its parts as outputs.")
-    return np.asarray(y)
+    if y.dtype.kind in "MmV":
+        raise ValueError(f"y holds {y.dtype}: convert it to numbers, dates to days, say.")
+    return _as_numbers(y) if y.dtype.kind == "O" else np.asarray(y)
+
+
+def _as_numbers(y: NDArray[Any]) -> NDArray[Any]:
+    """An array of Python objects as numbers, where they all are; other labels stay."""
+    kinds = {type(value) for value in y.flat}
+    if kinds and all(issubclass(kind, Number) and not issubclass(kind, bool) for kind in kinds):
+        return np.asarray(y.astype(np.float64))
+    known = (str, bytes, Number, NoneType, np.bool_)
+    other = next((kind for kind in kinds if not issubclass(kind, known)), None)
+    if other is not None and other.__name__ != "NAType":
+        raise ValueError(f"y holds objects of type {other.__name__}: give numbers or labels.")
+    return y
 
 
 def is_indicator(y: NDArray[Any]) -> bool:
@@ -159,6 +193,9 @@ def _check_finite(y: NDArray[Any]) -> None:
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
         kind = "NaN" if np.isnan(y).any() else "infinity"
         raise ValueError(f"Input y contains {kind}: drop those rows or fill in their targets.")
+    largest = float(np.max(np.abs(y))) if y.dtype.kind == "f" and y.size else 1.0
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise ValueError(f"y holds values of up to {largest:.3g}: rescale it.")
 
 
 def distinct(y: NDArray[Any]) -> NDArray[Any]:

@@ -48,7 +48,9 @@ def present_means(X: Any, weights: Floats) -> Floats | None:
 
 def _has_missing(X: Any) -> bool:
     entries = X.data if sparse.issparse(X) else X
-    return entries.dtype.kind == "f" and bool(np.isnan(entries.sum()))
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspect = entries.dtype.kind == "f" and not np.isfinite(entries.sum())
+    return bool(suspect and np.isnan(entries).any())
 
 
 def _with_entries(X: Any, entries: NDArray[Any]) -> Any:

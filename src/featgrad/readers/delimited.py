@@ -42,7 +42,8 @@ class DelimitedTable:
         self._encoding = given.encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head
         first = next(self._lines(), b"")
-        if b"\0" in first[:_FIRST_BYTES]:
+        # One zero may be a damaged byte.
+        if 100 * first[:_FIRST_BYTES].count(0) > len(first[:_FIRST_BYTES]):
             raise ValueError(f"{name} is not text: pass its format, or save it as CSV.")
         end = _FIRST_BYTES
         while first[:end].count(b"\n") < _FIRST_LINES and end < len(first):

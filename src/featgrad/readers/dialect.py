@@ -85,8 +85,8 @@ def encoding_of(head: bytes) -> str:
     for mark, encoding in _BOMS.items():
         if head.startswith(mark):
             return encoding
-    if b"\0" in head[:200]:
-        even, odd = head[:200:2].count(0), head[1:200:2].count(0)
+    even, odd = head[:200:2].count(0), head[1:200:2].count(0)
+    if 5 * (even + odd) > len(head[:200]):
         return "utf-16-le" if odd > even else "utf-16-be"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
@@ -136,7 +136,7 @@ def _separator(text: str) -> str:
         count, fields = len(records[0]), [field for record in records for field in record]
         alike = sum(len(record) == count for record in records) / len(records)
         tokens = Tokens.from_bytes([field.encode() for field in fields])
-        return alike, np.mean(tokens.are_numbers(".") | tokens.are_numbers(",")), count
+        return alike, float(np.mean(tokens.are_numbers(".") | tokens.are_numbers(","))), count
 
     return max(split, key=fitness)
 

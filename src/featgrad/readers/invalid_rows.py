@@ -1,6 +1,7 @@
 """Invalid rows: the first one raises an error, or all of them are skipped and counted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy import sparse
 
 from featgrad.readers.block import Block
 from featgrad.readers.kernels.errors import INFINITE, MESSAGES, NAN
+
+_NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 class InvalidRows:
@@ -36,7 +39,7 @@ class InvalidRows:
             self.report(row, MESSAGES[error])
         self.skipped += skipped
 
-    def drop(self, block: Block, reasons: dict[int, str], first_row: int) -> Block:
+    def _drop(self, block: Block, reasons: Mapping[int, str], first_row: int) -> Block:
         """The block without these rows."""
         if not reasons:
             return block
@@ -46,14 +49,14 @@ class InvalidRows:
         keep[list(reasons)] = False
         return block.only(keep)
 
-    def clean(self, block: Block, first_row: int) -> Block:
-        """The block without rows that hold invalid numbers."""
+    def clean(self, block: Block, first_row: int, reasons: Mapping[int, str] = _NOTHING) -> Block:
+        """The block without rows that hold invalid numbers, or are invalid for other reasons."""
         values = block.X.data if sparse.issparse(block.X) else block.X
-        if _all_finite(values) and _all_finite(block.y) and _all_finite(block.weight):
-            return block
-        if self.missing == "zero":
-            block = Block(_without_nan(block.X), block.y, block.weight)
-        return self.drop(block, self._reasons(block), first_row)
+        if not (_all_finite(values) and _all_finite(block.y) and _all_finite(block.weight)):
+            if self.missing == "zero":
+                block = Block(_without_nan(block.X), block.y, block.weight)
+            reasons = {**self._reasons(block), **reasons}
+        return self._drop(block, reasons, first_row)
 
     def _reasons(self, block: Block) -> dict[int, str]:
         reasons = dict.fromkeys(_rows_where(np.isinf, block.X), MESSAGES[INFINITE])

@@ -207,7 +207,7 @@ class TableSource(TokenSource):
         row = 0
         for chunk in self._read(self._numbers, self._texts):
             block = self._encode(chunk)
-            yield self._invalid.clean(self._invalid.drop(block, chunk.reasons, row), row)
+            yield self._invalid.clean(block, row, chunk.reasons)
             row += len(block)
 
     def _encode(self, chunk: Chunk) -> Block:

@@ -67,13 +67,13 @@ def _width_before(data, i, end, signs):
 @compiled
 def _amount(data, i, end, decimal):
     """A number with a decimal comma, groups of thousands, a currency or in brackets."""
-    negative = False
+    negative = signed = False
     if end - i > AT_2 and data[i] == _OPEN and data[end - AT_1] == _CLOSE:
-        negative, i, end = True, i + AT_1, end - AT_1
+        negative, signed, i, end = True, True, i + AT_1, end - AT_1
     while i < end:
         width = max(_width(data, i, end, _CURRENCIES), np.uintp(data[i] == SPACE))
-        if width == 0 and (data[i] == _MINUS or data[i] == _PLUS) and not negative:
-            negative, width = data[i] == _MINUS, AT_1
+        if width == 0 and (data[i] == _MINUS or data[i] == _PLUS) and not signed:
+            negative, signed, width = data[i] == _MINUS, True, AT_1
         if width == 0:
             break
         i += width
@@ -101,7 +101,8 @@ def _amount(data, i, end, decimal):
                 size, i = size + 1, i + AT_1
         else:
             width = AT_1 if byte in (_POINT, _COMMA) else _width(data, i, end, _GROUPING)
-            fits = run == 3 and byte == separator if grouped else 1 <= run <= 3
+            # Thousands do not begin with 0, and are all separated by the same sign.
+            fits = run == 3 and byte == separator if grouped else 1 <= run <= 3 and plain[0] != 48
             if width == 0 or pointed or not fits:
                 return 0.0, False
             grouped, separator, run = True, byte, 0

@@ -1,0 +1,105 @@
+"""Columns of extreme magnitude: squares of their entries must be numbers in single precision."""
+
+from collections.abc import Sequence
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Flags, Floats
+from featgrad.preprocess.standardise import ArraySums
+
+# Largest entries of a column between these leave room for squares and for sums of them.
+_SMALLEST, _LARGEST = 1e-12, 1e15
+# A column that varies by no more than this share of its size counts as constant.
+_LOST = 1e-11
+_SHOWN = 5
+
+
+def in_range(X: Any, preprocess: str, names: Any = None) -> Any:
+    """The matrix, its extreme columns multiplied by powers of two, which changes nothing else."""
+    if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
+        return X
+    low, high = column_limits(X)
+    largest = np.maximum(-low, high)
+    extreme = _are_extreme(largest)
+    _warn_of_offsets(low, high, largest, names)
+    if not extreme.any():
+        return X
+    if preprocess != "zscore":
+        _refuse(largest, extreme, names)
+    exponents = np.where(extreme, -np.frexp(np.where(extreme, largest, 1.0))[1], 0)
+    if not sparse.issparse(X):
+        return np.ldexp(X.astype(np.float64), exponents)
+    X = sparse.csr_array(X, dtype=np.float64, copy=True)
+    X.data = np.ldexp(X.data, exponents[X.indices])
+    return X
+
+
+class Limits(ArraySums):
+    """Smallest and largest entries of rows that come in blocks: of dense columns, or of all sparse
+    ones together.
+    """
+
+    def __init__(self) -> None:
+        self.low, self.high = np.zeros(0), np.zeros(0)
+
+    def add(self, X: Any) -> None:
+        low, high = column_limits(X.data[:, None] if sparse.issparse(X) else X)
+        if len(self.low):
+            low, high = np.minimum(self.low, low), np.maximum(self.high, high)
+        self.low, self.high = low, high
+
+    def check(self, names: Any) -> None:
+        """Refuse columns of extreme magnitude."""
+        largest = np.maximum(-self.low, self.high)
+        names = names if names is None or len(largest) == len(names) else ["one of them"]
+        _warn_of_offsets(self.low, self.high, largest, names)
+        extreme = _are_extreme(largest)
+        if extreme.any():
+            _refuse(largest, extreme, names)
+
+
+def column_limits(X: Any) -> tuple[Floats, Floats]:
+    """Smallest and largest entry of each column; zeros of sparse columns count."""
+    if not sparse.issparse(X):
+        X = X.view(np.uint8) if X.dtype.kind == "b" else X
+        nothing = np.zeros(X.shape[1])
+        low, high = (f.reduce(X, axis=0) if len(X) else nothing for f in (np.fmin, np.fmax))
+        # A column of missing values only has none.
+        return np.nan_to_num(low.astype(np.float64)), np.nan_to_num(high.astype(np.float64))
+    limits = np.zeros((2, X.shape[1]))
+    np.minimum.at(limits[0], X.indices, np.nan_to_num(X.data, nan=0.0))
+    np.maximum.at(limits[1], X.indices, np.nan_to_num(X.data, nan=0.0))
+    return limits[0], limits[1]
+
+
+def _are_extreme(largest: Floats) -> Flags:
+    return np.asarray((largest > _LARGEST) | ((largest > 0) & (largest < _SMALLEST)))
+
+
+def _warn_of_offsets(low: Floats, high: Floats, largest: Floats, names: Any) -> None:
+    with np.errstate(over="ignore"):
+        lost = (high > low) & (high - low <= _LOST * largest)
+    if lost.any():
+        warn(
+            f"{_listed(lost, names)} varies too little beside its size, and may count as constant: "
+            "subtract its mean first.",
+            stacklevel=2,
+        )
+
+
+def _refuse(largest: Floats, extreme: Flags, names: Any) -> None:
+    first = int(np.flatnonzero(extreme)[0])
+    raise ValueError(
+        f"{_listed(extreme, names)} holds values of up to {largest[first]:.3g}: rescale it, to a "
+        "standard deviation of 1, say."
+    )
+
+
+def _listed(columns: Flags, names: Sequence[Any] | None) -> str:
+    found = np.flatnonzero(columns)
+    shown = [repr(i if names is None else str(names[i])) for i in found[:_SHOWN].tolist()]
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"Column {', '.join(shown)}{more} of X"

@@ -1,0 +1,197 @@
+"""Every type that y and X come in: the right task and feature, or an error that helps."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from featgrad import FeatureGradientSelector, Learnability, open_source
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((60, 4))
+# Made of the second column.
+NUMBERS = 2 * X[:, 1] + 0.1 * rng.standard_normal(60)
+ABOVE = NUMBERS > 0
+DAY = datetime.datetime(2020, 1, 1)
+
+
+def objects(values) -> np.ndarray:
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
+
+
+GOOD_TARGETS = {
+    "floats": (NUMBERS, "regression"),
+    "single precision": (NUMBERS.astype(np.float32), "regression"),
+    "half precision": (NUMBERS.astype(np.float16), "regression"),
+    "long double": (NUMBERS.astype(np.longdouble), "regression"),
+    "a list": (NUMBERS.tolist(), "regression"),
+    "objects": (NUMBERS.astype(object), "regression"),
+    "Decimal": (objects([Decimal(str(float(v))) for v in NUMBERS]), "regression"),
+    "Fraction": (objects([Fraction(float(v)) for v in NUMBERS]), "regression"),
+    "large integers": ((NUMBERS * 1e17).astype(np.int64), "regression"),
+    "integers beyond 64 bits": ([int(v * 1e25) for v in NUMBERS], "regression"),
+    "a column": (NUMBERS[:, None], "regression"),
+    "a frame": (pd.DataFrame({"y": NUMBERS}), "regression"),
+    "Arrow numbers": (pd.Series(NUMBERS, dtype="float64[pyarrow]"), "regression"),
+    "an offset": (NUMBERS + 1e9, "regression"),
+    "booleans": (ABOVE, "binary"),
+    "boolean objects": (ABOVE.astype(object), "binary"),
+    "nullable integers": (pd.Series(ABOVE.astype(int), dtype="Int64"), "binary"),
+    "nullable booleans": (pd.Series(ABOVE, dtype="boolean"), "binary"),
+    "words": (np.where(ABOVE, "yes", "no"), "binary"),
+    "word objects": (np.where(ABOVE, "yes", "no").astype(object), "binary"),
+    "bytes": (np.where(ABOVE, b"yes", b"no"), "binary"),
+    "a category": (pd.Series(np.where(ABOVE, "yes", "no"), dtype="category"), "binary"),
+    "a category of numbers": (
+        pd.Series(np.digitize(NUMBERS, [-1, 1]), dtype="category"),
+        "multiclass",
+    ),
+    "small integers": (np.digitize(NUMBERS, [-1, 1]).astype(np.int8), "multiclass"),
+    "two outputs": (np.column_stack([NUMBERS, -NUMBERS]), "regression"),
+    "two labels": (np.column_stack([ABOVE, ~ABOVE]).astype(int), "multilabel"),
+}
+
+BAD_TARGETS = {
+    "datetime64": (
+        np.datetime64(DAY) + (NUMBERS * 1e3).astype("timedelta64[h]"),
+        "y holds datetime",
+    ),
+    "timedelta64": ((NUMBERS * 1e3).astype("timedelta64[h]"), "y holds timedelta"),
+    "datetimes": ([DAY + datetime.timedelta(days=float(v)) for v in NUMBERS], "type datetime"),
+    "dates": (objects([DAY.date()] * 60), "y holds objects of type date: give numbers or labels"),
+    "timestamps": (pd.Series(pd.date_range("2020", periods=60)), "y holds datetime64"),
+    "time zones": (pd.Series(pd.date_range("2020", periods=60, tz="UTC")), "y holds"),
+    "periods": (pd.Series(pd.period_range("2020-01", periods=60, freq="M")), "type Period"),
+    "a structure": (np.zeros(60, [("a", float)]), "y holds"),
+    "complex": (NUMBERS + 1j, "Complex data not supported"),
+    "NaN": (np.append(NUMBERS[1:], np.nan), "y contains NaN"),
+    "infinity": (np.append(NUMBERS[1:], np.inf), "y contains infinity"),
+    "None": ([None, *NUMBERS[1:]], "y contains NaN or None"),
+    "missing integers": (pd.Series([pd.NA, *[0, 1] * 29, 1], dtype="Int64"), "y contains NaN"),
+    "nothing": (None, "requires y to be passed"),
+    "ragged lists": ([[1], [1, 2]] * 30, "setting an array element with a sequence"),
+    "too few": (NUMBERS[1:], "inconsistent numbers of samples"),
+    "constant": (np.full(60, 0.1), "only one value"),
+    "one class": (np.full(60, "a"), "only one value"),
+    "too large": (NUMBERS * 1e200, "y holds values of up to .*e\\+200: rescale it"),
+    "too small": (NUMBERS * 1e-200, "y holds values of up to .*e-200: rescale it"),
+}
+
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+GOOD_MATRICES = {
+    "floats": X,
+    "single precision": X.astype(np.float32),
+    "half precision": X.astype(np.float16),
+    "objects": X.astype(object),
+    "Decimal": np.vectorize(lambda v: Decimal(str(float(v))), otypes=[object])(X),
+    "integers": (30 * X).astype(np.int8),
+    "booleans": X > 0,
+    "column-major": np.asfortranarray(X),
+    "every second row": np.repeat(X, 2, axis=0)[::2],
+    "a list": X.tolist(),
+    "a frame": FRAME,
+    "nullable numbers": FRAME.astype("Float64"),
+    "mixed types": FRAME.assign(a=FRAME["a"] > 0, c=(10 * FRAME["c"]).astype(int)),
+    "CSC": sparse.csc_matrix(X),
+    "COO": sparse.coo_array(X),
+    **{f"times 1e{e}": X * 10.0**e for e in (-300, -160, -30, -12, 12, 20, 38, 155, 200, 300)},
+    "single precision times 1e38": (X / 10 * 1e38).astype(np.float32),
+    "sparse times 1e200": sparse.csr_array(X * 1e200),
+    "one huge value": np.where(np.arange(240).reshape(60, 4) == 14, 1e155, X),
+    "columns of all sizes": X * [1e200, 1e-200, 1, 1e30],
+    "an offset": X + 1e9,
+}
+
+BAD_MATRICES = {
+    "text": (X.astype(str), "OneHotEncoder"),
+    "a column of text": (FRAME.assign(e="red"), "OneHotEncoder"),
+    "a category": (FRAME.assign(e=pd.Series(["red"] * 60, dtype="category")), "OneHotEncoder"),
+    "datetimes": ((100 * X).astype("datetime64[s]"), "convert dates and times to numbers"),
+    "durations": ((100 * X).astype("timedelta64[s]"), "convert dates and times to numbers"),
+    "a column of dates": (FRAME.assign(e=pd.date_range("2020", periods=60)), "dates and times"),
+    "complex": (X + 1j, "Complex data not supported"),
+    "NaN": (np.where(X > 2, np.nan, X), "contains NaN: pass missing='mean'"),
+    "infinity": (np.where(X > 2, np.inf, X), "contains infinity"),
+    "missing integers": (FRAME.round().astype("Int64").mask(FRAME > 2), "contains NaN: pass"),
+    "one row": (X[:1], "inconsistent numbers of samples|minimum of 2"),
+    "one dimension": (X[:, 1], "Expected 2D array"),
+    "three dimensions": (X[None], "Found array with dim 3|expected <= 2"),
+    "lists of words": ([["a", "b"]] * 60, "OneHotEncoder"),
+}
+
+
+def select(rows, y, **options) -> FeatureGradientSelector:
+    return FeatureGradientSelector(1, random_state=0, **options).fit(rows, y)
+
+
+@pytest.mark.parametrize("name", GOOD_TARGETS)
+def test_targets_of_every_type(name: str):
+    y, task = GOOD_TARGETS[name]
+    selector = select(X, y)
+    assert selector.task_ == task
+    assert selector.get_support(indices=True).tolist() == [1]
+
+
+@pytest.mark.parametrize("name", BAD_TARGETS)
+def test_targets_that_cannot_be_used(name: str):
+    y, message = BAD_TARGETS[name]
+    with pytest.raises(ValueError, match=message):
+        select(X, y)
+
+
+@pytest.mark.parametrize("name", GOOD_MATRICES)
+def test_matrices_of_every_type(name: str):
+    rows = GOOD_MATRICES[name]
+    selector = select(rows, NUMBERS)
+    assert selector.get_support(indices=True).tolist() == [1]
+    assert 0.6 < selector.learnability_.value < 1.2
+    assert np.isfinite(selector.scores_).all()
+    assert np.isfinite(Learnability(rows, NUMBERS).estimate().value)
+
+
+@pytest.mark.parametrize("name", BAD_MATRICES)
+def test_matrices_that_cannot_be_used(name: str):
+    rows, message = BAD_MATRICES[name]
+    with pytest.raises(ValueError, match=message):
+        select(rows, NUMBERS)
+
+
+@pytest.mark.parametrize("factor", [1e20, 1e155, 1e-30])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_sources_and_chunks_of_extreme_size_are_refused(factor: float, container):
+    rows = container(X * factor)
+    with pytest.raises(ValueError, match=r"of X holds values of up to .*: rescale it"):
+        FeatureGradientSelector(1).fit_source(open_source(rows, target=NUMBERS, dtype="float64"))
+    with pytest.raises(ValueError, match=r"of X holds values of up to .*: rescale it"):
+        FeatureGradientSelector(1).partial_fit(rows, NUMBERS)
+
+
+def test_extreme_columns_that_are_only_centred_are_refused():
+    with pytest.raises(ValueError, match=r"Column 0, 1, 2, 3 of X holds values .*: rescale it"):
+        select(X * 1e30, NUMBERS, preprocess="center")
+
+
+def test_columns_that_hardly_vary_are_named():
+    rows = FRAME.assign(c=FRAME["c"] + 1e13)
+    with pytest.warns(UserWarning, match="Column 'c' of X varies too little beside its size"):
+        select(rows, NUMBERS)
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_whole_numbers_that_could_be_either_are_named(kind: type):
+    many = np.random.default_rng(0).standard_normal((280, 3))
+    y = np.random.default_rng(1).integers(0, 40, 280).astype(kind)
+    with pytest.warns(UserWarning, match=r"40 different whole numbers in 280 rows, .*multiclass"):
+        assert select(many, y).task_ == "multiclass"
+    assert select(many, y, task="regression").task_ == "regression"
+
+
+def test_classes_nearly_as_many_as_rows_are_named():
+    with pytest.warns(UserWarning, match="60 classes in 60 rows, nearly one for each"):
+        select(X, [f"name {i}" for i in range(60)])
