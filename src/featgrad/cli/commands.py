@@ -68,19 +68,19 @@ def select(arguments: Namespace) -> None:
         answer["certificate"] = None if certificate is None else certificate._asdict()
         explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
+    everything = data.estimate()
+    if arguments.report is not None:
+        concerning = list(_report(selector, rows, arguments).concerns)
+    else:
+        concerning = _concerns(selector, rows, data, everything)
+    answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
         outputs.write_selection(answer, arguments.out)
     if arguments.write is not None:
         blocks = [rows.block] if rows.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
-    everything = data.estimate()
-    if arguments.report is not None:
-        found = list(_report(selector, rows, arguments).concerns)
-    else:
-        found = _concerns(selector, rows, data, everything)
-    answer |= {"warnings": [concern.text for concern in found], "notes": arguments.notes}
     text = as_text(table, selector.learnability_, everything)
-    warned = [f"warning: {concern.text}" for concern in found]
+    warned = [f"warning: {concern.text}" for concern in concerning]
     lines = [text, *_about_rows(rows), *warned, *explained]
     if not arguments.quiet:
         lines += ["", *_next_steps(arguments, len(features), list(dict.fromkeys(groups or names)))]
@@ -92,6 +92,8 @@ def _concerns(
 ) -> list[Concern]:
     """What a report would warn of."""
     features = selector.get_support(indices=True)
+    if len(features) == 0:
+        return []
     X = np.asarray(_dense(rows.block.X[:, features]))
     ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
     chosen = SizeFacts(np.arange(len(features)), selector.learnability_, None, nearest, correlation)

@@ -1,12 +1,12 @@
 """Compiled coordinate descent for the lasso, with one or several outputs."""
 
 import numpy as np
-from numba import njit
 
 from featgrad.arrays import Floats, Indices
+from featgrad.compiling import compiled
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def sweep(
     columns: Floats, active: Indices, penalty: float, beta: Floats, residuals: Floats
 ) -> float:
