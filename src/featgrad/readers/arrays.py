@@ -1,4 +1,4 @@
-"""NumPy arrays, memory-mapped .npy files and CSR matrices."""
+"""NumPy arrays, .npy files and CSR matrices."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.readers.block import Block, canonical, csr
+from featgrad.readers.block import Block, canonical, csr, rows_of
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.source import BaseSource
 
 
 class ArraySource(BaseSource):
-    """Rows of a matrix in memory or in a memory-mapped file."""
+    """Rows of a matrix in memory or in a .npy file."""
 
     def __init__(self, X: Any, target: Any, weight: Any, *, invalid: InvalidRows, **common: Any):
         super().__init__(invalid=invalid, **common)
         if target is None:
             raise ValueError(f"target=None: give the targets of {self.name} as target=y.")
-        X = sparse.csr_array(X) if sparse.issparse(X) else np.asanyarray(X)
+        if not isinstance(X, NpyRows):
+            X = sparse.csr_array(X) if sparse.issparse(X) else np.asanyarray(X)
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"{self.name} has shape {X.shape}: give one row per sample.")
         if X.dtype.kind not in "fiub":
@@ -37,8 +38,10 @@ class ArraySource(BaseSource):
     def _chunks(self) -> Iterator[Block]:
         self._invalid.skipped = 0
         for start in range(0, len(self._rows), self.block_rows):
-            chunk = self._rows.rows(start, min(start + self.block_rows, len(self._rows)))
-            yield self._invalid.clean(Block(self._cast(chunk.X), chunk.y, chunk.weight), start)
+            stop = min(start + self.block_rows, len(self._rows))
+            X = self._cast(rows_of(self._rows.X, start, stop))
+            weight = None if self._rows.weight is None else self._rows.weight[start:stop]
+            yield self._invalid.clean(Block(X, self._rows.y[start:stop], weight), start)
 
     def _cast(self, X: Any) -> Any:
         with np.errstate(over="ignore"):
@@ -56,10 +59,30 @@ def _column(name: str, values: Any, n_rows: int) -> NDArray[Any]:
     return column if column.dtype.kind in "fiub" else np.asarray(column, dtype=str)
 
 
-def load_npy(path: Path) -> NDArray[Any]:
-    """Map a .npy file; pickled objects are refused."""
+class NpyRows:
+    """Rows of a .npy file. They are read and not mapped: a file cut short must not kill us."""
+
+    def __init__(self, path: Path, mapped: np.memmap[Any, Any]) -> None:
+        self._path, self._offset = path, mapped.offset
+        self.shape, self.dtype, self.ndim = mapped.shape, mapped.dtype, mapped.ndim
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        start, stop, _ = rows.indices(self.shape[0])
+        width = self.shape[1]
+        offset = self._offset + start * width * self.dtype.itemsize
+        found = np.fromfile(self._path, self.dtype, (stop - start) * width, offset=offset)
+        if len(found) < (stop - start) * width:
+            raise ValueError(f"{self._path} became shorter while it was read: leave it unchanged.")
+        return found.reshape(stop - start, width)
+
+
+def load_npy(path: Path) -> Any:
+    """Open a .npy file; pickled objects are refused."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        if mapped.ndim == 2 and mapped.flags.c_contiguous:
+            return NpyRows(path, mapped)
+        return np.load(path, allow_pickle=False)
     # NumPy parses headers with Python's tokenizer, which raises many kinds of errors.
     except Exception as error:
         raise_unreadable(str(path), error)
