@@ -1,5 +1,7 @@
 """From parameters and rows to chosen sets, for each home of the rows."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
 from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, plan
 from featgrad.readers import Source
+from featgrad.search.base import Subset
 from featgrad.search.progress import OnStep
 from featgrad.search.run import Job, Outcome, run, run_penalty, run_stream_penalty
 from featgrad.search.settings import Settings
@@ -197,11 +200,16 @@ class Fit:
             nothing = Estimate(0.0, 0.0, 0, self.settings.order)
             return Choice(task, planned, outcome, [PathPoint(0, together, nothing)])
         explained = Learnability.from_prepared(*dataset.sample(together))
-        path = []
-        for subset in outcome.subsets:
+
+        def point(subset: Subset) -> PathPoint:
             estimate = explained.estimate(np.searchsorted(together, subset.features))
-            path.append(PathPoint(len(subset.features), subset.features, estimate))
-        return Choice(task, planned, outcome, path)
+            return PathPoint(len(subset.features), subset.features, estimate)
+
+        at_once = dataset.estimates_at_once
+        # Estimates limit BLAS for a while, each by itself: all of them do, or none may overlap.
+        limit = one_blas_thread() if at_once > 1 else nullcontext()
+        with limit, ThreadPoolExecutor(at_once) as pool:
+            return Choice(task, planned, outcome, list(pool.map(point, outcome.subsets)))
 
     def _plan(self, facts: Facts) -> Plan:
         settings, budgets = self.settings, self.budgets

@@ -126,6 +126,8 @@ class Dataset(ABC):
     n_outputs: int
     n_folds: int
     standardiser: Standardiser
+    # Estimates from `sample` that are made at the same time.
+    estimates_at_once = 1
 
     @abstractmethod
     def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
