@@ -30,6 +30,8 @@ ELIMINATED_AT_ONCE = 16
 # Swaps after elimination: rows for each unit that they need, and their ridge.
 SWAP_ROWS_PER_UNIT = 20
 SWAP_RIDGE = 0.01
+# Rows for each unit that it takes to find those which fit noise only.
+FILL_ROWS_PER_UNIT = 2
 
 # The descent.
 STEP = 0.6
