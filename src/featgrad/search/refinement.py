@@ -145,7 +145,7 @@ class _LeastSquares:
         n_columns, n_outputs = self.cross.shape
         others, log = n_outputs - 1, math.log(n_columns)
         quantile = others + 2 * math.sqrt(others * log) + 2 * log
-        return quantile / n_outputs / self.n_rows * fit.residual
+        return float(quantile / n_outputs / self.n_rows * fit.residual)
 
     def _gains(self, fit: _Fit) -> Floats:
         """What each column in place of each member brings, shape (columns, members)."""
