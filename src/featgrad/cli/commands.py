@@ -13,8 +13,9 @@ from featgrad.cli.progress import Progress
 from featgrad.learnability import Learnability
 from featgrad.readers import convert as write_arrow
 from featgrad.report import gather_facts, write_report
+from featgrad.report.concerns import limits
 from featgrad.report.summary import summarise_data
-from featgrad.report.table import as_text, gain_rows
+from featgrad.report.table import as_text, selection_rows
 from featgrad.selector import FeatureGradientSelector
 
 
@@ -29,17 +30,16 @@ def select(arguments: Namespace) -> None:
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
     names = [name_of(rows.source, i) for i in features]
-    groups = None
-    if selector.feature_groups is not None:
-        groups = [selector.feature_groups[i] for i in features]
-    gains = data.gains(features, groups)
-    table = gain_rows(names, gains, groups)
+    table = selection_rows(selector, data, all_names(rows.source))
+    gains = {name: row for row in table for name in row.features}
     answer = {
         "features": names,
         "columns": features.tolist(),
-        "gains": gains.tolist(),
+        "gains": [gains[name].gain for name in names],
+        "gain_errors": [gains[name].standard_error for name in names],
         "table": [row._asdict() for row in table],
         "learnability": as_json(selector.learnability_),
+        "score": None if selector.score_ is None else selector.score_._asdict(),
         "task": selector.task_,
         "target": arguments.target,
         "rows": rows.n_rows,
@@ -66,8 +66,9 @@ def select(arguments: Namespace) -> None:
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     if arguments.report is not None:
         _report(selector, rows, arguments)
-    text = as_text(table, data.estimate(features), data.estimate())
-    lines = [text, *_about_rows(rows), *explained]
+    text = as_text(table, selector.learnability_, selector.score_, data.estimate())
+    cautions = [f"{c.title.lower()}: {c.text}" for c in limits(selector.learnability_)]
+    lines = [text, *cautions, *_about_rows(rows), *explained]
     show(answer, "\n".join(lines), json_output=arguments.json)
 
 

@@ -21,7 +21,6 @@ class Target:
     outputs: Floats
     variance: float  # weighted, summed over outputs
     task: str
-    positive_share: float | None = None  # weighted share of the second class of a binary target
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def centre(raw: Floats, task: str, weights: Floats) -> Target:
     outputs = raw - means
     variance = float(np.sum(weights @ outputs**2))
     check_varies(variance, means)
-    return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
+    return Target(outputs, variance, task)
 
 
 def to_one_variance(outputs: Floats, weights: Floats) -> Floats:
