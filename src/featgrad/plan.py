@@ -111,7 +111,7 @@ AUTO_SIZES = (
 KNOCKOFF_COLUMNS = 5000
 # Knockoffs that e-values are averaged over, and the rate of each as a share of the wanted one.
 KNOCKOFF_COPIES = 20
-KNOCKOFF_SHARE = 0.5
+KNOCKOFF_SHARE = 1 / 3
 # Steps towards the knockoffs of maximum entropy, and the gain per column that ends them.
 ENTROPY_STEPS = 50
 ENTROPY_GAIN = 1e-4
