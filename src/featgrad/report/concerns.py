@@ -90,8 +90,8 @@ def limits(estimate: Estimate | None) -> list[Concern]:
         return []
     if estimate.n_features == 0:
         text = (
-            "No number of features predicts held-out rows better than noise would, so that none "
-            "was chosen. More rows or other features are needed."
+            "No features could be told from noise, so that none were chosen. More rows or other "
+            "features are needed."
         )
         return [Concern("Perhaps nothing to learn", text)]
     if math.isnan(estimate.value):
