@@ -190,8 +190,8 @@ def two_processes(folder: Path) -> Outcomes:
                 told.append("in use by another fit" in str(error))
 
     first = _outcome(lambda: fit(Changing(opened(path), 5, second), checkpoint), expected)
-    return Counter([f"two fits, the first {first}",
-                    f"two fits, the second {SURVIVED[1] if told == [True] else 'FAILED'}"])  # fmt: skip
+    second_was = SURVIVED[1] if told == [True] else "FAILED"
+    return Counter([f"two fits, the first {first}", f"two fits, the second {second_was}"])
 
 
 def threads(folder: Path) -> Outcomes:

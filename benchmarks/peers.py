@@ -191,7 +191,8 @@ def published_run(X, y, seed, order, penalty):
     from featgrad import FeatureGradientSelector
 
     selector = FeatureGradientSelector(
-        n_features_to_select=None,
+        search="penalty",
+        estimate=False,
         task="regression" if is_regression(y) else "auto",
         penalty=penalty,
         order=order,
@@ -207,7 +208,9 @@ def by_featgrad(X, y, ks, seed):
     from featgrad import FeatureGradientSelector
 
     task = "regression" if is_regression(y) else "auto"
-    selector = FeatureGradientSelector(max(ks), path_sizes=ks, task=task, random_state=seed)
+    selector = FeatureGradientSelector(
+        max(ks), path_sizes=ks, estimate=False, task=task, random_state=seed
+    )
     selector.fit(X, y)
     return {k: selector.at(k).get_support(indices=True) for k in ks}
 

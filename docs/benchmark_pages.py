@@ -21,6 +21,7 @@ def write_benchmark_pages(*_):
     write_page("published", "Published tables", "make published", summary)
     write_page("paper", "The paper's figures", "make paper", paper)
     write_page("speed", "Speed", "make bench-speed", figures)
+    write_page("gpu", "On a GPU", "python -m benchmarks.gpu", figures)
     write_page("scale", "Larger than memory", "make bench-scale", figures)
 
 

@@ -38,7 +38,7 @@ def three_classes(y):
     return np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))
 
 
-def fitted(X, y, k, **options) -> FeatureGradientSelector:
+def fitted(X, y, k="auto", **options) -> FeatureGradientSelector:
     return FeatureGradientSelector(k, random_state=0, **options).fit(X, y)
 
 
@@ -90,7 +90,7 @@ def automatic_size():
 
 
 def natural_size():
-    return fitted(*planted(500, 40, 4), None)
+    return fitted(*planted(500, 40, 4), search="penalty")
 
 
 def groups():
@@ -98,7 +98,7 @@ def groups():
 
 
 def costs():
-    return fitted(*planted(400, 12, 4), None, costs=np.r_[3.0, np.ones(11)], max_cost=3)
+    return fitted(*planted(400, 12, 4), costs=np.r_[3.0, np.ones(11)], max_cost=3)
 
 
 def kept_and_excluded():

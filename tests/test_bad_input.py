@@ -90,9 +90,9 @@ def assert_nothing_fitted(selector: FeatureGradientSelector) -> None:
     assert not outcome & set(vars(selector))
 
 
-@pytest.mark.parametrize("k", [None, 0.5])
+@pytest.mark.parametrize("k", ["auto", 0.5])
 @pytest.mark.parametrize("case", DATA)
-def test_selector_refuses_bad_data(case: str, k: float | None):
+def test_selector_refuses_bad_data(case: str, k: float | str):
     bad_X, bad_y, options, message = DATA[case]
     selector = FeatureGradientSelector(k)
     with pytest.raises(ValueError, match=message):

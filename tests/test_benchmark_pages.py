@@ -29,13 +29,13 @@ def written(pages) -> dict[str, str]:
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
     assert sorted(texts) == [
-        "error_control", "paper", "published", "quality", "scale", "speed", "suppressors",
+        "error_control", "gpu", "paper", "published", "quality", "scale", "speed", "suppressors",
         "synthetic",
     ]  # fmt: skip
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
 
-@pytest.mark.parametrize("name", ["speed", "scale"])
+@pytest.mark.parametrize("name", ["gpu", "speed", "scale"])
 def test_figures_stand_beside_what_is_asked(pages, name):
     figures = [record.Figure("time", 2.5, "x", "<= 2")]
     record.record("tall", 5000, "python -m a.b", figures, pages.RESULTS / name, "Title")

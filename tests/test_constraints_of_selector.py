@@ -19,7 +19,7 @@ def planted(n_rows: int = 150, n_features: int = 12, seed: int = 0):
     return X, X[:, :4] @ np.array([3.0, 2.0, 1.2, 0.7]) + 0.5 * rng.standard_normal(n_rows)
 
 
-def support(k=None, X=None, y=None, **options) -> list[int]:
+def support(k="auto", X=None, y=None, **options) -> list[int]:
     if X is None:
         X, y = planted()
     selector = FeatureGradientSelector(k, **({"random_state": 0, "max_iter": 12} | options)).fit(
@@ -163,7 +163,7 @@ BAD = {
     ),
     "limit beside a path": (
         {"path_sizes": [2], "max_cost": 3},
-        r"max_cost=3 takes the place of n_features_to_select=None and path_sizes=\[2\]",
+        r"max_cost=3 takes the place of n_features_to_select='auto' and path_sizes=\[2\]",
     ),
     "limit zero": ({"max_cost": 0}, "max_cost=0 cannot be used: give a number above 0"),
     "limit a word": ({"max_cost": "low"}, "max_cost='low' cannot be used"),
@@ -187,12 +187,10 @@ BAD = {
         {"n_features_to_select": 11, "exclude": [0, 1]},
         "n_features_to_select=11 .* 10 of them available: use a whole number from 1 to 10",
     ),
-    "groups without a number": (
-        {"feature_groups": [[0, 1]]},
-        "feature_groups, keep and exclude need n_features_to_select, path_sizes or max_cost",
+    "groups and a penalty": (
+        {"search": "penalty", "feature_groups": [[0, 1]]},
+        "search='penalty' lets the penalty decide the size: leave n_features_to_select, .* out",
     ),
-    "keep without a number": ({"keep": [0]}, "feature_groups, keep and exclude need"),
-    "exclude without a number": ({"exclude": [0]}, "feature_groups, keep and exclude need"),
     "conflict": (
         {"n_features_to_select": 3, "keep": [0], "exclude": [0]},
         "keep and exclude both name feature 0",

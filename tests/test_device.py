@@ -46,9 +46,9 @@ def test_the_same_sets_as_on_the_host(device, target: str, shape):
     assert "on an accelerator" in str(there.plan_)
 
 
-@pytest.mark.parametrize("k", ["auto", None])
-def test_sizes_that_are_not_given(device, k):
-    here, there = both(device, *planted(500, 20, 3), k)
+@pytest.mark.parametrize("search", ["auto", "penalty"])
+def test_sizes_that_are_not_given(device, search: str):
+    here, there = both(device, *planted(500, 20, 3), "auto", search=search)
     np.testing.assert_array_equal(there.get_support(), here.get_support())
 
 

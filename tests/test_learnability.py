@@ -3,10 +3,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LinearRegression, Ridge
 
 import reference
 from engine_kinds import KINDS
 from featgrad import Learnability, learnability
+from featgrad.plan import JUDGE_RIDGE
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -90,20 +92,32 @@ def test_other_array_libraries(table, library: str):
     assert gradient.shape == (5,)
 
 
-def test_gain_of_a_feature_is_what_is_lost_without_it(table):
-    gains = Learnability(*table).gains([0, 1, 2])
-    variance = np.var(table[1])
-    expected = np.array([1.0, np.var(table[0][:, 1]), 0.0]) / variance
-    np.testing.assert_allclose(gains, expected, atol=0.08)
+def gains_by_models(X, y, rows, groups: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """What each tenth of the rows, in their order, loses without each group."""
+    Z = reference.standardise(X[rows], np.full(len(X), 1 / len(X)), "zscore")
+    y = (y - y.mean())[rows]
+    labels = np.array(groups)
+    losses = np.zeros((len(y), labels.max() + 1))
+    folds = np.arange(len(y)) * 10 // len(y)
+    for fold in range(10):
+        training, test = folds != fold, folds == fold
+        errors = []
+        for left in [labels >= 0, *(labels != group for group in range(labels.max() + 1))]:
+            model = Ridge(alpha=JUDGE_RIDGE, fit_intercept=False)
+            model.fit(Z[training][:, left], y[training])
+            errors.append((y[test] - model.predict(Z[test][:, left])) ** 2)
+        losses[test] = np.array(errors[1:]).T - errors[0][:, None]
+    return losses.mean(axis=0) / np.var(y), losses.std(axis=0) / np.sqrt(len(y)) / np.var(y)
 
 
-def test_gain_of_a_group_is_what_is_lost_without_all_of_it(table):
-    data = Learnability(*table)
-    gains = data.gains([0, 1, 2], groups=["a", "b", "a"])
-    assert gains[0] == gains[2]
-    assert gains[1] == data.gains([0, 1, 2])[1]
-    rest = data.estimate([0, 1, 2]).value - data.estimate([1]).value
-    assert gains[0] == pytest.approx(rest, abs=0.02)
+@pytest.mark.parametrize("groups", [[0, 1, 2], [0, 1, 0]])
+def test_gains_are_what_held_out_rows_lose(table, groups: list[int]):
+    X, y = table
+    data = Learnability(X, y)
+    found = data.gains([0, 1, 2], groups=groups)
+    values, errors = gains_by_models(X[:, :3], y, data._problem.engine._rows, groups)
+    np.testing.assert_allclose(found.values, values[groups], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.standard_errors, errors[groups], rtol=1e-6)
 
 
 def test_gains_need_a_label_for_each_feature(table):
@@ -112,7 +126,7 @@ def test_gains_need_a_label_for_each_feature(table):
 
 
 def test_gains_of_no_features(table):
-    assert Learnability(*table).gains([]).shape == (0,)
+    assert Learnability(*table).gains([]).values.shape == (0,)
 
 
 def test_value_and_gradient_equal_the_reference(table):
@@ -149,13 +163,48 @@ def test_one_line_form(table):
     ).estimate([0])
 
 
-def test_error_rate_of_a_binary_target(table):
+def test_many_rows_need_no_filter(table):
     X, y = table
-    estimate = Learnability(X, y > 0).estimate()
-    assert estimate.error_rate == pytest.approx(np.arctan(0.5 / np.sqrt(1.5)) / np.pi, abs=0.04)
-    assert Learnability(X, y).estimate().error_rate is None
-    without = Learnability(X, y > 0).estimate([])
-    assert without.error_rate == pytest.approx(min(np.mean(y > 0), np.mean(y <= 0)))
+    fitted = LinearRegression().fit(X, y).score(X, y)
+    expected = 1 - (1 - fitted) * (len(y) - 1) / (len(y) - 1 - X.shape[1])
+    found = Learnability(X, y).estimate()
+    assert found.value == pytest.approx(expected)
+    assert found.order is None
+
+
+def test_few_rows_need_a_filter(table):
+    X, y = table
+    assert Learnability(X[:10], y[:10]).estimate().order is not None
+
+
+@pytest.mark.parametrize("r", [0.8, 0.95, 0.99])
+def test_collinear_features_hide_nothing(r: float):
+    rng = np.random.default_rng(0)
+    common, own = rng.standard_normal((2, 5000))
+    X = np.stack([common, r * common + np.sqrt(1 - r**2) * own], axis=1)
+    signal = X[:, 0] - X[:, 1]
+    y = signal + signal.std() * rng.standard_normal(5000)
+    low, high = Learnability(X, y).estimate().interval
+    assert low < 0.5 < high
+
+
+def test_collinear_features_of_few_rows_give_a_lower_bound():
+    rng = np.random.default_rng(0)
+    common = rng.standard_normal((100, 10))
+    X = np.repeat(common, 10, axis=1) + 0.05 * rng.standard_normal((100, 100))
+    found = Learnability(X, X[:, 0] - X[:, 1] + 0.05 * rng.standard_normal(100)).estimate()
+    assert found.is_lower_bound
+    assert found.interval[1] == 1
+    assert str(found).startswith("at least")
+
+
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_hardly_any_rows_tell_nothing(table, n_rows: int):
+    X, y = table
+    found = Learnability(X[:n_rows], y[:n_rows]).estimate()
+    assert np.isnan(found.value)
+    assert found.interval == (-1, 1)
+    assert str(found) == "unknown (too few rows)"
 
 
 @pytest.mark.parametrize("task", ["regression", "multiclass", "ordinal"])
@@ -168,7 +217,7 @@ def test_task_can_be_chosen(table, task: str):
 
 def test_higher_order_is_lowered_where_noise_would_drown_it():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 60)), rng.standard_normal(20)
+    X, y = rng.standard_normal((60, 60)), rng.standard_normal(60)
     assert Learnability(X, y, order=8).estimate().order < 8
 
 
@@ -235,7 +284,7 @@ def test_unknown_name_is_refused(table):
 
 
 def test_alone_is_the_estimate_of_each_feature(table):
-    data = Learnability(*table, order=1)
+    data = Learnability(*table, order=1, filter="chebyshev")
     expected = [data.estimate([i]).value for i in range(5)]
     np.testing.assert_allclose(data.alone(), expected, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(data.alone([2, 4]), data.alone()[[2, 4]])

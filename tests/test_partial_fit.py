@@ -144,8 +144,8 @@ def test_missing_entries_count_as_means(kind: str):
 
 def test_natural_size_is_that_of_kept_rows():
     X, y, _ = planted()
-    whole = select(None, max_iter=30).fit(X, y)
-    parts = in_chunks(select(None, max_iter=30), X, y)
+    whole = select("auto", search="penalty", max_iter=30).fit(X, y)
+    parts = in_chunks(select("auto", search="penalty", max_iter=30), X, y)
     assert support(parts) == support(whole)
 
 

@@ -22,7 +22,8 @@ def table(seed: int, size: tuple[int, int]):
 
 def scores(X, y, k: int | None, **options) -> np.ndarray:
     weights = options.pop("sample_weight", None)
-    selector = FeatureGradientSelector(k, max_iter=8, random_state=0, **options)
+    size = {"search": "penalty"} if k is None else {"n_features_to_select": k}
+    selector = FeatureGradientSelector(max_iter=8, random_state=0, **size, **options)
     return selector.fit(X, y, sample_weight=weights).scores_
 
 

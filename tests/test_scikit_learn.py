@@ -15,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featgrad import FeatureGradientSelector
+from featgrad.plan import HELD_OUT_GROUPS
 
 
+@pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(
     [
         FeatureGradientSelector(max_iter=50),
@@ -119,6 +121,7 @@ def test_clone_keeps_every_parameter():
         "max_cost": 4.0,
         "n_resamples": 2,
         "fdr": 0.1,
+        "estimate": False,
         "search": "working_set",
         "order": 5,
         "filter": "chebyshev",
@@ -150,8 +153,8 @@ def _through_skops(selector):
 
 
 @pytest.mark.parametrize("round_trip", [_through_pickle, _through_skops])
-@pytest.mark.parametrize("k", [None, 2])
-def test_stored_selector_comes_back_fitted(round_trip, k: int | None, planted):
+@pytest.mark.parametrize("k", ["auto", 2])
+def test_stored_selector_comes_back_fitted(round_trip, k: int | str, planted):
     selector = FeatureGradientSelector(k, max_iter=20, random_state=0).fit(*planted)
     back = round_trip(selector)
     np.testing.assert_array_equal(back.transform(planted[0]), selector.transform(planted[0]))
@@ -195,17 +198,26 @@ class Recorder:
         return self.events.count("end step") == self.stop_after
 
 
-@pytest.mark.parametrize("k", [None, 2])
-def test_callbacks_hear_of_every_step(k: int | None, planted):
+@pytest.mark.parametrize(
+    ("options", "searches"),
+    [
+        ({"search": "penalty"}, 1),
+        ({"n_features_to_select": 2}, 1 + HELD_OUT_GROUPS),
+        ({"n_features_to_select": 2, "estimate": False}, 1),
+    ],
+)
+def test_callbacks_hear_of_every_step(options: dict, searches: int, planted):
     recorder = Recorder()
-    FeatureGradientSelector(k, max_iter=3).set_callbacks(recorder).fit(*planted)
-    steps = 3 * ["begin step", "end step"]
+    FeatureGradientSelector(max_iter=3, **options).set_callbacks(recorder).fit(*planted)
+    steps = 3 * searches * ["begin step", "end step"]
     assert recorder.events == ["setup", "begin fit", *steps, "end fit", "teardown"]
 
 
-@pytest.mark.parametrize("k", [None, 2])
-def test_callback_can_stop_the_search(k: int | None, planted):
-    selector = FeatureGradientSelector(k).set_callbacks(Recorder(stop_after=4)).fit(*planted)
+@pytest.mark.parametrize("options", [{"search": "penalty"}, {"n_features_to_select": 2}])
+def test_callback_can_stop_the_search(options: dict, planted):
+    selector = (
+        FeatureGradientSelector(**options).set_callbacks(Recorder(stop_after=4)).fit(*planted)
+    )
     assert selector.n_iter_ == 4
     assert selector.transform(planted[0]).shape[1] == selector.n_features_
 

@@ -27,7 +27,9 @@ def planted(task: str = "regression", n_rows: int = 300, n_features: int = 20, s
 
 
 def select(k=None, **options) -> FeatureGradientSelector:
-    return FeatureGradientSelector(k, **({"random_state": 0} | options))
+    """The search for a number of features, or the published one."""
+    size = {"search": "penalty"} if k is None else {"n_features_to_select": k}
+    return FeatureGradientSelector(**({"random_state": 0} | size | options))
 
 
 def support(selector: FeatureGradientSelector) -> list[int]:
@@ -112,12 +114,47 @@ def test_natural_size_counts_positive_scores():
     np.testing.assert_array_equal(selector.get_support(), selector.scores_ > 0)
 
 
-def test_learnability_of_the_chosen_features():
-    X, y, chosen = planted()
-    estimate = select(3).fit(X, y).learnability_
-    expected = Learnability(X, y, random_state=0).estimate(chosen)
-    assert estimate.value == pytest.approx(expected.value)
-    assert estimate.standard_error == pytest.approx(expected.standard_error)
+def test_learnability_of_chosen_features_holds_on_new_rows():
+    X, y, chosen = planted(n_rows=3000)
+    selector = select(3).fit(X[:300], y[:300])
+    expected = Learnability(X[300:], y[300:]).estimate(chosen)
+    low, high = selector.learnability_.interval
+    assert low < expected.value < high
+
+
+def test_without_an_estimate_the_sets_are_the_same():
+    X, y, _ = planted()
+    whole, bare = (select(3, estimate=estimate).fit(X, y) for estimate in (True, False))
+    assert support(bare) == support(whole)
+    assert bare.learnability_ is None
+    assert bare.score_ is None
+
+
+def test_noise_is_not_learned():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((100, 300)), rng.standard_normal(100)
+    selector = select("auto").fit(X, y)
+    assert selector.n_features_ == 0
+    assert selector.learnability_.interval == (0, 0)
+    assert np.all(selector.scores_ < 0)
+    assert sorted(selector.ranking_) == list(range(1, 301))
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert selector.transform(X).shape == (100, 0)
+    low, high = selector.at(10).learnability_.interval
+    assert low < 0 < high
+
+
+def test_what_is_kept_is_chosen_even_from_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 50)), rng.standard_normal(100)
+    assert support(select("auto", keep=[7]).fit(X, y)) == [7]
+
+
+def test_estimates_of_searches_that_are_not_repeated_say_so():
+    X, y, _ = planted()
+    found = select().fit(X, y).learnability_
+    assert found.is_optimistic
+    assert "too high" in str(found)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -139,7 +176,7 @@ def test_constant_columns_come_last_where_all_are_asked_for():
 
 @pytest.mark.parametrize("k", [None, 1])
 def test_nothing_but_constants_gives_zero(k: int | None):
-    selector = select(k).fit(np.ones((20, 3)), np.arange(20.0))
+    selector = select(k).fit(np.ones((30, 3)), np.arange(30.0))
     assert selector.learnability_.value == 0
     assert not np.any(np.isnan(selector.scores_))
 
@@ -165,7 +202,7 @@ def test_one_feature(k):
 def test_fewer_rows_than_the_order_needs(n_rows: int, k: int | None):
     X, y, _ = planted()
     selector = select(k, order=6, max_iter=10).fit(X[:n_rows], y[:n_rows])
-    assert np.isfinite(selector.learnability_.value)
+    assert np.isnan(selector.learnability_.value)
     assert not np.any(np.isnan(selector.scores_))
 
 

@@ -1,13 +1,18 @@
-"""`python -m benchmarks.gpu [kernels] [fits] [blocks]`: each figure beside its bar, kept."""
+"""`python -m benchmarks.gpu [kernels] [fits] [blocks] [webspam]`: figures beside their bars."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks.gpu import fits, kernels
+from benchmarks.gpu import fits, kernels, webspam
 from benchmarks.record import RESULTS, record
 
-PARTS = {"kernels": kernels.figures, "fits": fits.figures, "blocks": fits.large_figures}
+PARTS = {
+    "kernels": kernels.figures,
+    "fits": fits.figures,
+    "blocks": fits.large_figures,
+    "webspam": webspam.figures,
+}
 
 
 def main(names: list[str]) -> None:

@@ -16,7 +16,7 @@ from featgrad.dataset.device.matrix import DenseMatrix
 SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300)
 SHAPES = (60_000, 5_000), (200_000, 2_000)
 # Rows and columns of the matrix that is four times the memory it may take.
-LARGE = 400_000, 5_000
+LARGE = 1_600_000, 5_000
 
 
 def planted(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,8 +51,15 @@ def figures() -> Iterator[tuple[str, int, list[Figure]]]:
     for shape in SHAPES:
         X, y = planted(*shape)
         about = f"dense, {shape[1]:,} columns, float32, ten sizes up to {SIZES[-1]}", shape[0]
-        there, on_gpu = fitted(X, y, "cuda")
-        yield *about, [Figure("fit on the GPU, transfer included", on_gpu, "s", "<= 3")]
+        runs = [fitted(X, y, "cuda") for _ in range(3)]
+        there, on_gpu = runs[0][0], float(np.median([seconds for _, seconds in runs]))
+        yield (
+            *about,
+            [
+                Figure("fit on the GPU, transfer included", on_gpu, "s", "<= 3"),
+                Figure("the same, first of three", runs[0][1], "s"),
+            ],
+        )
         here, on_cpu = fitted(X, y, None)
         pairs = zip(there.path_, here.path_, strict=True)
         different = sum(len(np.setdiff1d(one.features, other.features)) for one, other in pairs)

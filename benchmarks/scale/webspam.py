@@ -60,16 +60,19 @@ class WebspamLike:
         self._centre = float(weights @ held)
 
     def __iter__(self) -> Iterator[Block]:
-        for first in range(0, self.n_rows, self.block_rows):
-            n_rows = min(self.block_rows, self.n_rows - first)
-            y, indptr = np.empty(n_rows), np.empty(n_rows + 1, np.int32)
-            size = 2 * n_rows * self._n_draws
-            indices, values = np.empty(size, np.int32), np.empty(size, np.float32)
-            used = _fill(
-                self.seed, first, self._n_draws, self.n_features, self._step, self._weights,
-                self._centre, y, indptr, indices, values,
-            )  # fmt: skip
-            yield Block(csr(values[:used], indices[:used], indptr, self.n_features), y)
+        return map(self.block, range(0, self.n_rows, self.block_rows))
+
+    def block(self, first: int) -> Block:
+        """The block that begins with a row."""
+        n_rows = min(self.block_rows, self.n_rows - first)
+        y, indptr = np.empty(n_rows), np.empty(n_rows + 1, np.int32)
+        size = 2 * n_rows * self._n_draws
+        indices, values = np.empty(size, np.int32), np.empty(size, np.float32)
+        used = _fill(
+            self.seed, first, self._n_draws, self.n_features, self._step, self._weights,
+            self._centre, y, indptr, indices, values,
+        )  # fmt: skip
+        return Block(csr(values[:used], indices[:used], indptr, self.n_features), y)
 
     def _draws_for(self, per_row: int) -> int:
         """Draws that give this many different columns on average."""

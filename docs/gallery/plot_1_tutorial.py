@@ -39,10 +39,11 @@ plt.show()
 # %%
 # Which ones?
 # -----------
-# The gain is what is lost when a feature alone is left out. It is small for features that others
-# can stand in for, however much they explain on their own, and below 0 where the estimate sees
-# nothing but noise. ``selector.at(3)`` is the selector of another size, without fitting again.
-print(summarise(data, selector.get_support(), selector.get_feature_names_out()))
+# The gain is what held-out rows lose when a feature alone is left out. It is small for features
+# that others can stand in for, however much they explain on their own. What all six explain
+# together comes from rows that had no part in choosing them. ``selector.at(3)`` is the selector of
+# another size, without fitting again.
+print(summarise(selector, X, y))
 
 # %%
 # Is it enough for a model?

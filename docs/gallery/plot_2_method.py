@@ -106,9 +106,9 @@ plt.show()
 # %%
 # The paper's own search
 # ----------------------
-# ``n_features_to_select=None`` descends as the paper does: over all features, with a *penalty* on
-# the size of the mask instead of a size. What remains above one half is chosen.
-selector = FeatureGradientSelector(penalty=1.0, random_state=0).fit(X, y)
+# ``search="penalty"`` descends as the paper does: over all features, with a *penalty* on the size
+# of the mask instead of a size. What remains above one half is chosen.
+selector = FeatureGradientSelector(search="penalty", penalty=1.0, random_state=0).fit(X, y)
 _, ax = plt.subplots()
 ax.plot(selector.history_["explained"], label="explained fraction")
 ax.plot(selector.history_["size"] / 60, label="size of the mask / 60")

@@ -1,7 +1,8 @@
 """Feature selection by gradient descent on an unbiased estimate of learnability."""
 
 from featgrad.dataset.constraints import groups_by_origin
-from featgrad.learnability import Estimate, Learnability, learnability
+from featgrad.estimate import Estimate
+from featgrad.learnability import Learnability, learnability
 from featgrad.path import PathPoint
 from featgrad.readers import open_source
 from featgrad.selector import FeatureGradientSelector

@@ -17,8 +17,8 @@ from featgrad.preprocess.magnitude import Limits
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
-    ("scores_", "ranking_", "learnability_", "n_features_", "path_", "stability_", "n_iter_",
-     "history_", "discoveries_", "plan_", "certificate_", "_subsets", "_place")
+    ("scores_", "ranking_", "learnability_", "score_", "n_features_", "path_", "stability_",
+     "n_iter_", "history_", "discoveries_", "plan_", "certificate_", "_subsets", "_place")
 )  # fmt: skip
 
 

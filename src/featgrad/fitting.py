@@ -1,26 +1,32 @@
 """From parameters and rows to chosen sets, for each home of the rows."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.accumulated.kept_rows import KeyedRows
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
-from featgrad.dataset.base import Dataset
+from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
+from featgrad.estimate import Estimate, unknown
+from featgrad.held_out import HeldOutRows, Judged
 from featgrad.knockoffs.choose import Discoveries, discover
-from featgrad.learnability import Estimate, Learnability
+from featgrad.learnability import Learnability
 from featgrad.moments.array_api import on_accelerator
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
 from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, plan
 from featgrad.readers import Source
+from featgrad.search.base import Subset
+from featgrad.search.comparison import held_out_groups
 from featgrad.search.progress import OnStep
 from featgrad.search.run import Job, Outcome, run, run_penalty, run_stream_penalty
 from featgrad.search.settings import Settings
@@ -145,15 +151,16 @@ class Fit:
         planned = self._plan(Facts("chunks", state.n_rows, state.n_features, kept.outputs.shape[1]))
         if state.is_complete or self.budgets is None:
             return self._from_matrix(kept.X, prepared, planned)
-        dataset = self._chunked(state, kept.X, prepared)
+        dataset = self._chunked(state, kept, prepared)
         return self._search(dataset, task, prepared.filters[-1], planned)
 
-    def _chunked(self, state: Accumulated, X: Any, prepared: Prepared) -> Dataset:
+    def _chunked(self, state: Accumulated, kept: KeyedRows, prepared: Prepared) -> Dataset:
         """Exact sums over all rows, and a sample for everything else."""
         assert state.beginning is not None
         preprocess, standardiser = self.settings.preprocess, state.beginning.standardiser
-        sample = SampledChunks(X, prepared, preprocess, state.n_folds)
+        sample = SampledChunks(kept.X, prepared, preprocess, state.n_folds)
         if isinstance(state.sums, FoldMoments):
+            sample.take_folds(kept.folds)
             n_outputs = sample.n_outputs
             return MomentDataset(state.sums, n_outputs, standardiser, preprocess, sample.sample)
         assert isinstance(state.sums, MarginalSums)
@@ -186,31 +193,48 @@ class Fit:
         with one_blas_thread():
             if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
                 dataset = with_all_moments(dataset, self.settings.preprocess)
-            outcome = run(planned, dataset, self.budgets, self._job(task, coefficients))
+            budgets = self.budgets.for_rows(dataset.n_rows)
+            outcome = run(planned, dataset, budgets, self._job(task, coefficients))
         planned = replace(planned, held_out=outcome.held_out)
         return self._choice(task, planned, outcome, dataset)
 
     def _choice(self, task: str, planned: Plan, outcome: Outcome, dataset: Dataset) -> Choice:
         """With estimates of what each set explains."""
-        together = np.unique(np.concatenate([subset.features for subset in outcome.subsets]))
-        if len(together) == 0:
-            nothing = Estimate(0.0, 0.0, 0, self.settings.order)
-            return Choice(task, planned, outcome, [PathPoint(0, together, nothing)])
-        explained = Learnability.from_prepared(*dataset.sample(together))
+        everywhere = [subset.features for subset in outcome.subsets]
+        everywhere += [found for subset in outcome.subsets for found in subset.divisions]
+        judges = _Judges(dataset, np.unique(np.concatenate(everywhere)))
         path = []
-        for subset in outcome.subsets:
-            estimate = explained.estimate(np.searchsorted(together, subset.features))
-            path.append(PathPoint(len(subset.features), subset.features, estimate))
+        for place, subset in enumerate(outcome.subsets):
+            # Where held-out rows have chosen the size, others than those have to judge it.
+            if place == outcome.chosen and len(subset.features) and outcome.divisions:
+                subset = replace(subset, divisions=outcome.divisions)
+            judged = self._judged(subset, planned, judges)
+            path.append(PathPoint(len(subset.features), subset.features, *judged))
         return Choice(task, planned, outcome, path)
 
+    def _judged(self, subset: Subset, planned: Plan, judges: "_Judges") -> Judged:
+        """What is known of a set: from held-out rows where the search was repeated without them."""
+        features = subset.features
+        if subset.divisions:
+            return judges.held_out.judge(features, subset.divisions)
+        if not self.settings.estimate:
+            return Judged(None, None)
+        if len(features) == 0:
+            return Judged(Estimate(0.0, 0.0, 0), None)
+        if planned.search == "working_set" and subset.budget not in planned.streamed_budgets:
+            return Judged(unknown(len(features)), None)
+        estimate = judges.that_chose.estimate(np.searchsorted(judges.columns, features))
+        return Judged(replace(estimate, is_optimistic=True), None)
+
     def _plan(self, facts: Facts) -> Plan:
-        settings, budgets = self.settings, self.budgets
+        settings, budgets = self.settings, self._budgets(facts.n_rows)
         wanted = Wanted(
             settings.search,
             () if budgets is None else tuple(budgets.values),
             budgets is None or budgets.units.are_single_columns,
             settings.order,
             budgets is not None and budgets.chosen is None,
+            settings.estimate,
             settings.n_resamples,
             settings.fdr,
         )
@@ -219,6 +243,30 @@ class Fit:
             settings.warn_of_ignored(planned.search, self.defaults)
         return planned
 
+    def _budgets(self, n_rows: int) -> Budgets | None:
+        return None if self.budgets is None else self.budgets.for_rows(n_rows)
+
     def _job(self, task: str, coefficients: Floats) -> Job:
         link = self.settings.link_for(task)
         return Job(self.settings, coefficients, link, self.on_step, self.rng)
+
+
+@dataclass(frozen=True)
+class _Judges:
+    """Rows that say what sets of some columns explain."""
+
+    dataset: Dataset
+    columns: Indices
+
+    @cached_property
+    def held_out(self) -> HeldOutRows:
+        groups = held_out_groups(self.dataset.n_folds)
+        return HeldOutRows(self._sample, self.columns, groups)
+
+    @cached_property
+    def that_chose(self) -> Learnability:
+        return Learnability.from_prepared(self._sample.problem, self._sample.target)
+
+    @cached_property
+    def _sample(self) -> Sample:
+        return self.dataset.sample(self.columns)

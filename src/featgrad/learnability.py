@@ -1,11 +1,11 @@
 """Learnability: the variance of a target that features explain, without fitting a model."""
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
@@ -20,58 +20,35 @@ from featgrad.checks import (
     naming_columns,
 )
 from featgrad.dataset.prepare import prepare, scaled
+from featgrad.estimate import Estimate, unknown
 from featgrad.math.filters import up_to, value_at
-from featgrad.math.links import probit_error_rate
 from featgrad.math.targets import Target
 from featgrad.moments.array_api import beside, keeps_its_place, on_accelerator, on_host
+from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
+from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
 from featgrad.preprocess.magnitude import in_range
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """Explained fraction of the target's variance, with its uncertainty.
-
-    Attributes
-    ----------
-    value : float
-        The estimate; unbiased, hence possibly a little below 0 where nothing can be learned.
-    standard_error : float
-        Its standard error.
-    interval : tuple of float
-        Its 95 % interval.
-    n_features : int
-        Number of features.
-    order : int
-        Order of the filter that was used.
-    error_rate : float or None
-        For a binary target: error rate of the best linear rule under a Gaussian probit model.
-    """
-
-    value: float
-    standard_error: float
-    n_features: int
-    order: int
-    error_rate: float | None = None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        half = float(ndtri(0.975)) * self.standard_error
-        return self.value - half, self.value + half
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        return f"{self.value:.3f} ({low:.3f} to {high:.3f})"
+# Products that exact estimates may take: rows times squared columns.
+_EXACT_WORK = 10**10
+# What a filter sees of a direction of mean variance at least, or the estimate is a lower bound.
+_LEAST_SEEN = 0.5
+# Standard error from which an estimate says nothing: its interval has all values from -1 to 1.
+_MOST_ERROR = 0.5
+# Folds of the rows that judge gains.
+_GAIN_FOLDS = 10
 
 
 class Learnability:
     """Prepare a data set once, then estimate how much any set of its features explains.
 
     The estimate is the fraction of the target's variance that the best linear model on the
-    features could explain on new rows, found without fitting that model (Kong & Valiant 2018). It
-    stays meaningful with fewer rows than features.
+    features could explain on new rows: the adjusted R^2 where rows are many, and with fewer rows
+    than features what tuples of distinct rows say of it (Kong & Valiant 2018). Features that were
+    chosen from the same rows get an estimate that is too high: see
+    `FeatureGradientSelector.learnability_` for those.
 
     Parameters
     ----------
@@ -83,9 +60,10 @@ class Learnability:
     order : int, default=4
         Degree of the filter, 1 to 12: higher orders see weaker directions, with more noise.
         `estimate` lowers it if there are too few rows.
-    filter : {"chebyshev", "monotone", "kong-valiant"} or array-like, default="chebyshev"
-        Polynomial that approximates 1 on the spectrum of the covariance. The first two never exceed
-        1.
+    filter : {"auto", "chebyshev", "monotone", "kong-valiant"} or array-like, default="auto"
+        Polynomial that approximates 1 on the spectrum of the covariance. "chebyshev" and "monotone"
+        never exceed 1. "auto" needs none where there are two rows for each feature: `estimate` is
+        then the adjusted R^2 of least squares; else it is "chebyshev".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         Type of the target.
     preprocess : {"zscore", "center"}, default="zscore"
@@ -104,7 +82,7 @@ class Learnability:
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> data = Learnability(X, y)
     >>> print(data.estimate(["worst radius", "worst smoothness"]))
-    0.662 (0.612 to 0.713)
+    0.669 (0.633 to 0.705)
     """
 
     def __init__(
@@ -113,7 +91,7 @@ class Learnability:
         y: Any,
         *,
         order: int = 4,
-        filter: str | ArrayLike = "chebyshev",
+        filter: str | ArrayLike = "auto",
         task: str = "auto",
         preprocess: str = "zscore",
         sample_weight: Any = None,
@@ -125,6 +103,8 @@ class Learnability:
         # No rows of X: just its library and device.
         self._given = X[:0, :] if keeps_its_place(X) else None
         y, sample_weight = on_host(y), on_host(sample_weight)
+        self._is_exact = isinstance(filter, str) and filter == "auto"
+        filter = "chebyshev" if self._is_exact else filter
         options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
         options |= {"sample_weight": sample_weight, "rng": check_random_state(random_state)}
         check_consistent_length(X, y)
@@ -149,6 +129,7 @@ class Learnability:
         """Use a prepared problem, with the default filter in place of its own."""
         self = cls.__new__(cls)
         self.feature_names_in_ = self._given = None
+        self._is_exact = True
         self._adopt(replace(problem, filters=up_to("chebyshev", problem.order)), target)
         return self
 
@@ -174,13 +155,16 @@ class Learnability:
         mask = self._mask(features)
         chosen = np.flatnonzero(mask)
         if len(chosen) == 0:
-            return Estimate(0.0, 0.0, 0, 0, self._error_rate(0.0))
-        problem = self._restricted(chosen, mask)
-        value, error, order = measure(problem, mask[chosen])
-        return Estimate(value, error, len(chosen), order, self._error_rate(value))
+            return Estimate(0.0, 0.0, 0)
+        rows = self._rows(chosen) if self._is_exact and np.all(mask[chosen] == 1) else None
+        if rows is not None:
+            return Estimate(*best_linear(rows), len(chosen))
+        return self._filtered(chosen, mask[chosen])
 
-    def gains(self, features: Any, groups: ArrayLike | None = None) -> Any:
-        """Explained fraction that is lost without each one of the features.
+    def gains(self, features: Any, groups: ArrayLike | None = None) -> Gains:
+        """Explained fraction that held-out rows lose without each one of the features.
+
+        Ridge models of nine tenths of the rows predict the last tenth, with and without a feature.
 
         Parameters
         ----------
@@ -192,35 +176,36 @@ class Learnability:
 
         Returns
         -------
-        ndarray of shape (number of these features,)
-            In the order of their columns.
+        Gains
+            Values and standard errors, each of shape (number of these features,), in the order of
+            their columns.
 
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from featgrad import Learnability
         >>> data = Learnability(*load_diabetes(return_X_y=True, as_frame=True))
-        >>> data.gains(["bmi", "s4", "s5"]).round(2)
-        array([0.14, 0.01, 0.08])
-        >>> data.gains(["bmi", "s4", "s5"], groups=["body", "blood", "blood"]).round(2)
-        array([0.14, 0.12, 0.12])
+        >>> data.gains(["bmi", "s3", "s5"]).values.round(2)
+        array([0.11, 0.01, 0.09])
+        >>> data.gains(["bmi", "s3", "s5"], groups=["body", "blood", "blood"]).values.round(2)
+        array([0.11, 0.12, 0.12])
         """
         mask = self._mask(features)
         chosen = np.flatnonzero(mask)
-        if len(chosen) == 0:
-            return beside(self._given, np.zeros(0))
-        problem = self._restricted(chosen, mask)
-        whole = problem.value(mask[chosen])
         labels = np.arange(len(chosen)) if groups is None else np.asarray(groups)
         if labels.shape != chosen.shape:
             raise ValueError(
                 f"groups has shape {labels.shape} but there are {len(chosen)} features: give one "
                 "label for each."
             )
-        different, of_feature = np.unique(labels, return_inverse=True)
-        without = (mask[chosen] * (of_feature != group) for group in range(len(different)))
-        gains = np.array([whole - problem.value(left) for left in without])
-        return beside(self._given, gains[of_feature])
+        if len(chosen) == 0:
+            return Gains(*(beside(self._given, np.zeros(0)) for _ in range(2)))
+        _, of_feature = np.unique(labels, return_inverse=True)
+        problem = self._problem.columns(chosen)
+        rows = Weighted(problem.engine.values() * mask[chosen], problem.outputs, problem.weights)
+        folds = np.arange(len(rows.weights)) * _GAIN_FOLDS // len(rows.weights)
+        found = losses_without(rows, of_feature, folds, JUDGE_RIDGE)
+        return Gains(*(beside(self._given, part[of_feature]) for part in found))
 
     def alone(self, features: Any = None) -> Any:
         """Explained fraction of the target's variance by each one of the features by itself.
@@ -257,21 +242,40 @@ class Learnability:
         value, gradient = self._problem.value_and_gradient(self._mask(mask))
         return value, beside(self._given, gradient)
 
-    def _restricted(self, chosen: Indices, mask: Floats) -> Problem:
-        """The problem of some columns, scaled to their spectrum.
+    def _rows(self, chosen: Indices) -> Weighted | None:
+        """Rows of some columns, as many as take little time; None if too few for least squares."""
+        problem, n_columns = self._problem, len(chosen)
+        n_rows = min(len(problem.weights), _EXACT_WORK // n_columns**2)
+        weights = problem.weights[:n_rows]
+        if ROWS_PER_COLUMN * (n_columns + 1) * np.sum(weights**2) > weights.sum() ** 2:
+            return None
+        engine = problem.engine.columns(chosen)
+        if n_rows < engine.n_rows:
+            engine = engine.take(np.arange(n_rows))
+        return Weighted(engine.values(), problem.outputs[:n_rows], weights)
 
-        Each filter is normalised to 1 at the centre of the spectrum.
+    def _filtered(self, chosen: Indices, mask: Floats) -> Estimate:
+        """Estimate by a filter, whose own error goes into the interval.
+
+        The filter is 1 at the centre of the spectrum. Along directions of mean variance it sees
+        less, which is a margin above; along those that are as far above the centre as the mean is
+        below it, the value is too high.
         """
         problem = self._problem
         if len(chosen) < problem.n_features:
             problem = problem.columns(chosen)
-        top, centre = spectrum(problem.engine, mask[chosen], problem.weights)
+        top, centre, mean = spectrum(problem.engine, mask, problem.weights)
         filters = tuple(row / value_at(row, centre / top) for row in problem.filters)
-        return replace(problem, scale=top, filters=filters)
-
-    def _error_rate(self, value: float) -> float | None:
-        share = self._target.positive_share
-        return None if share is None else probit_error_rate(value, share)
+        value, error, order = measure(replace(problem, scale=top, filters=filters), mask)
+        if error >= _MOST_ERROR:
+            return unknown(len(chosen))
+        row = filters[order - problem.order - 1]
+        above = min(centre**2 / mean / top, 1.0)
+        seen, overshoot = value_at(row, mean / top), max(value_at(row, above) - 1, 0.0)
+        largest = max(value, error)
+        margin = largest * (1 / seen - 1) if seen >= _LEAST_SEEN else math.inf
+        error = math.hypot(error, largest * overshoot / 2)
+        return Estimate(float(np.clip(value, -1, 1)), error, len(chosen), order, max(margin, 0.0))
 
     def _mask(self, features: Any) -> Floats:
         n_features = self.n_features_in_
@@ -319,6 +323,6 @@ def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Est
     >>> from sklearn.datasets import load_diabetes
     >>> from featgrad import learnability
     >>> print(learnability(*load_diabetes(return_X_y=True)))
-    0.506 (0.446 to 0.566)
+    0.507 (0.444 to 0.569)
     """
     return Learnability(X, y, **options).estimate(features)

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from featgrad.arrays import Indices
-from featgrad.learnability import Estimate
+from featgrad.estimate import Estimate
+from featgrad.held_out import Score
 
 
 class PathPoint(NamedTuple):
@@ -15,10 +16,14 @@ class PathPoint(NamedTuple):
         Number of features.
     features : ndarray of int
         Their column indices, rising.
-    learnability : Estimate
-        Explained fraction of the target's variance by these features, with its interval.
+    learnability : Estimate or None
+        Explained fraction of the target's variance by so many features, on rows that had no part in
+        choosing them, with its interval. None without `estimate`.
+    score : Score or None
+        How well a ridge model on so many features predicts those rows.
     """
 
     size: int
     features: Indices
-    learnability: Estimate
+    learnability: Estimate | None
+    score: Score | None

@@ -30,6 +30,8 @@ ELIMINATED_AT_ONCE = 16
 # Swaps after elimination: rows for each unit that they need, and their ridge.
 SWAP_ROWS_PER_UNIT = 20
 SWAP_RIDGE = 0.01
+# Rows for each unit that it takes to find those which fit noise only.
+FILL_ROWS_PER_UNIT = 2
 
 # The descent.
 STEP = 0.6
@@ -65,6 +67,11 @@ PENALTY_MEMORY = 1 / 3
 FOLDS = 12
 # Groups of folds that are held out in turn to choose a size.
 HELD_OUT_GROUPS = 4
+# Standard errors by which held-out rows must be predicted better than noise would be, or nothing is
+# chosen.
+NOTHING_ERRORS = 2.5
+# Rows for each column that least squares needs; fewer give a lower bound of what columns explain.
+ROWS_PER_COLUMN = 2
 # Ridge of the held-out judge, as a sum of squares: that of a logistic model with C = 1.
 JUDGE_RIDGE = 4.0
 # Entries of the moments of all columns, over all folds, up to which these are kept.
@@ -97,15 +104,20 @@ ID_LIKE_SHARE = 0.9
 ID_LIKE_ROWS = 20
 
 # Sizes.
-# Sizes that "auto" chooses among where none are given.
-AUTO_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300)
+# Features up to which "auto" tries every size, and sizes that it tries of more; at most one for
+# every two rows.
+EVERY_SIZE = 30
+AUTO_SIZES = (
+    *(1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+    *(12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300),
+)
 
 # Knockoffs.
 # Largest number of columns: their covariance is kept.
 KNOCKOFF_COLUMNS = 5000
 # Knockoffs that e-values are averaged over, and the rate of each as a share of the wanted one.
 KNOCKOFF_COPIES = 20
-KNOCKOFF_SHARE = 0.5
+KNOCKOFF_SHARE = 1 / 3
 # Steps towards the knockoffs of maximum entropy, and the gain per column that ends them.
 ENTROPY_STEPS = 50
 ENTROPY_GAIN = 1e-4
@@ -164,6 +176,8 @@ class Wanted(NamedTuple):
         Of the filter.
     compares_sizes : bool
         Whether held-out rows choose among the sizes.
+    estimates : bool
+        Whether held-out rows judge the sets.
     n_resamples : int
         Choices from half the rows.
     fdr : float or None
@@ -175,6 +189,7 @@ class Wanted(NamedTuple):
     single_columns: bool
     order: int
     compares_sizes: bool
+    estimates: bool
     n_resamples: int
     fdr: float | None = None
 
@@ -249,7 +264,8 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
         decisions.append(_knockoffs(facts))
     if wanted.compares_sizes:
         groups = f"{HELD_OUT_GROUPS} groups of folds are held out in turn"
-        decisions.append(Decision("size", f"one of {len(wanted.budgets)}", groups))
+        decisions.append(Decision("size", f"none or one of {len(wanted.budgets)}", groups))
+    decisions.append(_estimates(facts, wanted, search, n_folds))
     if wanted.n_resamples:
         halves = f"n_resamples={wanted.n_resamples}"
         decisions.append(Decision("stability", "complementary halves of the folds", halves))
@@ -260,17 +276,7 @@ def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     if wanted.fdr is not None:
         return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
     if not wanted.budgets:
-        if wanted.search not in ("auto", "penalty"):
-            raise ValueError(
-                f"search={wanted.search!r} needs n_features_to_select, path_sizes or max_cost: "
-                "give one of them, or use search='penalty'."
-            )
-        return "penalty", "n_features_to_select=None: the penalty decides the size"
-    if wanted.search == "penalty":
-        raise ValueError(
-            "search='penalty' lets the penalty decide the size: leave n_features_to_select, "
-            "path_sizes and max_cost None, or use search='auto'."
-        )
+        return "penalty", "search='penalty': the penalty decides the size"
     if wanted.search == "stream" and (facts.home == "chunks" or not wanted.single_columns):
         raise ValueError(
             "search='stream' takes neither groups nor costs nor rows from partial_fit: use "
@@ -284,6 +290,18 @@ def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
             "which a working set is kept"
         )
     return "working_set", f"sets of up to {LARGEST_SET} features or a limited budget"
+
+
+def _estimates(facts: Facts, wanted: Wanted, search: str, n_folds: int) -> Decision:
+    """On which rows sets are judged."""
+    if not wanted.estimates and not wanted.compares_sizes:
+        return Decision("estimates", "none", "estimate=False")
+    if search != "working_set":
+        return Decision("estimates", "rows that chose", f"search {search!r} is not repeated")
+    if facts.n_rows < 2 * n_folds:
+        return Decision("estimates", "none", f"fewer than {2 * n_folds} rows")
+    repeated = f"the search is repeated without each of {HELD_OUT_GROUPS} groups of folds"
+    return Decision("estimates", "held-out rows", repeated)
 
 
 def _large(facts: Facts, wanted: Wanted) -> tuple[float, ...]:

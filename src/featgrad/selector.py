@@ -33,6 +33,7 @@ from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
+from featgrad.held_out import Score
 from featgrad.knockoffs.choose import Discoveries
 from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_accelerator, on_host
 from featgrad.plan import Plan
@@ -63,13 +64,15 @@ class FeatureGradientSelector(
 
     Parameters
     ----------
-    n_features_to_select : int, float, "auto" or None, default=None
-        How many features to choose: a number, a fraction of all, "auto" for the smallest number
-        that predicts held-out rows as well as any (within one standard error), or None for the
-        natural size at `penalty`. A number is searched for as such, not cut from a longer list.
+    n_features_to_select : int, float or "auto", default="auto"
+        How many features to choose: a number, a fraction of all, or "auto" for the smallest number
+        that predicts held-out rows as well as any (within one standard error), which is 0 where
+        none predicts them better than noise would. A number is searched for as such, not cut from a
+        longer list.
     path_sizes : array-like of int or None, default=None
         Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
-        chooses among them, or among 1 to 300 in some twenty steps.
+        chooses among them, or among all sizes up to 10 and some twelve up to 300, at most half as
+        many as there are rows.
     feature_groups : list of lists or array-like of shape (n_features,), default=None
         Features that are chosen together or not at all: lists of column indices or names, or one
         label per feature. Groups are never split, so that fewer features than asked for can result.
@@ -89,30 +92,34 @@ class FeatureGradientSelector(
         keep the expected share of false ones below it, none if there are too few. A feature is
         false if it says nothing about the target beyond all others. Takes at most 5,000 features,
         and `fit` only; assumes that they are about jointly Gaussian. See `discoveries_`.
+    estimate : bool, default=True
+        Whether to estimate what the chosen features explain on rows that had no part in choosing
+        them. The search is repeated without each of four parts of the rows, which takes up to four
+        times as long; leave it out inside cross-validation. "auto" needs these searches anyway.
     search : {"auto", "working_set", "stream", "penalty"}, default="auto"
         How to search. "working_set" descends on some hundred columns and prices all others;
         "stream" descends on all columns while rows are streamed, for sets too large for that;
-        "penalty" is the published search where `n_features_to_select` is None. See `plan_`.
+        "penalty" is the published search, in which `penalty` decides the size. See `plan_`.
     order : int, default=4
         Degree of the filter, 1 to 12: higher orders see more of the redundancy between features.
     filter : {"monotone", "kong-valiant", "chebyshev"} or array-like, default="monotone"
         Polynomial that stands for 1 on the covariance's spectrum. The paper's is "kong-valiant".
     penalty : float, default=1.0
-        Weight of the mask's size beside the loss where `n_features_to_select` is None.
+        Weight of the mask's size beside the loss in the search "penalty".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         What the target is.
     link : {"auto", "residual", "root", "probit"}, default="auto"
-        Loss as a function of the explained fraction z where `n_features_to_select` is None: the
-        residual ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate.
-        "auto" takes the residual for regression and the authors' otherwise.
+        Loss as a function of the explained fraction z in the search "penalty": the residual
+        ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate. "auto" takes
+        the residual for regression and the authors' otherwise.
     preprocess : {"zscore", "center"}, default="zscore"
         Whether features are brought to one variance or only centred.
     learning_rate : float, default=0.1
-        Step of Adam where `n_features_to_select` is None.
+        Step of Adam in the search "penalty".
     max_iter : int, default=1000
         Largest number of steps. A search on a working set takes 26 at most.
     tol : float, default=1e-5
-        Relative change of the objective that ends the search where `n_features_to_select` is None.
+        Relative change of the objective that ends the search "penalty".
     batch_size : int or None, default=None
         Rows per step where a step takes not all of them: in the searches "penalty" and "stream".
         None takes all rows in each step of "penalty" (1000 where they are read from a source), and
@@ -140,13 +147,19 @@ class FeatureGradientSelector(
         "stream" and "penalty" give the logits of the mask.
     ranking_ : ndarray of shape (n_features_in_,)
         1 for the feature with the highest score.
-    learnability_ : Estimate
-        Explained fraction of the target's variance by the chosen features, with its interval.
+    learnability_ : Estimate or None
+        Explained fraction of the target's variance by the chosen features, on rows that had no part
+        in choosing them (nor, with "auto", their number), with its interval. None without
+        `estimate`. The searches "stream" and "penalty" are not repeated: their estimate is of the
+        rows that chose, hence too high, and says so.
+    score_ : Score or None
+        Area under the curve (classes) or R^2 (numbers) of a ridge model on the chosen features, on
+        the same held-out rows.
     n_features_ : int
-        How many features were chosen.
+        How many features were chosen; with "auto" possibly none.
     path_ : list of PathPoint
-        Size, features (column indices) and learnability of the best sets found, by rising size:
-        those of `path_sizes` and the chosen one.
+        Size, features (column indices), learnability and score of the best sets found, by rising
+        size: those of `path_sizes` and the chosen one.
     stability_ : Stability or None
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
@@ -182,12 +195,13 @@ class FeatureGradientSelector(
 
     stability_: Stability | None
     discoveries_: Discoveries | None
+    score_: Score | None
     plan_: Plan
     certificate_: Certificate | None
 
     def __init__(
         self,
-        n_features_to_select: int | float | str | None = None,
+        n_features_to_select: int | float | str = "auto",
         *,
         path_sizes: ArrayLike | None = None,
         feature_groups: Any = None,
@@ -197,6 +211,7 @@ class FeatureGradientSelector(
         max_cost: float | None = None,
         n_resamples: int = 0,
         fdr: float | None = None,
+        estimate: bool = True,
         search: str = "auto",
         order: int = 4,
         filter: str | ArrayLike = "monotone",
@@ -224,6 +239,7 @@ class FeatureGradientSelector(
         self.max_cost = max_cost
         self.n_resamples = n_resamples
         self.fdr = fdr
+        self.estimate = estimate
         self.search = search
         self.order = order
         self.filter = filter
@@ -452,7 +468,7 @@ class FeatureGradientSelector(
         self.scores_, self.ranking_ = beside(given, subset.scores), beside(given, ranking)
         self._place = place
         self.n_features_ = point.size
-        self.learnability_ = point.learnability
+        self.learnability_, self.score_ = point.learnability, point.score
         self.certificate_ = subset.certificate
         self.n_iter_ = len(subset.steps)
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
@@ -513,6 +529,7 @@ class FeatureGradientSelector(
             path_sizes=self.path_sizes,
             max_cost=self.max_cost,
             has_costs=self.costs is not None,
+            search=self.search,
         )
 
     def _check_no_device(self, method: str) -> None:

@@ -79,8 +79,9 @@ def test_fewer_rows_than_folds_are_folds_of_one_row():
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
     X, Y, weight = mixed_columns(200, 9, 2)
-    problem, target = streamed(container(X), Y, weight).sample(COLUMNS)
-    same, expected = in_memory(container(X), Y, weight).sample(COLUMNS)
+    problem, target, folds = streamed(container(X), Y, weight).sample(COLUMNS)
+    same, expected, same_folds = in_memory(container(X), Y, weight).sample(COLUMNS)
+    np.testing.assert_array_equal(folds, same_folds)
     np.testing.assert_allclose(target.outputs, expected.outputs, rtol=1e-9, atol=1e-12)
     assert target.variance == pytest.approx(expected.variance)
     np.testing.assert_allclose(problem.weights, same.weights)
@@ -89,20 +90,24 @@ def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
     assert found == pytest.approx(value, rel=1e-6)
 
 
-def test_sample_of_many_rows_is_the_beginning_of_the_random_order(monkeypatch):
+def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
     monkeypatch.setattr(streamed_module, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
-    problem, target = streamed(X, Y, weight).sample(COLUMNS)
-    first = order_of(weight)[:70]
+    dataset = streamed(X, Y, weight)
+    problem, target, folds = dataset.sample(COLUMNS)
+    order = order_of(weight)
+    spread = order[np.arange(len(order)) * 70 % len(order) < 70]
     centred = Y - weight @ Y / weight.sum()
-    np.testing.assert_allclose(target.outputs, centred[first], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(problem.weights, weight[first] / weight[first].sum())
+    np.testing.assert_allclose(target.outputs, centred[spread], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(problem.weights, weight[spread] / weight[spread].sum())
+    assert len(folds) == 70
+    assert np.ptp(np.bincount(folds, minlength=dataset.n_folds)) <= 1
 
 
 def test_sample_has_the_variance_of_all_rows(monkeypatch):
     monkeypatch.setattr(streamed_module, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
-    _, target = streamed(X, Y, weight).sample(COLUMNS)
+    target = streamed(X, Y, weight).sample(COLUMNS).target
     weights = weight / weight.sum()
     assert target.variance == pytest.approx(np.sum(weights @ (Y - weights @ Y) ** 2))
 
@@ -111,7 +116,7 @@ def test_sample_has_the_variance_of_all_rows(monkeypatch):
 def test_sample_holds_as_many_entries_as_may_be_kept(monkeypatch, kept: int, expected: int):
     monkeypatch.setattr(streamed_module, "KEPT_ENTRIES", kept)
     X, Y, _ = mixed_columns(200, 9)
-    problem, _ = streamed(X, Y).sample(np.array([0, 1, 2, 3]))
+    problem = streamed(X, Y).sample(np.array([0, 1, 2, 3])).problem
     assert len(problem.weights) == expected
 
 

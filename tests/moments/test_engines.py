@@ -41,6 +41,15 @@ def test_take_cuts_rows_in_the_given_order(kind: Kind):
     assert errors(part, data.mask, expected_of(data, kind, problem, rows)) <= kind.tolerance
 
 
+@pytest.mark.parametrize("preprocess", ["zscore", "center"])
+def test_values_are_standardised_rows(kind: Kind, preprocess: str):
+    data = example(30, 6, far=1e3)
+    columns = np.array([4, 0, 5])
+    found = kind.engine(data.X, data.weights, preprocess).columns(columns).values()
+    expected = reference.standardise(kind.rounded(data.X), data.weights, preprocess)[:, columns]
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * expected.std())
+
+
 def test_take_of_take_counts_rows_of_the_part(kind: Kind):
     data = example(30, 6)
     engine = kind.engine(data.X, data.weights)

@@ -22,6 +22,7 @@ def test_sample_spectrum_where_rows_are_many(kind: Kind):
     centre = np.sum(eigenvalues**2) / np.sum(eigenvalues)
     assert found.top == pytest.approx(eigenvalues[-1], rel=0.01)
     assert found.centre == pytest.approx(centre, rel=0.01)
+    assert found.mean == pytest.approx(np.mean(eigenvalues), rel=0.01)
 
 
 @pytest.mark.parametrize("spike", [10.0, 40.0])
@@ -48,4 +49,4 @@ def test_without_a_spike_the_top_stays_below_the_samples():
 def test_nothing_switched_on_gives_one(kind: Kind):
     X = gaussian(20, 3)
     weights = np.full(20, 1 / 20)
-    assert spectrum(kind.engine(X, weights), np.zeros(3), weights) == (1.0, 1.0)
+    assert spectrum(kind.engine(X, weights), np.zeros(3), weights) == (1.0, 1.0, 1.0)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from featgrad import Estimate
+from featgrad.moments.least_squares import Gains
 from featgrad.report.facts import Facts, SizeFacts
 
 
@@ -21,7 +22,7 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Fact
         SizeFacts(
             np.arange(size),
             estimate(1 - 1 / (1 + size), size),
-            gains=np.linspace(0.1, 0.2, size),
+            gains=Gains(np.linspace(0.1, 0.2, size), np.full(size, 0.01)),
             nearest=np.zeros(count, dtype=np.intp),
             correlation=correlation,
         )

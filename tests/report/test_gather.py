@@ -1,4 +1,3 @@
-from collections import namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +9,6 @@ from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import gather_facts
 from featgrad.report.columns import nearest_chosen
 from featgrad.report.summary import fingerprint
-
-PathPoint = namedtuple("PathPoint", "size features learnability")
 
 
 def table(n_rows=300, n_columns=6, seed=0):
@@ -113,20 +110,26 @@ def test_noise_is_called_noise():
 def test_a_curve_cut_off_while_it_rises_is_reported():
     X = np.random.default_rng(0).standard_normal((400, 12))
     y = X.sum(axis=1)
-    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
-    selector.path_ = [PathPoint(1, np.array([0]), Learnability(X, y).estimate([0]))]
+    selector = FeatureGradientSelector(2, path_sizes=[1], random_state=0).fit(X, y)
     assert titles(gather_facts(selector, X, y)) == ["More features would explain more"]
 
 
-def test_path_is_shown_with_the_chosen_size_in_it():
+def test_path_is_shown():
     X, y = table()
-    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
-    data = Learnability(X, y)
-    selector.path_ = [PathPoint(k, np.arange(k)[::-1], data.estimate(np.arange(k))) for k in (1, 4)]
+    selector = FeatureGradientSelector(2, path_sizes=[1, 4], random_state=0).fit(X, y)
     facts = gather_facts(selector, X, y)
     assert [point.size for point in facts.sizes] == [1, 2, 4]
     assert facts.selection.size == 2
-    np.testing.assert_array_equal(facts.sizes[2].features, [0, 1, 2, 3])
+    assert [point.learnability for point in facts.sizes] == [p.learnability for p in selector.path_]
+    assert facts.selection.score == selector.score_
+
+
+def test_without_estimates_those_of_the_same_rows_are_shown():
+    X, y = table()
+    selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(X, y)
+    facts = gather_facts(selector, X, y)
+    assert facts.selection.learnability.is_optimistic
+    assert titles(facts) == ["An estimate that is too high"]
 
 
 def test_stability_and_groups_are_taken_over():
@@ -152,7 +155,7 @@ def test_features_of_a_group_have_its_gain():
     np.testing.assert_array_equal(selection.gains, data.gains([0, 1, 2, 5], list("abba")))
     # Column 5 is all but a copy of column 0: each makes up for the other, but not for both.
     single = data.gains([0, 1, 2, 5])
-    assert selection.gains[0] > single[0] + single[3]
+    assert selection.gains.values[0] > single.values[0] + single.values[3]
 
 
 def test_summary_counts_what_is_missing_and_constant():
@@ -228,8 +231,7 @@ def test_what_would_take_long_is_left_out(monkeypatch):
     monkeypatch.setattr("featgrad.report.gather._OTHER_GAIN_WORK", 0)
     monkeypatch.setattr("featgrad.report.gather._CORRELATIONS", 6)
     X, y = table()
-    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
-    selector.path_ = [PathPoint(1, np.array([0]), Learnability(X, y).estimate([0]))]
+    selector = FeatureGradientSelector(2, path_sizes=[1], random_state=0).fit(X, y)
     other, chosen = gather_facts(selector, X, y).sizes
     assert other.gains is None
     assert other.nearest is None

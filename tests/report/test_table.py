@@ -1,35 +1,52 @@
 import numpy as np
 
-from featgrad import Learnability
+from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import summarise
 
 
-def test_best_feature_first_and_both_estimates_below():
+def chosen(X, y, k: int, **options) -> FeatureGradientSelector:
+    return FeatureGradientSelector(k, random_state=0, **options).fit(X, y)
+
+
+def test_best_feature_first_and_estimates_below():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 4))
-    data = Learnability(X, X[:, 0] + 3 * X[:, 2] + rng.standard_normal(200))
-    lines = summarise(data, [0, 2], ["weak", "a strong one"]).splitlines()
+    y = X[:, 0] + 3 * X[:, 2] + rng.standard_normal(200)
+    selector = chosen(X, y, 2)
+    lines = summarise(selector, X, y, names=["weak", "b", "a strong one", "d"]).splitlines()
     assert [line.split("  ")[0] for line in lines[2:4]] == ["a strong one", "weak"]
-    assert lines[-2] == f"explained by these 2 features: {data.estimate([0, 2])}"
-    assert lines[-1] == f"explained by all 4 features:   {data.estimate()}"
+    assert lines[-3] == f"explained by these 2 features: {selector.learnability_}"
+    assert lines[-2] == f"ridge model on them:           {selector.score_}"
+    assert lines[-1] == f"explained by all 4 features:   {Learnability(X, y).estimate()}"
 
 
 def test_a_group_has_one_row_that_names_its_features():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
-    data = Learnability(X, X.sum(axis=1) + rng.standard_normal(200))
+    y = X.sum(axis=1) + rng.standard_normal(200)
     groups = ["one", "many", "many", "many", "many"]
-    lines = summarise(data, np.arange(5), list("abcde"), groups).splitlines()
-    one, _, _, _, many = data.gains(np.arange(5), groups)
+    selector = chosen(X, y, 5, feature_groups=groups)
+    lines = summarise(selector, X, y, names=list("abcde")).splitlines()
+    values, errors = Learnability(X, y).gains(np.arange(5), groups)
     assert lines[2:4] == [
-        f"many (b, c, d, ...)  {100 * many:4.1f}%",
-        f"one (a)              {100 * one:4.1f}%",
+        f"many (b, c, d, ...)  {100 * values[1]:4.1f}% +- {100 * errors[1]:.1f}",
+        f"one (a)              {100 * values[0]:4.1f}% +- {100 * errors[0]:.1f}",
     ]
 
 
 def test_gains_are_in_per_cent_of_the_variance():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 2))
-    data = Learnability(X, X.sum(axis=1) + 0.1 * rng.standard_normal(200))
-    first = summarise(data, [0], ["a"]).splitlines()[2]
-    assert first == f"a        {100 * data.gains([0])[0]:4.1f}%"
+    y = X.sum(axis=1) + 0.1 * rng.standard_normal(200)
+    selector = chosen(X, y, 1)
+    first = summarise(selector, X, y).splitlines()[2]
+    (value,), (error,) = Learnability(X, y).gains(selector.get_support())
+    [name] = selector.get_feature_names_out()
+    assert first == f"{name}       {100 * value:4.1f}% +- {100 * error:.1f}"
+
+
+def test_nothing_chosen_is_an_empty_table():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((100, 30)), rng.standard_normal(100)
+    lines = summarise(chosen(X, y, "auto"), X, y).splitlines()
+    assert lines[3].startswith("explained by these 0 features: 0.000")

@@ -5,21 +5,17 @@ import pytest
 
 import reference
 from dataset_builders import folds_of_rows, in_memory, mixed_columns
-from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE
+from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
 from featgrad.search.base import Subset
-from featgrad.search.comparison import (
-    HeldOut,
-    compare,
-    comparison_tasks,
-    held_out_groups,
-    smallest_good,
-)
+from featgrad.search.comparison import Comparison, compare, division_tasks, held_out_groups
 
 N_FOLDS = 12
 
 
-def subset(features: list[int]) -> Subset:
-    return Subset(float(len(features)), np.array(features), np.zeros(10), [])
+def subset(*divisions: list[int]) -> Subset:
+    """One that was found so without each group."""
+    sets = tuple(np.array(features) for features in divisions)
+    return Subset(float(len(sets[0])), sets[0], np.zeros(10), [], divisions=sets)
 
 
 def correlations_by_rows(X, Y, weight, chosen: list[list[int]]) -> np.ndarray:
@@ -50,7 +46,7 @@ def test_held_out_correlations_are_those_of_rows(n_outputs: int):
     dataset = in_memory(X, Y, weight, n_folds=N_FOLDS)
     dataset.marginals([np.ones(N_FOLDS)])
     chosen = [[0], [3, 7], [0, 2, 3]]
-    found = compare(dataset, [1.0, 2.0, 3.0], [subset(c) for c in chosen] * HELD_OUT_GROUPS)
+    found = compare(dataset, [subset(*[c] * HELD_OUT_GROUPS) for c in chosen]).held_out()
     table = correlations_by_rows(X, Y, weight, chosen)
     assert [point.budget for point in found] == [1, 2, 3]
     correlations = [point.correlation for point in found]
@@ -60,22 +56,20 @@ def test_held_out_correlations_are_those_of_rows(n_outputs: int):
 
 
 def test_every_group_is_judged_by_the_sets_found_without_it():
-    """Sets differ between groups: their order in the list is that of the tasks."""
     X, Y, weight = mixed_columns(300, 10)
     dataset = in_memory(X, Y, weight, n_folds=N_FOLDS)
     dataset.marginals([np.ones(N_FOLDS)])
     chosen = [[[0], [0, 3]], [[3], [2, 3]], [[1], [0, 1]], [[8], [3, 8]]]
-    found = compare(dataset, [1.0, 2.0], [subset(c) for group in chosen for c in group])
+    found = compare(dataset, [subset(*sets) for sets in zip(*chosen, strict=True)])
     expected = [correlations_by_rows(X, Y, weight, group)[i] for i, group in enumerate(chosen)]
-    correlations = [point.correlation for point in found]
-    np.testing.assert_allclose(correlations, np.mean(expected, axis=0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found.correlations.T, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_columns_that_predict_nothing_have_no_correlation():
     X, Y, weight = mixed_columns(100, 10)
     dataset = in_memory(X, Y, weight, n_folds=N_FOLDS)
     dataset.marginals([np.ones(N_FOLDS)])
-    [found] = compare(dataset, [1.0], [subset([6])] * HELD_OUT_GROUPS)
+    [found] = compare(dataset, [subset(*[[6]] * HELD_OUT_GROUPS)]).held_out()
     assert found == HeldOut(1.0, 0.0, 0.0)
 
 
@@ -87,11 +81,18 @@ def test_groups_are_disjoint_and_cover_all_folds(n_folds: int):
 
 
 def test_tasks_leave_each_group_out_in_turn_for_every_budget():
-    tasks = comparison_tasks([2.0, 5.0], N_FOLDS)
-    assert [task.budget for task in tasks] == [2.0, 5.0] * HELD_OUT_GROUPS
+    tasks = division_tasks([2.0, 5.0], N_FOLDS)
+    assert [task.budget for task in tasks] == [2.0] * HELD_OUT_GROUPS + [5.0] * HELD_OUT_GROUPS
     for i, group in enumerate(held_out_groups(N_FOLDS)):
-        for task in tasks[2 * i : 2 * i + 2]:
+        for task in tasks[i::HELD_OUT_GROUPS]:
             assert sorted([*task.folds, *group]) == list(range(N_FOLDS))
+
+
+def comparison(means: list[float], errors: list[float], n_rows: int = 10_000) -> Comparison:
+    """Of two groups that differ by twice the standard error."""
+    mean, error = np.array(means), np.array(errors)
+    table = np.stack([mean - error, mean + error], axis=1)
+    return Comparison(range(len(means)), table, n_rows)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,17 @@ def test_tasks_leave_each_group_out_in_turn_for_every_budget():
     ],
 )
 def test_smallest_budget_within_one_error_of_the_best(correlations, errors, expected: int):
-    points = [
-        HeldOut(float(i), *pair) for i, pair in enumerate(zip(correlations, errors, strict=True))
-    ]
-    assert smallest_good(points) == expected
+    assert comparison(correlations, errors).smallest_good() == expected
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.99, None), (1.01, 1)])
+def test_nothing_is_good_that_noise_could_be(share: float, expected: int | None):
+    best = share * NOTHING_ERRORS * np.sqrt(2 / 100)
+    assert comparison([-1.0, best], [0.0, 0.0], n_rows=100).smallest_good() == expected
+
+
+def test_a_group_can_be_kept_from_judging():
+    judges = Comparison([1.0, 2.0], np.array([[0.5, 0.5, -0.9], [0.4, 0.4, 0.9]]), 300)
+    assert judges.smallest_good() == 1
+    assert judges.without(2).smallest_good() == 0
+    assert judges.without(2).n_rows == 200

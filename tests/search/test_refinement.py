@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from featgrad.moments.folds import Folds
-from featgrad.plan import SWAP_ROWS_PER_UNIT
+from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
 from featgrad.search.refinement import refine, swap_ridge
 from search_data import folds_of, regression, singles, units_of
 
@@ -71,9 +71,34 @@ def test_kept_units_stay():
     assert 9 in refined(folds_of(*regression(300, 10)), [0, 1, 9], kept=[9])
 
 
+def test_columns_that_fit_noise_give_way_to_those_that_explain_most_by_themselves():
+    """Three columns decide; the fourth place goes to the one that resembles them most."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20))
+    X[:, 7] += X[:, 0]
+    folds = folds_of(X, X[:, :3].sum(axis=1) + rng.standard_normal(300))
+    fitting_noise = max(range(8, 20), key=lambda column: explained(folds, [0, 1, 2, column]))
+    assert refined(folds, [0, 1, 2, fitting_noise]) == [0, 1, 2, 7]
+
+
+def test_chance_is_that_of_several_outputs():
+    """A column that explains one of five outputs is not taken for noise."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2000, 30)), rng.standard_normal((2000, 5))
+    Y[:, 0] += 2 * X[:, 0]
+    Y[:, 1] += 0.13 * X[:, 1]
+    X[:, 2] += X[:, 0]
+    assert refined(folds_of(X, Y), [0, 1]) == [0, 1]
+
+
 def test_few_rows_for_each_unit_leave_the_set_as_it_is():
-    folds = folds_of(*regression(3 * SWAP_ROWS_PER_UNIT - 1, 10))
+    folds = folds_of(*regression(3 * FILL_ROWS_PER_UNIT - 1, 10), n_folds=2)
     assert refined(folds, [5, 6, 7]) == [5, 6, 7]
+
+
+def test_swaps_need_more_rows_for_each_unit():
+    folds = folds_of(*regression(3 * SWAP_ROWS_PER_UNIT - 1, 10))
+    assert refined(folds, [0, 1, 9]) == [0, 1, 9]
 
 
 def test_groups_are_left_as_they_are():

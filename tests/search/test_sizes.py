@@ -1,15 +1,17 @@
 import pytest
 
+from featgrad.plan import AUTO_SIZES
 from featgrad.search.sizes import read_budgets
 from search_data import singles, units_of
 
 
 def budgets_for(units=None, n_features: int = 10, **changes):
     options = {
-        "n_features_to_select": None,
+        "n_features_to_select": "auto",
         "path_sizes": None,
         "max_cost": None,
         "has_costs": False,
+        "search": "auto",
     } | changes
     return read_budgets(singles(n_features) if units is None else units, n_features, **options)
 
@@ -23,8 +25,7 @@ def budgets_for(units=None, n_features: int = 10, **changes):
         ({"n_features_to_select": 1.0}, [10], 0),
         ({"n_features_to_select": 3, "path_sizes": [7, 1]}, [1, 3, 7], 1),
         ({"n_features_to_select": 3, "path_sizes": (3, 3, 2)}, [2, 3], 1),
-        ({"n_features_to_select": "auto"}, [1, 2, 3, 4, 5, 6, 8, 10], None),
-        ({"n_features_to_select": "auto", "path_sizes": [4, 2]}, [2, 4], None),
+        ({}, list(range(1, 11)), None),
         ({"path_sizes": [4, 2]}, [2, 4], None),
         ({"max_cost": 2.5, "has_costs": True}, [2.5], 0),
     ],
@@ -35,8 +36,18 @@ def test_sizes_become_rising_budgets(options: dict, budgets: list[float], chosen
     assert found.chosen == chosen
 
 
-def test_the_penalty_decides_where_no_size_is_given():
-    assert budgets_for() is None
+def test_the_penalty_decides_where_it_is_asked_to():
+    assert budgets_for(search="penalty") is None
+
+
+def test_sizes_of_many_features_are_a_ladder():
+    assert budgets_for(n_features=1000).values == list(AUTO_SIZES)
+
+
+@pytest.mark.parametrize(("n_rows", "largest"), [(1, 1), (2, 1), (15, 7), (1000, 10)])
+def test_so_few_rows_judge_no_larger_sets(n_rows: int, largest: int):
+    assert budgets_for().for_rows(n_rows).values == list(range(1, largest + 1))
+    assert budgets_for(path_sizes=[9]).for_rows(n_rows).values == [9]
 
 
 def test_a_share_of_all_is_no_more_than_is_available():
@@ -46,8 +57,8 @@ def test_a_share_of_all_is_no_more_than_is_available():
 @pytest.mark.parametrize(
     ("units", "budgets"),
     [
-        (singles(10, kept=[0, 1, 2]), [3, 4, 5, 6, 8, 10]),
-        (units_of([0] * 5 + [1] * 5), [5, 6, 8, 10]),
+        (singles(10, kept=[0, 1, 2]), [3, 4, 5, 6, 7, 8, 9, 10]),
+        (units_of([0] * 5 + [1] * 5), [5, 6, 7, 8, 9, 10]),
         (units_of([0] * 5 + [1] * 5, kept=[0, 1]), [10]),
         (units_of([0] * 9 + [-1]), [9]),
     ],
@@ -77,8 +88,12 @@ def test_units_come_along():
         (None, {"path_sizes": [0, 3]}, "goes beyond 1 to 10"),
         (units_of([0, 1, *[-1] * 8]), {"path_sizes": [3]}, "goes beyond 1 to 2"),
         (units_of([0, 1, *[-1] * 8]), {"n_features_to_select": 3}, "2 of them available"),
-        (units_of([0, 1, *[-1] * 8]), {}, "need n_features_to_select"),
-        (singles(10, kept=[3]), {}, "need n_features_to_select"),
+        (None, {"n_features_to_select": None}, "does not fit"),
+        (None, {"search": "penalty", "n_features_to_select": 3}, "lets the penalty decide"),
+        (None, {"search": "penalty", "path_sizes": [3]}, "lets the penalty decide"),
+        (None, {"search": "penalty", "max_cost": 3}, "lets the penalty decide"),
+        (units_of([0, 1, *[-1] * 8]), {"search": "penalty"}, "lets the penalty decide"),
+        (singles(10, kept=[3]), {"search": "penalty"}, "lets the penalty decide"),
         (singles(10, kept=[3, 4]), {"n_features_to_select": 1}, "keep asks for features"),
         (
             units_of([0] * 5 + [1] * 5),

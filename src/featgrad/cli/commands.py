@@ -15,7 +15,8 @@ from featgrad.cli.errors import UsageError, check_outputs
 from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
-from featgrad.learnability import Estimate, Learnability
+from featgrad.estimate import Estimate
+from featgrad.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.readers import convert as write_arrow
 from featgrad.readers.invalid_rows import InvalidRows
@@ -24,7 +25,7 @@ from featgrad.report import concerns, gather_facts, write_report
 from featgrad.report.columns import nearest_chosen
 from featgrad.report.facts import Concern, Facts, SizeFacts
 from featgrad.report.summary import summarise_data
-from featgrad.report.table import as_text, gain_rows
+from featgrad.report.table import as_text, selection_rows
 from featgrad.report.text import counted
 from featgrad.selector import FeatureGradientSelector
 
@@ -38,17 +39,16 @@ def select(arguments: Namespace) -> None:
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
     names = [name_of(rows.source, i) for i in features]
-    groups = None
-    if selector.feature_groups is not None:
-        groups = [selector.feature_groups[i] for i in features]
-    gains = data.gains(features, groups)
-    table = gain_rows(names, gains, groups)
+    table = selection_rows(selector, data, all_names(rows.source))
+    gains = {name: row for row in table for name in row.features}
     answer = {
         "features": names,
         "columns": features.tolist(),
-        "gains": gains.tolist(),
+        "gains": [gains[name].gain for name in names],
+        "gain_errors": [gains[name].standard_error for name in names],
         "table": [row._asdict() for row in table],
         "learnability": as_json(selector.learnability_),
+        "score": None if selector.score_ is None else selector.score_._asdict(),
         "task": selector.task_,
         "target": arguments.target,
         "rows": rows.n_rows,
@@ -79,11 +79,12 @@ def select(arguments: Namespace) -> None:
     if arguments.write is not None:
         blocks = [rows.block] if rows.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
-    text = as_text(table, selector.learnability_, everything)
-    warned = [f"warning: {concern.text}" for concern in concerning]
+    text = as_text(table, selector.learnability_, selector.score_, everything)
+    warned = [f"warning: {concern.title.lower()}: {concern.text}" for concern in concerning]
     lines = [text, *_about_rows(rows), *warned, *explained]
     if not arguments.quiet:
-        lines += ["", *_next_steps(arguments, len(features), list(dict.fromkeys(groups or names)))]
+        columns = [row.name for row in table]
+        lines += ["", *_next_steps(arguments, len(features), columns)]
     show(answer, "\n".join(lines), json_output=arguments.json)
 
 
@@ -96,7 +97,12 @@ def _concerns(
         return []
     X = np.asarray(_dense(rows.block.X[:, features]))
     ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
-    chosen = SizeFacts(np.arange(len(features)), selector.learnability_, None, nearest, correlation)
+    chosen = SizeFacts(
+        np.arange(len(features)),
+        selector.learnability_ or data.estimate(features),
+        nearest=nearest,
+        correlation=correlation,
+    )
     names = [name_of(rows.source, i) for i in features]
     outputs, _ = encode(rows.block.y, data.task_)
     return [

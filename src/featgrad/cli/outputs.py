@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from scipy import sparse
 
 from featgrad.atomic import atomic_path
-from featgrad.learnability import Estimate
+from featgrad.estimate import Estimate
 from featgrad.readers import Block
 from featgrad.report.text import visible
 
@@ -25,9 +26,10 @@ def write_selection(selection: dict[str, Any], path: Path) -> None:
             file.write("\n")
         elif path.suffix == ".csv":
             writer = csv.writer(file)
-            writer.writerow(["feature", "gain"])
+            writer.writerow(["feature", "gain", "standard_error"])
             names = map(_as_cell, selection["features"])
-            writer.writerows(zip(names, selection["gains"], strict=True))
+            columns = (names, selection["gains"], selection["gain_errors"])
+            writer.writerows(zip(*columns, strict=True))
         else:
             file.writelines(f"{name}\n" for name in selection["features"])
 
@@ -70,14 +72,16 @@ def _writer(path: Path, schema: Any) -> Any:
     return pc.CSVWriter(path, schema, write_options=pc.WriteOptions(delimiter=delimiter))
 
 
-def as_json(estimate: Estimate) -> dict[str, Any]:
+def as_json(estimate: Estimate | None) -> dict[str, Any]:
+    assert estimate is not None  # every command estimates
     low, high = estimate.interval
     return {
-        "explained": estimate.value,
+        "explained": None if math.isnan(estimate.value) else estimate.value,
         "low": low,
         "high": high,
         "n_features": estimate.n_features,
-        "error_rate": estimate.error_rate,
+        "is_lower_bound": estimate.is_lower_bound,
+        "is_optimistic": estimate.is_optimistic,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.callback import FitCallback
 
-from featgrad.plan import MOST_STEPS
+from featgrad.plan import HELD_OUT_GROUPS, MOST_STEPS
 
 _WIDTH = 30
 _SECONDS_BETWEEN = 0.1
@@ -38,7 +38,7 @@ class Progress:
 
     def searching(self, n_sizes: int) -> "Searching":
         """A scikit-learn callback for a search over this many sizes."""
-        return Searching(self, n_sizes * MOST_STEPS)
+        return Searching(self, n_sizes * (1 + HELD_OUT_GROUPS) * MOST_STEPS)
 
     def begin(self, task: str, total: int | None) -> None:
         """Restart the count, up to a total if it is known."""

@@ -11,16 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Rows
+from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Rows, Sample
 from featgrad.dataset.checkpoint import Group, Sums
-from featgrad.math.targets import Target
 from featgrad.moments.folds import Fold, Folds
-from featgrad.moments.problem import Problem
 from featgrad.moments.threads import one_blas_thread
 from featgrad.preprocess.standardise import ArraySums, Standardiser
 
 _BLOCK_ENTRIES = 1 << 20
-Sampler = Callable[[Indices], tuple[Problem, Target]]
+Sampler = Callable[[Indices], Sample]
 
 
 class FoldMoments(ArraySums):
@@ -89,7 +87,7 @@ class MomentDataset(Dataset):
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         raise NotImplementedError("the rows are gone: everything follows from their moments")
 
-    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+    def sample(self, columns: Indices) -> Sample:
         return self._sampler(columns)
 
     def variances(self) -> Floats:

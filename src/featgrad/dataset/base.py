@@ -48,6 +48,24 @@ class Rows(NamedTuple):
                 yield int(fold), np.flatnonzero(self.folds == fold)
 
 
+class Sample(NamedTuple):
+    """Some columns of some rows, for the estimates.
+
+    Attributes
+    ----------
+    problem : Problem
+        The rows.
+    target : Target
+        That of all rows.
+    folds : ndarray of int
+        The fold of each row.
+    """
+
+    problem: Problem
+    target: Target
+    folds: Indices
+
+
 class Consumer(Sums, Protocol):
     """Takes rows batch by batch, and can be stored in between."""
 
@@ -132,7 +150,7 @@ class Dataset(ABC):
         """Call `add`, which changes `sums`, with all blocks of rows."""
 
     @abstractmethod
-    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+    def sample(self, columns: Indices) -> Sample:
         """Some columns of all rows, or of not too many."""
 
     @abstractmethod
@@ -190,7 +208,7 @@ class Dataset(ABC):
 
     def top_eigenvalue(self, columns: Indices) -> float:
         """Of the covariance of some standardised columns."""
-        problem, _ = self.sample(columns)
+        problem = self.sample(columns).problem
         return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:

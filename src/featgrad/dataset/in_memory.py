@@ -7,11 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Indices
-from featgrad.dataset.base import Consumer, Dataset, Rows
+from featgrad.dataset.base import Consumer, Dataset, Rows, Sample
 from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.prepare import Prepared
-from featgrad.math.targets import Target, to_one_variance
-from featgrad.moments.problem import Problem
+from featgrad.math.targets import to_one_variance
 from featgrad.preprocess.present_means import present_means
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers.block import canonical
@@ -58,9 +57,11 @@ class InMemory(Dataset):
             X = self.standardiser.filled(self._X[rows])
             consumer.add(self._outputs[rows], self._weights[rows], X)
 
-    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+    def sample(self, columns: Indices) -> Sample:
         """Some columns of all rows."""
         X = self._X[:, columns]
         # Choosing columns leaves them one after the other, where engines take rows.
         X = X if sparse.issparse(X) else np.ascontiguousarray(X)
-        return self._prepared.problem(X, self._preprocess), self._prepared.target
+        prepared = self._prepared
+        problem = prepared.problem(X, self._preprocess)
+        return Sample(problem, prepared.target, self._folds[prepared.rows])

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.checks import check_raw_weights
-from featgrad.dataset.base import Consumer, Dataset, Rows, RowSums
+from featgrad.dataset.base import Consumer, Dataset, Rows, RowSums, Sample
 from featgrad.dataset.checkpoint import (
     NO_CHECKPOINT,
     Arrays,
@@ -84,7 +84,7 @@ class Streamed(Dataset):
         parts = ((rows.weights, rows) for rows in self._rows())
         self._checkpoint.through(f"{self._passes} {name}", parts, lambda _, rows: add(rows), sums)
 
-    def sample(self, columns: Indices) -> tuple[Problem, Target]:
+    def sample(self, columns: Indices) -> Sample:
         """Some columns of not too many rows; reads the source once.
 
         The target is that of all rows: a rare class may be missing among some of them.
@@ -96,8 +96,9 @@ class Streamed(Dataset):
         engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
         encoded = self._outputs
         outputs = rows.outputs * encoded.deviations
-        target = Target(outputs, encoded.variance, self.task, encoded.positive_share)
-        return Problem(engine, outputs, weights, encoded.variance, self.filters, 1.0), target
+        target = Target(outputs, encoded.variance, self.task)
+        problem = Problem(engine, outputs, weights, encoded.variance, self.filters, 1.0)
+        return Sample(problem, target, rows.folds)
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Read the source once."""
@@ -116,17 +117,20 @@ class Streamed(Dataset):
     def gather_sample(self) -> RowSums:
         """All columns of the sample, from a visit that reads the rows anyway."""
         columns = np.arange(self.n_features)
-        self._gathered = _Gathered(columns, self._n_sampled(self.n_features))
+        self._gathered = self._gathering(columns)
         return self._gathered
 
     def _sampled(self, columns: Indices) -> Rows:
-        """Some columns of the rows with the first places, in the order of these."""
+        """Some columns of rows with evenly spaced places, in the order of these."""
         if self._gathered is not None:
             rows = self._gathered.rows()
             return rows._replace(X=rows.X[:, columns])
-        gathered = _Gathered(columns, self._n_sampled(len(columns)))
+        gathered = self._gathering(columns)
         self.visit("sample", gathered.add, gathered)
         return gathered.rows()
+
+    def _gathering(self, columns: Indices) -> "_Gathered":
+        return _Gathered(columns, self._n_sampled(len(columns)), self.n_rows)
 
     def _n_sampled(self, n_columns: int) -> int:
         """Rows of so many columns that are sampled."""
@@ -165,37 +169,41 @@ class Streamed(Dataset):
             )
 
 
-class _Gathered:
-    """Some columns of the rows with the first places, as they come."""
+_GATHERED = ("places", "outputs", "weights", "folds")
 
-    def __init__(self, columns: Indices, count: int) -> None:
-        self._columns, self._count = columns, count
-        self._parts: list[tuple[Indices, Floats, Floats, Any]] = []
+
+class _Gathered:
+    """Some columns of so many rows, with evenly spaced places, hence from all folds alike."""
+
+    def __init__(self, columns: Indices, count: int, n_rows: int) -> None:
+        self._columns, self._count, self._n_rows = columns, count, n_rows
+        self._parts: list[tuple[Indices, Floats, Floats, Indices, Any]] = []
 
     def add(self, rows: Rows) -> None:
         assert rows.places is not None
-        own = np.flatnonzero(rows.places < self._count)
+        own = np.flatnonzero(rows.places * self._count % self._n_rows < self._count)
         X = rows.X[own][:, self._columns]
-        self._parts.append((rows.places[own], rows.outputs[own], rows.weights[own], X))
+        parts = rows.places[own], rows.outputs[own], rows.weights[own], rows.folds[own]
+        self._parts.append((*parts, X))
 
     def rows(self) -> Rows:
         """All of them, by rising place."""
-        places, outputs, weights, X = self._joined()
+        places, outputs, weights, folds, X = self._joined()
         order = np.argsort(places, kind="stable")
-        return Rows(outputs[order], weights[order], np.zeros(len(order), np.intp), X[order])
+        return Rows(outputs[order], weights[order], folds[order], X[order])
 
     def state(self) -> Arrays:
-        places, outputs, weights, X = self._joined()
-        return {"places": places, "outputs": outputs, "weights": weights, **matrix_state(X)}
+        *arrays, X = self._joined()
+        return {**dict(zip(_GATHERED, arrays, strict=True)), **matrix_state(X)}
 
     def restore(self, state: Arrays) -> None:
-        own = state["places"], state["outputs"], state["weights"]
-        self._parts = [(*own, matrix_of(state))]
+        places, outputs, weights, folds = (state[name] for name in _GATHERED)
+        self._parts = [(places, outputs, weights, folds, matrix_of(state))]
 
-    def _joined(self) -> tuple[Indices, Floats, Floats, Any]:
-        places, outputs, weights, X = zip(*self._parts, strict=True)
-        joined = np.concatenate(places), np.concatenate(outputs), np.concatenate(weights)
-        return *joined, stacked(X)
+    def _joined(self) -> tuple[Indices, Floats, Floats, Indices, Any]:
+        *arrays, X = zip(*self._parts, strict=True)
+        places, outputs, weights, folds = map(np.concatenate, arrays)
+        return places, outputs, weights, folds, stacked(X)
 
 
 def used_rows(source: Source) -> Iterator[Block]:

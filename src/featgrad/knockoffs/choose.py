@@ -28,8 +28,8 @@ class Discoveries:
         The false discovery rate that is kept.
     e_values : ndarray of shape (n_features,)
         Evidence that a feature says something about the target beyond all others: at most 1 in
-        expectation, on average over the features that do not. Features are chosen if they are k
-        with e-values of at least ``n_features / (fdr * k)``, for the largest such k.
+        expectation, on average over the features that do not. Of n features or groups that can be
+        chosen, those k are with e-values of at least ``n / (fdr * k)``, for the largest such k.
     statistics : ndarray of shape (n_features,)
         Lasso coefficients of features less those of their knockoffs, on average over knockoffs.
     frequencies : ndarray of shape (n_features,)

@@ -15,9 +15,9 @@ from featgrad.plan import KNOCKOFF_SHARE
 def stopping_threshold(statistics: Floats, fdr: float) -> float:
     """The least t at which the share of false ones among those above is estimated small enough.
 
-    That is ``(1 + #(W <= -t)) / #(W >= t)`` at most half of `fdr`, as knockoffs differ in what they
-    choose, or none below -t at all, lest few units are never chosen. Infinite where there is no
-    such t.
+    That is ``(1 + #(W <= -t)) / #(W >= t)`` at most a third of `fdr`, as knockoffs differ in what
+    they choose, or none below -t at all, lest few units are never chosen. Infinite where there is
+    no such t.
     """
     ranked, magnitudes = np.sort(statistics), np.sort(np.abs(statistics[statistics != 0]))
     above = len(ranked) - np.searchsorted(ranked, magnitudes, side="left")

@@ -1,7 +1,9 @@
 """How much more each unit matters than its knockoff: lasso coefficients of both together.
 
-The penalty is that of the smallest generalised cross-validation error along the path, which treats
-columns and knockoffs alike.
+Losses without a feature, as in the search, separate a column from a similar knockoff less well: a
+set holds one of the two or both, where coefficients are shared out between them. The penalty is
+that of the smallest generalised cross-validation error along the path, which treats columns and
+knockoffs alike.
 """
 
 from collections.abc import Iterator

@@ -6,10 +6,6 @@ Each link maps the explained fraction (of the total variance) to a loss and its 
 import math
 from collections.abc import Callable
 
-import numpy as np
-from scipy.special import ndtri
-from scipy.stats import multivariate_normal, norm
-
 Link = Callable[[float], tuple[float, float]]
 
 # A link with a square root has no derivative at 0 and 1; estimates outside are clipped this far.
@@ -44,23 +40,3 @@ def _clip(value: float) -> float:
 
 
 LINKS: dict[str, Link] = {"residual": residual, "root": root, "probit": probit}
-
-
-def probit_error_rate(explained: float, positive_share: float) -> float:
-    """Error rate of the best linear rule under a probit model with any class balance.
-
-    With ``y = 1[u > t]``, ``P(y = 1) = p`` and ``corr(u, linear predictor) = rho``, the explained
-    fraction is ``rho^2 phi(t)^2 / (p (1 - p))``; the best rule predicts 1 where the linear
-    predictor's posterior exceeds one half, i.e. beyond ``t / rho``.
-    """
-    p = positive_share
-    threshold = -float(ndtri(p))
-    density = float(norm.pdf(threshold))
-    rho = math.sqrt(min(max(explained, 0.0) * p * (1 - p), density**2)) / density
-    if rho < _MARGIN:
-        return min(p, 1 - p)
-    rho = min(rho, 1 - _MARGIN)
-    cut = threshold / rho
-    both = multivariate_normal(cov=[[1.0, rho], [rho, 1.0]])
-    both_below = float(both.cdf(np.array([threshold, cut])))
-    return float(norm.cdf(threshold) + norm.cdf(cut)) - 2 * both_below

@@ -28,11 +28,6 @@ class Outputs:
         """Output columns of targets that were added."""
         return np.asarray((self.encoding.columns(y) - self.means) / self.deviations)
 
-    @property
-    def positive_share(self) -> float | None:
-        """Weighted share of the second class of a binary target."""
-        return float(self.means[0]) if self.encoding.task == "binary" else None
-
 
 class TargetSums:
     """Class counts and moments of a target."""

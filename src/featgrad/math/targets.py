@@ -26,7 +26,6 @@ class Target:
     outputs: Floats
     variance: float  # weighted, summed over outputs
     task: str
-    positive_share: float | None = None  # weighted share of the second class of a binary target
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def centre(raw: Floats, task: str, weights: Floats) -> Target:
     outputs = raw - means
     variance = 0.0 if np.all(raw == raw[0]) else float(np.sum(weights @ outputs**2))
     check_varies(variance, means)
-    return Target(outputs, variance, task, float(means[0]) if task == "binary" else None)
+    return Target(outputs, variance, task)
 
 
 def to_one_variance(outputs: Floats, weights: Floats) -> Floats:

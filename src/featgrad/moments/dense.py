@@ -206,6 +206,9 @@ class DenseEngine:
             total += self._numpy(A.T @ (w[start:stop, :] * (A @ V)))
         return total.reshape(vectors.shape)
 
+    def values(self) -> Floats:
+        return self._numpy(self.centred_rows(0, self.n_rows)) * np.sqrt(self.inverse_variance)
+
     def _blocks(self, start: int, stop: int) -> Any:
         """Centred rows as (blocks, rows, features); an incomplete run of rows is one block."""
         n_blocks = _BLOCKS_AT_ONCE if stop - start == self._block * _BLOCKS_AT_ONCE else 1

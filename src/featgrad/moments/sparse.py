@@ -136,6 +136,11 @@ class SparseEngine:
         product[self._by_frequency] = X.T @ along - np.multiply.outer(self._mean, along.sum(axis=0))
         return product
 
+    def values(self) -> Floats:
+        values = np.empty((self.n_rows, self.n_features))
+        values[:, self._by_frequency] = self._X.toarray() - self._mean
+        return values * np.sqrt(self.inverse_variance)
+
     def _workspace(self, ascending: bool, chunks: int) -> NDArray[Any]:
         """Memory that is reused between calls: new pages cost as much as the sweep."""
         workspace = self._workspaces.get(ascending)

@@ -18,10 +18,11 @@ _PROBES = 32
 
 
 class Spectrum(NamedTuple):
-    """Largest eigenvalue, and the mean eigenvalue weighted by the eigenvalues themselves."""
+    """Largest eigenvalue, the mean weighted by the eigenvalues themselves, and the plain mean."""
 
     top: float
     centre: float
+    mean: float
 
 
 def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
@@ -39,7 +40,7 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
     root = np.sqrt(mask * engine.inverse_variance)
     active = np.flatnonzero(root)
     if len(active) == 0:
-        return Spectrum(1.0, 1.0)
+        return Spectrum(1.0, 1.0, 1.0)
 
     def covariance(vectors: Floats) -> Floats:
         return (root * engine.covariance_product((root * vectors.T).T, weights).T).T
@@ -48,8 +49,9 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
     sample = _largest(covariance, active, len(root))
     bias = trace * float(np.sum(weights**2))
     top = _debiased(sample, trace / len(active), bias)
-    centre = max(square / trace - bias, trace / len(active))
-    return Spectrum(top, min(centre, top))
+    mean = trace / len(active)
+    centre = max(square / trace - bias, mean)
+    return Spectrum(top, min(centre, top), min(mean, top))
 
 
 def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:

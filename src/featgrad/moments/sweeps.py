@@ -70,6 +70,10 @@ class Engine(Protocol):
         """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
         ...
 
+    def values(self) -> Floats:
+        """All rows as an array, with the variance that `inverse_variance` brings them to."""
+        ...
+
     def take(self, rows: Indices) -> "Engine":
         """The same matrix restricted to some of the present rows, in the given order."""
         ...

@@ -1,12 +1,14 @@
 """Checks before a selection is trusted."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.learnability import Estimate, Learnability
+from featgrad.estimate import Estimate
+from featgrad.learnability import Learnability
 from featgrad.report.columns import moments
 from featgrad.report.facts import Concern, SizeFacts
 
@@ -89,21 +91,50 @@ def drift(X: Any, outputs: Floats, selection: SizeFacts, names: Sequence[str]) -
 def weakness(
     selection: SizeFacts, everything: Estimate, sizes: Sequence[SizeFacts]
 ) -> list[Concern]:
-    """An estimate that is not above 0, or a path that ends while it still rises."""
+    """What limits the estimate, or a path that ends while it still rises."""
     here = selection.learnability
-    if here.interval[0] <= 0:
-        text = (
-            f"The chosen features explain {here}: the interval reaches 0, so this may be noise. "
-            "More rows or other features are needed."
-        )
-        return [Concern("Perhaps nothing to learn", text)]
+    found = limits(here)
     last = len(sizes) > 1 and selection is sizes[-1]
-    if last and everything.interval[0] > here.interval[1]:
+    if not found and last and everything.interval[0] > here.interval[1]:
         text = (
             f"The chosen size is the largest tried, and all candidates together explain "
             f"{everything} against {here}: try more features."
         )
         return [Concern("More features would explain more", text)]
+    return found
+
+
+def limits(estimate: Estimate | None) -> list[Concern]:
+    """What a reader of an estimate should know."""
+    if estimate is None:
+        return []
+    if estimate.n_features == 0:
+        text = (
+            "No features could be told from noise, so that none were chosen. More rows or other "
+            "features are needed."
+        )
+        return [Concern("Perhaps nothing to learn", text)]
+    if math.isnan(estimate.value):
+        text = "The rows are too few to hold some out: what the chosen features explain is unknown."
+        return [Concern("Too few rows", text)]
+    if estimate.is_optimistic:
+        text = (
+            "What the chosen features explain was estimated from the rows that chose them, which "
+            "is too high; new rows have to confirm it."
+        )
+        return [Concern("An estimate that is too high", text)]
+    if estimate.interval[0] <= 0:
+        text = (
+            f"The chosen features explain {estimate} of the target's variance: the interval "
+            "reaches 0, so this may be noise. More rows or other features are needed."
+        )
+        return [Concern("Perhaps nothing to learn", text)]
+    if estimate.is_lower_bound:
+        text = (
+            "There are fewer than two rows for each chosen feature, or the features are nearly "
+            "collinear: they explain at least the estimate, perhaps much more."
+        )
+        return [Concern("A lower bound", text)]
     return []
 
 

@@ -1,10 +1,11 @@
 """SVG plot of learnability against the number of features."""
 
 from collections.abc import Callable
-from math import floor, log, log10
+from math import floor, isnan, log, log10
 
 import numpy as np
 
+from featgrad.estimate import Estimate
 from featgrad.report.facts import Facts
 from featgrad.report.plots.axes import LOG_RATIO
 
@@ -21,9 +22,9 @@ def draw_curve(facts: Facts) -> str:
     estimates = [point.learnability for point in sizes]
     band = [(x(p.size), y(p.learnability.interval[1])) for p in sizes]
     band += [(x(p.size), y(p.learnability.interval[0])) for p in reversed(sizes)]
-    line = [(x(p.size), y(p.learnability.value)) for p in sizes]
+    line = [(x(p.size), y(_known(p.learnability))) for p in sizes]
     chosen = x(facts.selection.size)
-    low, high = min(e.value for e in estimates), max(e.value for e in estimates)
+    low, high = min(map(_known, estimates)), max(map(_known, estimates))
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" class="curve" aria-label="Learnability '
         f"against the number of features: from {100 * low:.1f} to {100 * high:.1f} per cent over "
@@ -47,14 +48,24 @@ def draw_curve(facts: Facts) -> str:
     return "\n".join([*parts, "</g>", "</svg>"])
 
 
+def _known(estimate: Estimate) -> float:
+    """The estimate, 0 where there is none."""
+    return 0.0 if isnan(estimate.value) else estimate.value
+
+
 def _x_scale(facts: Facts) -> Scale:
-    first, last = facts.sizes[0].size, facts.sizes[-1].size
+    first, last = _place(facts.sizes[0].size), _place(facts.sizes[-1].size)
     span = _WIDTH - _LEFT - _RIGHT
     if first == last:
         return lambda size: _LEFT + span / 2
     if last / first >= LOG_RATIO:
-        return lambda size: _LEFT + 12 + (span - 24) * log(size / first) / log(last / first)
-    return lambda size: _LEFT + 12 + (span - 24) * (size - first) / (last - first)
+        return lambda size: _LEFT + 12 + (span - 24) * log(_place(size) / first) / log(last / first)
+    return lambda size: _LEFT + 12 + (span - 24) * (_place(size) - first) / (last - first)
+
+
+def _place(size: float) -> float:
+    """No features at all have a place on a logarithmic scale, too."""
+    return max(size, 0.5)
 
 
 def _y_scale(facts: Facts) -> Scale:
@@ -64,7 +75,7 @@ def _y_scale(facts: Facts) -> Scale:
 def _range(facts: Facts) -> tuple[float, float]:
     """From 0, or the lowest interval, to slightly above the highest interval."""
     ends = [end for point in facts.sizes for end in point.learnability.interval]
-    ends += [facts.everything.value]
+    ends += [_known(facts.everything)]
     return max(-1.0, min(0.0, *ends)), min(1.05, max(0.05, *ends) * 1.05)
 
 
@@ -97,7 +108,7 @@ def _horizontal_axis(facts: Facts, x: Scale) -> list[str]:
 
 
 def _everything(facts: Facts, y: Scale) -> str:
-    height = y(facts.everything.value)
+    height = y(_known(facts.everything))
     return (
         f'<line class="everything" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" '
         f'y2="{height:.1f}"/><text x="{_LEFT + 4}" y="{height - 5:.1f}">'

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from featgrad.arrays import Floats, Indices
-from featgrad.learnability import Estimate
+from featgrad.estimate import Estimate
+from featgrad.held_out import Score
+from featgrad.moments.least_squares import Gains
 
 
 @dataclass(frozen=True)
@@ -12,7 +14,8 @@ class SizeFacts:
 
     features: Indices  # the chosen columns, sorted
     learnability: Estimate
-    gains: Floats | None = None  # explained fraction that is lost without each feature or its group
+    score: Score | None = None  # of a ridge model on them
+    gains: Gains | None = None  # explained fraction that is lost without each feature or its group
     # Position in `features` of the chosen feature that each candidate correlates with most, -1 for
     # none, and that correlation.
     nearest: Indices | None = None

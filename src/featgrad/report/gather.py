@@ -1,6 +1,7 @@
 """Facts of a report from a fitted selector and its data."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from reprlib import repr as shortened
 from typing import Any
 
@@ -9,7 +10,9 @@ from sklearn.utils import check_array
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.constraints import group_labels
-from featgrad.learnability import Estimate, Learnability
+from featgrad.estimate import Estimate
+from featgrad.held_out import Score
+from featgrad.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.report import concerns
 from featgrad.report.columns import nearest_chosen
@@ -26,8 +29,8 @@ _CORRELATIONS = 200_000
 # Candidates that a page can show, besides the chosen ones.
 _CANDIDATES = 100_000
 
-# Features and estimate at each size.
-Points = list[tuple[Indices, Estimate]]
+# Features, estimate and score at each size.
+Points = list[tuple[Indices, Estimate, Score | None]]
 
 
 def gather_facts(
@@ -79,7 +82,7 @@ def gather_facts(
     data = Learnability(X, y, sample_weight=sample_weight, **options)
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     about = about or {}
-    points, chosen = _points(selector)
+    points, chosen = _points(selector, data)
     everything, univariate = data.estimate(), data.alone()
     shown = _shown(points, univariate)
     seen_names = getattr(selector, "feature_names_in_", None)
@@ -120,14 +123,16 @@ def gather_facts(
     )
 
 
-def _points(selector: Any) -> tuple[Points, int]:
-    """Features and estimate at each size of the path, and the index of the selected one."""
-    support = selector.get_support(indices=True)
-    path = getattr(selector, "path_", None) or ()
-    points = {point.size: (np.sort(point.features), point.learnability) for point in path}
-    points[len(support)] = (support, selector.learnability_)
-    sizes = sorted(points)
-    return [points[size] for size in sizes], sizes.index(len(support))
+def _points(selector: Any, data: Learnability) -> tuple[Points, int]:
+    """What is known at each size of the path, and the index of the selected one."""
+    points: Points = []
+    for point in selector.path_:
+        estimate = point.learnability
+        if estimate is None:
+            estimate = replace(data.estimate(point.features), is_optimistic=True)
+        points.append((np.sort(point.features), estimate, point.score))
+    sizes = [point.size for point in selector.path_]
+    return points, sizes.index(selector.n_features_)
 
 
 def _shown(points: Points, univariate: Floats) -> Indices:
@@ -135,7 +140,7 @@ def _shown(points: Points, univariate: Floats) -> Indices:
     if len(univariate) <= _CANDIDATES:
         return np.arange(len(univariate))
     best = np.argsort(-univariate, kind="stable")[:_CANDIDATES]
-    return np.unique(np.concatenate([best, *(features for features, _ in points)]))
+    return np.unique(np.concatenate([best, *(features for features, *_ in points)]))
 
 
 def _columns(X: Any, shown: Indices) -> Any:
@@ -148,17 +153,17 @@ def _sizes(
     """Facts about each size; features are numbered as they are shown."""
     every = len(points) * len(shown) <= _CORRELATIONS
     compared = range(len(points)) if every else range(chosen, chosen + 1)
-    positions = [np.searchsorted(shown, features) for features, _ in points]
+    positions = [np.searchsorted(shown, features) for features, *_ in points]
     found = nearest_chosen(_columns(X, shown), [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
     sizes = []
-    for i, (features, learnability) in enumerate(points):
+    for i, (features, learnability, score) in enumerate(points):
         limit = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
         gains = None
         if X.shape[0] * len(features) ** 2 <= limit:
             gains = data.gains(features, labels[features])
         nearest, correlation = near.get(i, (None, None))
-        sizes.append(SizeFacts(positions[i], learnability, gains, nearest, correlation))
+        sizes.append(SizeFacts(positions[i], learnability, score, gains, nearest, correlation))
     return tuple(sizes)
 
 
@@ -180,8 +185,8 @@ def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group
 
 
 def _settings(selector: Any) -> dict[str, str]:
-    wanted = selector.n_features_to_select
-    size = "as many as the penalty leaves" if wanted is None else str(wanted)
+    wanted, penalised = selector.n_features_to_select, selector.plan_.search == "penalty"
+    size = "as many as the penalty leaves" if penalised else str(wanted)
     if selector.fdr is not None:
         size = f"as many as keep the expected share of false ones below {selector.fdr:g}"
     lines = {

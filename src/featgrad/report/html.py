@@ -18,6 +18,7 @@ import numpy as np
 
 from featgrad.arrays import Floats, Indices
 from featgrad.atomic import atomic_path
+from featgrad.held_out import Score
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, SizeFacts
 from featgrad.report.text import visible
@@ -58,6 +59,7 @@ def render(facts: Facts) -> str:
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'",
         headline=escape(f"{selection.size:,} of {len(facts.names):,} features"),
         explained=escape(str(selection.learnability)),
+        score="" if selection.score is None else _score(selection.score),
         everything=escape(str(facts.everything)),
         concerns=_concerns(facts),
         settings=_lines(facts.settings),
@@ -76,6 +78,10 @@ def render(facts: Facts) -> str:
 def escape(text: str) -> str:
     """For HTML, with control characters made visible."""
     return html.escape(visible(text))
+
+
+def _score(score: Score) -> str:
+    return escape(f"A ridge model on features so chosen predicts held-out rows with {score}.")
 
 
 def _asset(name: str) -> str:
@@ -132,7 +138,8 @@ def _compact_size(point: SizeFacts, previous: Indices) -> dict[str, Any]:
         "added": np.setdiff1d(point.features, previous).tolist(),
         "dropped": np.setdiff1d(previous, point.features).tolist(),
         "explained": str(point.learnability),
-        "gains": None if point.gains is None else _scaled(point.gains, 10_000),
+        "gains": None if point.gains is None else _scaled(point.gains.values, 10_000),
+        "errors": None if point.gains is None else _scaled(point.gains.standard_errors, 10_000),
         "nearest": None if point.nearest is None else point.nearest.tolist(),
         "correlation": None if point.correlation is None else _scaled(point.correlation, 100),
     }

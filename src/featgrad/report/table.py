@@ -3,8 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from featgrad.arrays import Floats
-from featgrad.learnability import Estimate, Learnability
+import numpy as np
+
+from featgrad.dataset.constraints import group_labels
+from featgrad.estimate import Estimate
+from featgrad.held_out import Score
+from featgrad.learnability import Learnability
+from featgrad.report.plots.axes import feature_names
 from featgrad.report.text import visible
 
 # Number of features that the row of a group names.
@@ -17,6 +22,7 @@ class Row(NamedTuple):
     name: str
     features: list[str]
     gain: float
+    standard_error: float
 
     def __str__(self) -> str:
         if self.features == [self.name]:
@@ -25,49 +31,81 @@ class Row(NamedTuple):
         return visible(f"{self.name} ({', '.join(self.features[:_MAX_NAMES])}{more})")
 
 
-def gain_rows(names: Sequence[str], gains: Floats, groups: Sequence[str] | None) -> list[Row]:
-    """One row for each feature or group, the best first; features of a group share a gain."""
-    labels: Sequence[int | str] = range(len(names)) if groups is None else groups
-    rows: dict[int | str, Row] = {}
-    for name, gain, label in zip(names, gains.tolist(), labels, strict=True):
-        row = rows.setdefault(label, Row(name if groups is None else str(label), [], gain))
-        row.features.append(name)
-    return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
-
-
 def summarise(
-    data: Learnability, features: Any, names: Sequence[str], groups: Sequence[str] | None = None
+    selector: Any, X: Any, y: Any, *, sample_weight: Any = None, names: Sequence[str] | None = None
 ) -> str:
     """Describe a selection: the gain of each feature, and what all of them explain.
 
     Parameters
     ----------
-    data : Learnability
-        The data set.
-    features : array-like
-        The chosen features, as for `Learnability.estimate`.
-    names : sequence of str
-        Names of the chosen features, in the order of their columns.
-    groups : sequence of str, default=None
-        Names of the groups of the features. A group has one row, with the explained fraction that
-        is lost without all of it.
+    selector : FeatureGradientSelector
+        Fitted on X and y.
+    X, y, sample_weight
+        What it was fitted on.
+    names : sequence of str, default=None
+        Names of all features; None takes those that the selector saw, or x0, x1, ...
 
     Returns
     -------
     str
-        Lines of text; gains are in per cent of the target's variance.
+        Lines of text; gains are in per cent of the target's variance. A group of features has one
+        row, with the explained fraction that is lost without all of it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import FeatureGradientSelector
+    >>> from featgrad.report import summarise
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> print(summarise(FeatureGradientSelector(2, random_state=0).fit(X, y), X, y))
+    feature  gain
+    -------  -------------
+    bmi      13.9% +- 3.0
+    s5       11.3% +- 2.4
+    <BLANKLINE>
+    explained by these 2 features: 0.458 (0.392 to 0.525)
+    ridge model on them:           R2 0.453 (+- 0.033)
+    explained by all 10 features:  0.507 (0.444 to 0.569)
     """
-    rows = gain_rows(names, data.gains(features, groups), groups)
-    return as_text(rows, data.estimate(features), data.estimate())
+    options = {name: getattr(selector, name) for name in ("task", "preprocess", "missing")}
+    data = Learnability(X, y, sample_weight=sample_weight, **options)
+    names = feature_names(selector) if names is None else names
+    rows = selection_rows(selector, data, names)
+    return as_text(rows, selector.learnability_, selector.score_, data.estimate())
 
 
-def as_text(rows: Sequence[Row], chosen: Estimate, everything: Estimate) -> str:
-    """The rows aligned, and both estimates below."""
+def selection_rows(selector: Any, data: Learnability, names: Sequence[str]) -> list[Row]:
+    """One row for each chosen feature or group, the best first."""
+    chosen = selector.get_support(indices=True)
+    seen = getattr(selector, "feature_names_in_", None)
+    groups = selector.feature_groups
+    labels = group_labels(groups, selector.n_features_in_, seen)[chosen]
+    titles = {}
+    if groups is not None and np.ndim(next(iter(groups))) == 0:
+        titles = {label: str(groups[i]) for i, label in zip(chosen, labels, strict=True)}
+    rows: dict[int, Row] = {}
+    for i, label, gain, error in zip(chosen, labels, *data.gains(chosen, labels), strict=True):
+        title = titles.get(label, names[i])
+        row = rows.setdefault(label, Row(title, [], float(gain), float(error)))
+        row.features.append(names[i])
+    return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
+
+
+def as_text(
+    rows: Sequence[Row], chosen: Estimate | None, score: Score | None, everything: Estimate
+) -> str:
+    """The rows aligned, and estimates below."""
     width = max([len("feature"), *(len(str(row)) for row in rows)])
-    lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -----"]
-    lines += [f"{row!s:<{width}}  {100 * row.gain:4.1f}%" for row in rows]
-    these = "this feature" if chosen.n_features == 1 else f"these {chosen.n_features} features"
-    labels = f"explained by {these}:", f"explained by all {everything.n_features} features:"
-    width = max(map(len, labels))
-    estimates = zip(labels, (chosen, everything), strict=True)
-    return "\n".join([*lines, "", *(f"{label:{width}} {found}" for label, found in estimates)])
+    lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -------------"]
+    lines += [
+        f"{row!s:<{width}}  {100 * row.gain:4.1f}% +- {100 * row.standard_error:.1f}"
+        for row in rows
+    ]
+    count = sum(len(row.features) for row in rows)
+    these = "this feature" if count == 1 else f"these {count} features"
+    labels = {f"explained by {these}": chosen, "ridge model on them": score}
+    labels |= {f"explained by all {everything.n_features} features": everything}
+    known = {label: value for label, value in labels.items() if value is not None}
+    longest = max(map(len, known))
+    lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
+    return "\n".join(lines)

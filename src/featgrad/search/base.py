@@ -57,6 +57,8 @@ class Subset:
     steps: list[Step] = field(repr=False)
     certificate: Certificate | None = None
     rounds: int = 0
+    # Features found without each group of held-out folds; none where the search was not repeated.
+    divisions: tuple[Indices, ...] = ()
 
 
 class Task(NamedTuple):

@@ -6,14 +6,16 @@ correlation of prediction and target is ``w^T b / sqrt(w^T C w var(y))`` with th
 var(y).
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from featgrad.arrays import Indices
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.moments.folds import Folds
-from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, HeldOut
+from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
 from featgrad.search.base import Subset, Task
 
 
@@ -22,40 +24,76 @@ def held_out_groups(n_folds: int) -> list[Indices]:
     return np.array_split(np.arange(n_folds), HELD_OUT_GROUPS)
 
 
-def comparison_tasks(budgets: Sequence[float], n_folds: int) -> list[Task]:
-    """Every budget without every group, group by group."""
+def division_tasks(budgets: Sequence[float], n_folds: int) -> list[Task]:
+    """Every budget without every group, budget by budget."""
     everything = np.arange(n_folds)
     return [
         Task(budget, np.setdiff1d(everything, group))
-        for group in held_out_groups(n_folds)
         for budget in budgets
+        for group in held_out_groups(n_folds)
     ]
 
 
-def compare(dataset: Dataset, budgets: Sequence[float], subsets: Sequence[Subset]) -> list[HeldOut]:
-    """Judge what was found for `comparison_tasks`."""
-    columns = np.unique(np.concatenate([subset.features for subset in subsets]))
+@dataclass(frozen=True)
+class Comparison:
+    """How well held-out rows are predicted.
+
+    Attributes
+    ----------
+    budgets : sequence of float
+        Rising.
+    correlations : ndarray of shape (budgets, groups)
+        Of prediction and target in each group.
+    n_rows : int
+        How many rows there are.
+    """
+
+    budgets: Sequence[float]
+    correlations: Floats
+    n_rows: int
+
+    def held_out(self) -> tuple[HeldOut, ...]:
+        """Mean over groups and its standard error, for each budget."""
+        n_groups = self.correlations.shape[1]
+        means = self.correlations.mean(axis=1)
+        errors = np.std(self.correlations, axis=1, ddof=1) / math.sqrt(n_groups)
+        return tuple(
+            HeldOut(budget, float(mean), float(error))
+            for budget, mean, error in zip(self.budgets, means, errors, strict=True)
+        )
+
+    def smallest_good(self) -> int | None:
+        """Place of the smallest budget within one standard error of the best.
+
+        None where even the best does not predict better than noise may, whose mean correlation has
+        a standard error of ``sqrt(2 / n_rows)``: two rows of different groups predict each other.
+        """
+        points = self.held_out()
+        best = max(points, key=lambda point: point.correlation)
+        if best.correlation <= NOTHING_ERRORS * math.sqrt(2 / self.n_rows):
+            return None
+        good = best.correlation - best.standard_error
+        return next(i for i, point in enumerate(points) if point.correlation >= good)
+
+    def without(self, group: int) -> "Comparison":
+        """Judged by the other groups."""
+        n_groups = self.correlations.shape[1]
+        n_rows = self.n_rows * (n_groups - 1) // n_groups
+        return Comparison(self.budgets, np.delete(self.correlations, group, axis=1), n_rows)
+
+
+def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
+    """Judge what was found without each group of folds."""
+    columns = np.unique(np.concatenate([found for one in subsets for found in one.divisions]))
     moments = dataset.fold_moments(columns)
-    groups = held_out_groups(dataset.n_folds)
-    table = np.zeros((len(groups), len(budgets)))
+    groups = [group.tolist() for group in held_out_groups(dataset.n_folds)]
+    correlations = np.zeros((len(subsets), len(groups)))
     for i, subset in enumerate(subsets):
-        group, budget = divmod(i, len(budgets))
-        own = moments.columns(np.searchsorted(columns, subset.features))
-        test = groups[group].tolist()
-        training = [fold for fold in range(dataset.n_folds) if fold not in test]
-        table[group, budget] = _correlation(own.only(training), own.only(test))
-    errors = np.std(table, axis=0, ddof=1) / np.sqrt(len(table))
-    return [
-        HeldOut(budget, float(mean), float(error))
-        for budget, mean, error in zip(budgets, table.mean(axis=0), errors, strict=True)
-    ]
-
-
-def smallest_good(held_out: Sequence[HeldOut]) -> int:
-    """Index of the smallest budget within one standard error of the best."""
-    best = max(held_out, key=lambda point: point.correlation)
-    good = best.correlation - best.standard_error
-    return next(i for i, point in enumerate(held_out) if point.correlation >= good)
+        for j, (test, features) in enumerate(zip(groups, subset.divisions, strict=True)):
+            own = moments.columns(np.searchsorted(columns, features))
+            training = [fold for fold in range(dataset.n_folds) if fold not in test]
+            correlations[i, j] = _correlation(own.only(training), own.only(test))
+    return Comparison([subset.budget for subset in subsets], correlations, dataset.n_rows)
 
 
 def _correlation(training: Folds, test: Folds) -> float:

@@ -4,12 +4,15 @@ For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; c
 ``l_m = b_m - C_mA B`` of the target and ``o_m = C_mm - M_m C_Am`` of itself unexplained. With j out
 of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
 ``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once. The
-best swap is made, and so on until none brings more than the best of so many columns of noise would,
-``2 log(p)`` times the variance of one coefficient.
+best swap is made, and so on until none brings more than chance: what the best of so many columns of
+noise would explain.
 
 Smaller swaps follow the noise where many columns explain a little each, as words do. They are made
-only if they end in a complete set: each of its columns explains more than noise would, and no other
+only if they end in a complete set: each of its columns explains more than chance, and no other
 column does.
+
+Where a part of the set is complete already, the rest of it would be columns that happen to fit the
+noise. Those that explain most by themselves take their places: they do less harm.
 """
 
 import math
@@ -20,7 +23,7 @@ import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Folds
-from featgrad.plan import SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.units import Units
 
 # A gain below this share of the variance is rounding.
@@ -28,7 +31,7 @@ _ROUNDING = 1e-9
 
 
 def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
-    """The set after all swaps that pay; kept units stay.
+    """The set after all swaps that pay, without columns that fit noise only; kept units stay.
 
     Units that are not single columns of cost 1 are left as they are, and so are sets with few rows
     for each of their units.
@@ -36,13 +39,23 @@ def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
     count = int(np.count_nonzero(chosen))
     if not units.are_single_columns or count == units.count:
         return chosen
-    if not can_swap(folds, count):
+    if count * FILL_ROWS_PER_UNIT > folds.n_rows:
         return chosen
     # Columns in the order of their units.
     regression = _LeastSquares.of(folds.columns(np.argsort(units.of_column)))
+    if can_swap(folds, count):
+        chosen = _swapped(regression, units, chosen)
+    needed = units.kept | regression.significant(chosen)
+    if not can_swap(folds, int(np.count_nonzero(needed))) or not regression.leaves_noise(needed):
+        return chosen
+    return units.best_within(np.where(needed, np.inf, regression.marginals), count)
+
+
+def _swapped(regression: "_LeastSquares", units: Units, chosen: Flags) -> Flags:
     careful = regression.swapped(chosen, units.kept, careful=True)
     free = regression.swapped(careful, units.kept, careful=False)
-    return free if regression.is_complete(free) else careful
+    complete = np.array_equal(regression.significant(free), free) and regression.leaves_noise(free)
+    return free if complete else careful
 
 
 def can_swap(folds: Folds, count: int) -> bool:
@@ -56,7 +69,7 @@ def swap_ridge(folds: Folds) -> float:
 
 
 class _Fit(NamedTuple):
-    """Least squares on some columns: ``H``, ``B`` and the variance left unexplained."""
+    """Least squares on some columns: ``H``, ``B`` and the variance of what they leave."""
 
     members: Indices
     inverse: Floats
@@ -94,26 +107,45 @@ class _LeastSquares:
             chosen[fit.members[out]], chosen[into] = False, True
         return chosen
 
-    def is_complete(self, chosen: Flags) -> bool:
-        """Whether each chosen column explains more than chance, and no other would."""
+    @property
+    def marginals(self) -> Floats:
+        """What each column explains by itself."""
+        return np.asarray(np.sum(self.cross**2, axis=1) / np.diagonal(self.covariance))
+
+    def significant(self, chosen: Flags) -> Flags:
+        """Chosen columns that explain more than chance beyond the other ones."""
+        fit = self._fit(chosen)
+        found = chosen.copy()
+        found[fit.members] = _losses(fit) > self._chance(fit)
+        return found
+
+    def leaves_noise(self, chosen: Flags) -> bool:
+        """Whether no other column explains more than chance beyond the chosen ones."""
         fit = self._fit(chosen)
         shared = self.covariance[:, fit.members]
         own = np.diagonal(self.covariance) - np.sum((shared @ fit.inverse) * shared, axis=1)
         unexplained = self.cross - shared @ fit.coefficients
         brought = np.sum(unexplained**2, axis=1) / np.maximum(own, 1e-12)
-        chance = self._chance(fit)
-        return bool(np.all(_losses(fit) > chance) and np.all(brought[~chosen] <= chance))
+        return bool(np.all(brought[~chosen] <= self._chance(fit)))
 
     def _fit(self, chosen: Flags) -> _Fit:
         members = np.flatnonzero(chosen)
         inverse = np.linalg.inv(self.covariance[np.ix_(members, members)]).astype(np.float64)
         coefficients = inverse @ self.cross[members]
         explained = float(np.sum(coefficients * self.cross[members]))
-        return _Fit(members, inverse, coefficients, max(self.variance - explained, 0.0))
+        residual = max(self.variance - explained, 0.0) * self.n_rows / (self.n_rows - len(members))
+        return _Fit(members, inverse, coefficients, residual)
 
     def _chance(self, fit: _Fit) -> float:
-        """What the best of so many columns of noise explains."""
-        return 2 * math.log(len(self.cross)) / self.n_rows * fit.residual
+        """What the best of p columns of noise explains of C outputs.
+
+        A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = C - 1``,
+        ``d + 2 sqrt(d L) + 2 L`` times the variance of one coefficient.
+        """
+        n_columns, n_outputs = self.cross.shape
+        others, log = n_outputs - 1, math.log(n_columns)
+        quantile = others + 2 * math.sqrt(others * log) + 2 * log
+        return float(quantile / n_outputs / self.n_rows * fit.residual)
 
     def _gains(self, fit: _Fit) -> Floats:
         """What each column in place of each member brings, shape (columns, members)."""

@@ -1,7 +1,7 @@
 """The named searches, and what a plan makes of them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +10,10 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
-from featgrad.plan import STREAM_BATCH_ROWS, HeldOut, Plan
+from featgrad.plan import HELD_OUT_GROUPS, STREAM_BATCH_ROWS, HeldOut, Plan
 from featgrad.search import penalty, working_set
 from featgrad.search.base import Subset, Task
-from featgrad.search.comparison import compare, comparison_tasks, smallest_good
+from featgrad.search.comparison import Comparison, compare, division_tasks
 from featgrad.search.progress import Found, OnStep, go_on
 from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets
@@ -32,12 +32,28 @@ class Job:
 
 
 class Outcome(NamedTuple):
-    """The best sets by rising budget, which one is chosen, and what else was learned."""
+    """The best sets by rising budget, which one is chosen, and what else was learned.
+
+    Attributes
+    ----------
+    subsets : list of Subset
+        By rising budget.
+    chosen : int
+        Place of the chosen one.
+    stability : Stability or None
+        Of the chosen one.
+    held_out : tuple of HeldOut
+        What held-out rows said of each budget, where they chose one.
+    divisions : tuple of ndarray of int
+        Where they did, features found without each group of folds, of the size that the other
+        groups chose.
+    """
 
     subsets: list[Subset]
     chosen: int
     stability: Stability | None = None
     held_out: tuple[HeldOut, ...] = ()
+    divisions: tuple[Indices, ...] = ()
 
     def of_different_sizes(self) -> "Outcome":
         """One set of each size: the chosen one, or that of the smallest budget.
@@ -124,18 +140,59 @@ def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
         )
 
     tasks = [Task(budget, everything) for budget in values]
-    compares = budgets.chosen is None and dataset.n_rows >= 2 * dataset.n_folds
-    divisions = comparison_tasks(values, dataset.n_folds) if compares else []
+    compares = budgets.chosen is None
+    repeats = (compares or job.settings.estimate) and dataset.n_rows >= 2 * dataset.n_folds
+    divisions = division_tasks(values, dataset.n_folds) if repeats else []
     found = search([*tasks, *divisions], job.on_step)
-    held_out = compare(dataset, values, found[len(tasks) :]) if compares else []
-    chosen = len(values) - 1 if budgets.chosen is None else budgets.chosen
-    chosen = smallest_good(held_out) if held_out else chosen
-    stability = None
-    if job.settings.n_resamples:
-        halves = search(_halves(values[chosen], everything, job), go_on)
+    subsets = found[: len(tasks)]
+    if repeats:
+        subsets = _with_divisions(subsets, [subset.features for subset in found[len(tasks) :]])
+    # Rows too few to be held out cannot speak for more than the smallest set.
+    outcome = Outcome(subsets, budgets.chosen or 0)
+    if compares and repeats:
+        outcome = _compared(outcome, compare(dataset, subsets), budgets)
+    chosen = outcome.subsets[outcome.chosen]
+    if job.settings.n_resamples and len(chosen.features):
+        halves = search(_halves(chosen.budget, everything, job), go_on)
         stability = of_pairs(np.array([s.scores > 0 for s in halves]), budgets.units)
-    outcome = Outcome(found[: len(tasks)], chosen, stability, tuple(held_out))
+        outcome = outcome._replace(stability=stability)
     return outcome.of_different_sizes()
+
+
+def _with_divisions(subsets: list[Subset], found: list[Indices]) -> list[Subset]:
+    """Each set with those found for its budget without each group."""
+    return [
+        replace(subset, divisions=tuple(found[i * HELD_OUT_GROUPS : (i + 1) * HELD_OUT_GROUPS]))
+        for i, subset in enumerate(subsets)
+    ]
+
+
+def _compared(outcome: Outcome, comparison: Comparison, budgets: Budgets) -> Outcome:
+    """The smallest set that is good, or none at all; groups in turn have no say."""
+    subsets, may_be_none = outcome.subsets, not budgets.units.kept.any()
+
+    def choose(judges: Comparison) -> int | None:
+        place = judges.smallest_good()
+        return 0 if place is None and not may_be_none else place
+
+    nothing = np.zeros(0, np.intp)
+    divisions = []
+    for group in range(HELD_OUT_GROUPS):
+        place = choose(comparison.without(group))
+        divisions.append(nothing if place is None else subsets[place].divisions[group])
+    chosen = choose(comparison)
+    if chosen is None:
+        subsets, chosen = [_empty(subsets[0]), *subsets], 0
+    return outcome._replace(
+        subsets=subsets, chosen=chosen, held_out=comparison.held_out(), divisions=tuple(divisions)
+    )
+
+
+def _empty(smallest: Subset) -> Subset:
+    """No features; scores in the order of those of the smallest set."""
+    scores = smallest.scores - smallest.scores.max() - 1e-9
+    nothing = (np.zeros(0, np.intp),) * HELD_OUT_GROUPS
+    return Subset(0.0, nothing[0], scores, smallest.steps, divisions=nothing)
 
 
 def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:

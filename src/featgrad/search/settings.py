@@ -19,6 +19,7 @@ class Settings(NamedTuple):
     fdr: float | None
     search: str
     n_resamples: int
+    estimate: bool
     order: int
     filter: str | ArrayLike
     penalty: float

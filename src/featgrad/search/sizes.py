@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.plan import AUTO_SIZES
+from featgrad.plan import AUTO_SIZES, EVERY_SIZE
 from featgrad.search.units import Units
 
 
@@ -15,6 +15,15 @@ class Budgets(NamedTuple):
     units: Units
     values: list[float]
     chosen: int | None
+    # Whether the sizes are those that are tried where none are given.
+    by_default: bool = False
+
+    def for_rows(self, n_rows: int) -> "Budgets":
+        """Without sizes that so few rows cannot judge, where none were asked for."""
+        if not self.by_default:
+            return self
+        few = [value for value in self.values if 2 * value <= n_rows]
+        return self._replace(values=few or self.values[:1])
 
 
 def read_budgets(
@@ -25,33 +34,32 @@ def read_budgets(
     path_sizes: Any,
     max_cost: float | None,
     has_costs: bool,
+    search: str,
 ) -> Budgets | None:
     """Check the sizes; None where a penalty is to decide."""
     available = int(np.count_nonzero(units.of_column >= 0))
+    if search == "penalty":
+        asked = n_features_to_select != "auto" or path_sizes is not None or max_cost is not None
+        _check_penalty(asked or units.count < n_features or bool(units.kept.any()))
+        return None
     if has_costs and max_cost is None:
         raise ValueError(
             "costs are given without max_cost: set max_cost, the total they may reach."
         )
     if max_cost is not None:
-        if n_features_to_select is not None or path_sizes is not None:
+        if n_features_to_select != "auto" or path_sizes is not None:
             raise ValueError(
                 f"max_cost={max_cost!r} takes the place of n_features_to_select="
-                f"{n_features_to_select!r} and path_sizes={path_sizes!r}: leave those None."
+                f"{n_features_to_select!r} and path_sizes={path_sizes!r}: leave those out."
             )
         _check_budget(units, float(max_cost), f"max_cost={max_cost!r}")
         return Budgets(units, [float(max_cost)], 0)
-    if n_features_to_select is None and path_sizes is None:
-        if units.count < n_features or units.kept.any():
-            raise ValueError(
-                "feature_groups, keep and exclude need n_features_to_select, path_sizes or "
-                "max_cost: give one of them."
-            )
-        return None
-    sizes = _path(path_sizes, available, n_features_to_select == "auto")
-    if n_features_to_select in ("auto", None):
+    auto = isinstance(n_features_to_select, str) and n_features_to_select == "auto"
+    sizes = _path(path_sizes, available, auto)
+    if auto:
         least = units.smallest_budget
         budgets = sorted({float(size) for size in sizes if size >= least} or {least})
-        return Budgets(units, budgets, None)
+        return Budgets(units, budgets, None, path_sizes is None)
     size = _size(n_features_to_select, n_features, available)
     _check_budget(units, size, f"n_features_to_select={n_features_to_select!r}")
     for other in sizes:
@@ -68,14 +76,15 @@ def _size(k: Any, n_features: int, available: int) -> int:
         return min(available, max(1, int(float(k) * n_features)))
     raise ValueError(
         f"n_features_to_select={k!r} does not fit n_features={n_features} of X, {available} of "
-        f"them available: use a whole number from 1 to {available}, a fraction between 0 and 1, "
-        "'auto' or None."
+        f"them available: use a whole number from 1 to {available}, a fraction between 0 and 1 or "
+        "'auto'."
     )
 
 
 def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
     if path_sizes is None:
-        return [size for size in AUTO_SIZES if size <= available] if auto else []
+        every = range(1, available + 1) if available <= EVERY_SIZE else AUTO_SIZES
+        return [size for size in every if size <= available] if auto else []
     sizes = np.asarray(path_sizes)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or len(sizes) == 0:
         raise ValueError(f"path_sizes={path_sizes!r} is not a list of whole numbers: give sizes.")
@@ -85,6 +94,14 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
             "can be chosen: leave those sizes out."
         )
     return [int(size) for size in sizes]
+
+
+def _check_penalty(constrained: bool) -> None:
+    if constrained:
+        raise ValueError(
+            "search='penalty' lets the penalty decide the size: leave n_features_to_select, "
+            "path_sizes, max_cost, feature_groups, keep and exclude out, or use search='auto'."
+        )
 
 
 def _check_budget(units: Units, budget: float, argument: str) -> None:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featgrad.arrays import Floats
 from featgrad.dataset.base import Prices, Rows
@@ -54,6 +55,11 @@ class SampledChunks(InMemory):
     """A sample of the rows, with marginals of all rows."""
 
     exact: Prices
+
+    def take_folds(self, folds: NDArray[np.int8]) -> None:
+        """Put rows into the folds that exact sums over all rows have put them into."""
+        rows = self._prepared.rows
+        self._folds[rows] = folds[rows]
 
     def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
         """Those of all rows where all folds have a say."""

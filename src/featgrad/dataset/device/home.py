@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.base import Consumer, Dataset, Model, Prices
+from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Sample
 from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.device.sums import (
     DeviceColumnSums,
@@ -96,16 +96,19 @@ class OnDevice(Dataset):
             X = self.standardiser.filled(self._matrix.rows_on_host(rows))
             consumer.add(fetched(self._outputs[rows]), fetched(self._weights[rows]), X)
 
-    def sample(self, columns: Indices) -> tuple[Problem, Target]:
-        """Some columns of the first rows, on the device."""
-        rows = self._rows[:ESTIMATE_ROWS]
+    def sample(self, columns: Indices) -> Sample:
+        """Some columns of evenly spaced rows of the random order, on the device."""
+        places = torch.arange(self.n_rows, device=self._rows.device)
+        count = min(ESTIMATE_ROWS, self.n_rows)
+        rows = self._rows[places * count % self.n_rows < count]
         X = self._matrix.rows(rows, sent(columns, rows.device)).contiguous()
         weights = fetched(self._weights[rows])
         weights /= weights.sum()
         outputs = self._target.outputs[rows.cpu().numpy()]
         engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
         problem = Problem(engine, outputs, weights, self._target.variance, self.filters, 1.0)
-        return problem, replace(self._target, outputs=outputs)
+        target = replace(self._target, outputs=outputs)
+        return Sample(problem, target, self._folds[rows].cpu().numpy())
 
     def problem(self) -> tuple[Problem, Target]:
         """All columns of all rows, at scale 1."""

@@ -130,5 +130,5 @@ class SparseBlock:
         n_rows, n_columns = self._shape
         parts = self._starts.to(self._rows.dtype), self._rows, values
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
+            warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)")
             return torch.sparse_csr_tensor(*parts, (n_columns, n_rows), check_invariants=False)

@@ -56,7 +56,11 @@
     gain: {
       title: "Gain, %", number: true,
       key: (i) => (here.size.gains && here.position.has(i) ? here.size.gains[here.position.get(i)] : null),
-      text: (i) => { const gain = columns.gain.key(i); return gain === null ? "–" : percent(gain, 100, 2); },
+      text: (i) => {
+        const gain = columns.gain.key(i);
+        if (gain === null) return "–";
+        return `${percent(gain, 100, 2)} ± ${percent(here.size.errors[here.position.get(i)], 100, 2)}`;
+      },
     },
     univariate: { title: "Univariate, %", number: true, key: (i) => facts.univariate[i], text: (i) => percent(facts.univariate[i], 10, 1) },
     stability: {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from featgrad.learnability import Estimate
+from featgrad.estimate import Estimate
 
 # Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
 LOG_RATIO = 20

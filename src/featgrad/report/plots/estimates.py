@@ -5,7 +5,8 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from featgrad.learnability import Estimate, Learnability
+from featgrad.estimate import Estimate
+from featgrad.learnability import Learnability
 from featgrad.report.plots.axes import LOG_RATIO, Display, draw_estimates
 
 _ORDERS = (1, 2, 3, 4, 5, 6, 8)
@@ -147,10 +148,12 @@ class OrderDisplay(Display):
         OrderDisplay
         """
         # An estimate that is too noisy lowers its order: one point for each remaining order.
-        found = {}
+        found: dict[int, Estimate] = {}
         for order in orders:
-            estimate = Learnability(X, y, order=order, **options).estimate(features)
-            found[estimate.order] = estimate
+            data = Learnability(X, y, order=order, **{"filter": "chebyshev"} | options)
+            estimate = data.estimate(features)
+            if estimate.order is not None:
+                found[estimate.order] = estimate
         return cls(sorted(found), [found[order] for order in sorted(found)]).plot(ax)
 
     @classmethod

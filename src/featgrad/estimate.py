@@ -1,0 +1,65 @@
+"""An explained fraction of the target's variance, with its interval."""
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import ndtri
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Explained fraction of the target's variance, with its uncertainty.
+
+    Attributes
+    ----------
+    value : float
+        The estimate, at most 1; about 0, hence possibly below, where nothing can be learned. NaN
+        where the rows do not suffice for one.
+    standard_error : float
+        Its standard error.
+    n_features : int
+        Number of features.
+    order : int or None
+        Order of the filter; None where none was needed.
+    margin : float
+        How much higher the truth may be for reasons that the standard error does not cover:
+        directions that the filter misses, or sets found from fewer rows. Infinite for a lower
+        bound.
+    interval : tuple of float
+        The 95 % interval, within -1 and 1.
+    is_optimistic : bool
+        Whether the features were chosen from the same rows, so that the estimate is too high.
+    is_lower_bound : bool
+        Whether the rows are too few to bound the truth from above.
+    """
+
+    value: float
+    standard_error: float
+    n_features: int
+    order: int | None = None
+    margin: float = 0.0
+    is_optimistic: bool = False
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        if math.isnan(self.value):
+            return -1.0, 1.0
+        half = float(ndtri(0.975)) * self.standard_error
+        return max(-1.0, self.value - half), min(1.0, self.value + half + self.margin)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        return math.isinf(self.margin)
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "unknown (too few rows)"
+        low, high = self.interval
+        bound = "at least " if self.is_lower_bound else ""
+        caution = ", too high: of the rows that chose" if self.is_optimistic else ""
+        return f"{bound}{self.value:.3f} ({low:.3f} to {high:.3f}{caution})"
+
+
+def unknown(n_features: int) -> Estimate:
+    """What is known of features where rows do not suffice."""
+    return Estimate(math.nan, math.inf, n_features, margin=math.inf)

@@ -1,0 +1,200 @@
+"""What chosen features explain on rows that had no part in choosing them.
+
+Groups of folds are held out in turn, and the search is repeated without them. Each set that is
+found is judged by the rows held out from it: what the best linear model on it explains
+(`featgrad.moments.least_squares`), and how well a ridge model of the other rows predicts. The mean
+over groups is about the set from all rows, which is found from more of them and can be better: by
+how much at most is what it explains more of all rows, the margin of the estimate.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from featgrad.arrays import Flags, Floats, Indices
+from featgrad.dataset.base import Sample
+from featgrad.estimate import Estimate
+from featgrad.moments.least_squares import Weighted, adjusted, explained, ridge_coefficients
+from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
+
+
+class Score(NamedTuple):
+    """How well a ridge model predicts held-out rows.
+
+    Attributes
+    ----------
+    name : {"AUC", "R2"}
+        Mean area under the curve of each class or label against the rest, or, for numbers, the
+        fraction of the variance that is predicted.
+    value : float
+        Its mean over held-out groups.
+    standard_error : float
+        Its standard error.
+    """
+
+    name: str
+    value: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value:.3f} (+- {self.standard_error:.3f})"
+
+
+class Judged(NamedTuple):
+    """What is known of a set."""
+
+    learnability: Estimate | None
+    score: Score | None
+
+
+class HeldOutRows:
+    """Rows that judge sets.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows, with all columns that are chosen anywhere.
+    columns : ndarray of int
+        Those columns, rising.
+    groups : sequence of ndarray of int
+        Folds that are held out together.
+    """
+
+    def __init__(self, sample: Sample, columns: Indices, groups: Sequence[Indices]) -> None:
+        self._problem, self._columns = sample.problem, columns
+        self._is_regression = sample.target.task == "regression"
+        self._held_out = [np.isin(sample.folds, group) for group in groups]
+        self._weights = self._problem.weights
+        self._squares = np.sum(self._problem.outputs**2, axis=1)
+        self._variance = float(self._weights @ self._squares)
+
+    def judge(self, chosen: Indices, divisions: Sequence[Indices]) -> Judged:
+        """Judge a set by those that were found without each group."""
+        parts = [self._part(*one) for one in zip(divisions, self._held_out, strict=True)]
+        return Judged(self._learnability(chosen, parts), self._score(parts))
+
+    def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
+        w, V = self._weights, self._variance
+        slope = _slope(parts)
+        value, excess, influences = 0.0, 0.0, np.zeros(len(w))
+        for part in parts:
+            held_out = Weighted(part.white, part.outputs, part.weights)
+            found = explained(held_out, slope * part.predicted, part.factor)
+            share = part.weights.sum() / V
+            value += share * found.value
+            influences[part.held_out] = share * found.influences
+            excess += share**2 * found.excess
+        # The target's variance is estimated from the same rows.
+        influences -= value * w * (self._squares / V - 1)
+        error = math.sqrt(max(float(np.sum(influences**2)) - excess, excess))
+        whole = self._rows(chosen).whitened()
+        enough = _factor(whole) is not None and all(part.is_enough for part in parts)
+        margin = adjusted(whole) - sum(part.weights.sum() * part.explained for part in parts)
+        margin = max(margin, 0.0) if enough else math.inf
+        return Estimate(float(np.clip(value, -1, 1)), error, len(chosen), margin=margin)
+
+    def _score(self, parts: "Sequence[_Part]") -> Score:
+        if self._is_regression:
+            return self._r_squared(parts)
+        areas = [_area(part) for part in parts]
+        shares = np.array([part.weights.sum() for part in parts])
+        known = np.array([area is not None for area in areas])
+        if not known.any():
+            return Score("AUC", 0.5, 0.5)
+        shares = shares[known] / shares[known].sum()
+        value, variance = np.array([area for area in areas if area is not None]).T
+        return Score("AUC", float(shares @ value), math.sqrt(float(shares**2 @ variance)))
+
+    def _r_squared(self, parts: "Sequence[_Part]") -> Score:
+        errors = np.zeros(len(self._weights))
+        for part in parts:
+            errors[part.held_out] = np.sum((part.outputs - part.predicted) ** 2, axis=1)
+        left = float(self._weights @ errors) / self._variance
+        influences = self._weights * (errors - left * self._squares) / self._variance
+        return Score("R2", 1 - left, math.sqrt(float(np.sum(influences**2))))
+
+    def _part(self, columns: Indices, held_out: Flags) -> "_Part":
+        rows = self._rows(columns)
+        inside, outside = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        coefficients = ridge_coefficients(rows.take(inside), JUDGE_RIDGE)
+        predicted = rows.values[outside] @ coefficients
+        white = rows.whitened()
+        factor = _factor(white)
+        return _Part(
+            outside,
+            rows.outputs[outside],
+            rows.weights[outside],
+            predicted,
+            white.values[outside],
+            ROWS_PER_COLUMN if factor is None else factor,
+            factor is not None,
+            adjusted(white),
+        )
+
+    def _rows(self, columns: Indices) -> Weighted:
+        values = np.zeros((len(self._weights), 0))
+        if len(columns):
+            places = np.searchsorted(self._columns, columns)
+            values = self._problem.engine.columns(places).values()
+        return Weighted(values, self._problem.outputs, self._weights)
+
+
+class _Part(NamedTuple):
+    """Rows of one group, next to what was found without them."""
+
+    held_out: Indices
+    outputs: Floats
+    weights: Floats
+    predicted: Floats
+    white: Floats  # whitened columns
+    factor: float  # for `explained`
+    is_enough: bool  # whether rows are enough for least squares on these columns
+    explained: float  # of all rows
+
+
+def _factor(white: Weighted) -> float | None:
+    """Makes up for the leverage of rows in whitening; None where columns are too many for it."""
+    n, k = white.n_effective, white.values.shape[1]
+    return None if ROWS_PER_COLUMN * k > n else (n - 1) / (n - k)
+
+
+def _slope(parts: Sequence[_Part]) -> float:
+    """By what predictions overshoot: what noise makes of them is shrunk."""
+    along = sum(float(np.sum(p.weights @ (p.predicted * p.outputs))) for p in parts)
+    square = sum(float(np.sum(p.weights @ p.predicted**2)) for p in parts)
+    return min(max(along / max(square, 1e-300), 0.0), 1.0)
+
+
+def _area(part: _Part) -> tuple[float, float] | None:
+    """Mean area under the curve over outputs, and its variance; None where one class is absent."""
+    found = []
+    for output, predicted in zip(part.outputs.T, part.predicted.T, strict=True):
+        positive = output > 0
+        if positive.any() and not positive.all():
+            found.append(_one_area(predicted, positive, part.weights))
+    if not found:
+        return None
+    value, variance = np.mean(found, axis=0)
+    return float(value), float(variance)
+
+
+def _one_area(scores: Floats, positive: Flags, weights: Floats) -> tuple[float, float]:
+    """Area and its variance by the spread of the share of the other class that is beaten."""
+    above = _share_below(scores[positive], scores[~positive], weights[~positive])
+    below = 1 - _share_below(scores[~positive], scores[positive], weights[positive])
+    own, other = weights[positive] / weights[positive].sum(), weights[~positive]
+    other = other / other.sum()
+    area = float(own @ above)
+    variance = own**2 @ (above - area) ** 2 + other**2 @ (below - area) ** 2
+    return area, float(variance)
+
+
+def _share_below(scores: Floats, others: Floats, weights: Floats) -> Floats:
+    """Share of the others that lie below each score, ties counted half."""
+    order = np.argsort(others)
+    sums = np.append(0.0, np.cumsum(weights[order])) / weights.sum()
+    lower = np.searchsorted(others[order], scores, side="left")
+    upper = np.searchsorted(others[order], scores, side="right")
+    return np.asarray((sums[lower] + sums[upper]) / 2)

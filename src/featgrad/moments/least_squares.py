@@ -1,0 +1,191 @@
+"""Least squares on some columns: what they explain beyond what chance would, and each one's part.
+
+For weights that sum to one let ``C = sum w x x^T`` over all rows and ``z = C^(-1/2) x``. Rows that
+a prediction p has not seen leave residuals ``r = y - p``, whose own explained variance
+
+    U = sum over pairs i != j of w_i w_j (z_i^T z_j) r_i r_j / sum over pairs of w_i w_j
+
+is what p misses of the best linear model, without bias for any p: ``mean y^2 - mean r^2 + U``
+estimates the variance that the best model on these columns explains on new rows. The better p is,
+the less noise it has.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featgrad.arrays import Floats, Indices
+
+# Directions of less variance, relative to the largest, are rounding.
+_ROUNDING = 1e-7
+
+
+class Weighted(NamedTuple):
+    """Standardised columns, centred outputs and weights of rows."""
+
+    values: Floats
+    outputs: Floats
+    weights: Floats
+
+    def take(self, rows: Indices) -> "Weighted":
+        return Weighted(*(part[rows] for part in self))
+
+    @property
+    def n_effective(self) -> float:
+        """Rows of equal weight that would be as informative."""
+        return float(self.weights.sum() ** 2 / np.sum(self.weights**2))
+
+    @property
+    def variance(self) -> float:
+        return float(self.weights @ np.sum(self.outputs**2, axis=1) / self.weights.sum())
+
+    def whitened(self) -> "Weighted":
+        """Uncorrelated columns of variance 1; as many as there are independent ones."""
+        share = self.weights[:, None] / self.weights.sum()
+        eigenvalues, axes = np.linalg.eigh(self.values.T @ (share * self.values))
+        used = eigenvalues > _ROUNDING * max(float(eigenvalues.max(initial=0.0)), 1e-300)
+        return self._replace(values=self.values @ (axes[:, used] / np.sqrt(eigenvalues[used])))
+
+
+class Explained(NamedTuple):
+    """Variance that the best linear model on some columns explains, and how uncertain that is.
+
+    Attributes
+    ----------
+    value : float
+        ``mean y^2 - mean r^2 + U``.
+    influences : ndarray of shape (rows,)
+        How much each row moves it.
+    excess : float
+        What the squared influences overstate the variance by: that of a sum over pairs of noise.
+    """
+
+    value: float
+    influences: Floats
+    excess: float
+
+
+def ridge_coefficients(rows: Weighted, ridge: float) -> Floats:
+    """Of a ridge model; the ridge is a sum of squares."""
+    share = rows.weights[:, None] / rows.weights.sum()
+    covariance = rows.values.T @ (share * rows.values)
+    covariance[np.diag_indices(len(covariance))] += ridge / rows.n_effective
+    return np.asarray(np.linalg.solve(covariance, rows.values.T @ (share * rows.outputs)))
+
+
+def adjusted(white: Weighted) -> float:
+    """Adjusted R^2 of least squares on whitened columns."""
+    n, k = white.n_effective, white.values.shape[1]
+    share = white.weights / white.weights.sum()
+    explained = float(np.sum((white.values.T @ (share[:, None] * white.outputs)) ** 2))
+    left = 1 - explained / white.variance
+    return float(1 - left * (n - 1) / max(n - 1 - k, 1.0))
+
+
+def explained(white: Weighted, predicted: Floats, factor: float) -> Explained:
+    """What whitened columns explain, from a prediction that has not seen these rows.
+
+    `factor` makes up for rows that had a part in whitening themselves.
+    """
+    z, y, w = white
+    r = y - predicted
+    total, squares = w.sum(), float(np.sum(w**2))
+    along = z.T @ (w[:, None] * r)
+    own = w**2 * np.sum(z**2, axis=1) * np.sum(r**2, axis=1)
+    inside = float(np.sum(along**2) - own.sum())
+    through = 2 * (w * np.sum((z @ along) * r, axis=1) - own)
+    pairs, others = total**2 - squares, (total - w) ** 2 - (squares - w**2)
+    missed = factor * inside / pairs
+    missed_without = factor * (inside - through) / np.maximum(others, 1e-300)
+    by_row = np.sum(y**2 - r**2, axis=1)
+    mean = float(w @ by_row / total)
+    mean_without = (total * mean - w * by_row) / np.maximum(total - w, 1e-300)
+    influences = (mean - mean_without) + (missed - missed_without)
+    excess = 2 * (factor / pairs) ** 2 * _pair_squares(z, r, w)
+    return Explained(mean + missed, influences, excess)
+
+
+def _pair_squares(z: Floats, r: Floats, w: Floats) -> float:
+    """``sum over pairs of w_i^2 w_j^2 (z_i^T z_j)^2 (r_i^T r_j)^2``.
+
+    With several outputs as if their residuals did not depend on the columns.
+    """
+    if r.shape[1] == 1:
+        z, r = z * r, np.ones_like(r)
+    weights = w**2
+    of_columns = _distinct_pairs(z, weights)
+    of_outputs = _distinct_pairs(r, weights)
+    return of_columns * of_outputs / max(float(weights.sum() ** 2 - np.sum(weights**2)), 1e-300)
+
+
+def _distinct_pairs(vectors: Floats, weights: Floats) -> float:
+    """``sum over pairs i != j of w_i w_j (v_i^T v_j)^2``."""
+    products = vectors.T @ (weights[:, None] * vectors)
+    own = np.sum(vectors**2, axis=1) ** 2
+    return max(float(np.sum(products**2) - weights**2 @ own), 0.0)
+
+
+class Gains(NamedTuple):
+    """Explained fraction that held-out rows lose without each feature.
+
+    Attributes
+    ----------
+    values : ndarray
+        What is lost; below 0 where held-out rows are better predicted without the feature.
+    standard_errors : ndarray
+        Their standard errors.
+    """
+
+    values: Any
+    standard_errors: Any
+
+
+def best_linear(rows: Weighted) -> tuple[float, float]:
+    """Adjusted R^2 of least squares and its standard error."""
+    white = rows.whitened()
+    n, k, V = rows.n_effective, white.values.shape[1], rows.variance
+    share = rows.weights / rows.weights.sum()
+    value, correction = adjusted(white), (n - 1) / max(n - 1 - k, 1.0)
+    coefficients = white.values.T @ (share[:, None] * rows.outputs)
+    residuals = rows.outputs - white.values @ coefficients
+    left, squares = np.sum(residuals**2, axis=1), np.sum(rows.outputs**2, axis=1)
+    influences = share * (correction * left - (1 - value) * squares) / V
+    # Products of noise, which influences count twice.
+    noise = residuals.T @ (share[:, None] * residuals) * correction / V
+    excess = 2 * k * np.sum(noise**2) / (n * max(n - k, 1.0))
+    return value, float(np.sqrt(max(np.sum(influences**2) - excess, excess)))
+
+
+def losses_without(rows: Weighted, units: Indices, folds: Indices, ridge: float) -> Gains:
+    """Explained fraction that rows of each fold lose, in models of the others, without each unit.
+
+    With ``H = (C + ridge I)^-1`` and coefficients B, those without the columns g are
+    ``B - H_:g H_gg^-1 B_g``.
+    """
+    n_units = int(units.max()) + 1
+    losses = np.zeros((len(rows.weights), n_units))
+    for fold in np.unique(folds):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        losses[outside] = _losses(rows.take(inside), rows.take(outside), units, ridge)
+    share = rows.weights / rows.weights.sum()
+    values = share @ losses
+    errors = np.sqrt(share**2 @ (losses - values) ** 2)
+    return Gains(values / rows.variance, errors / rows.variance)
+
+
+def _losses(training: Weighted, test: Weighted, units: Indices, ridge: float) -> Floats:
+    """More squared error of each row of `test` without each unit, shape (rows, units)."""
+    share = training.weights[:, None] / training.weights.sum()
+    covariance = training.values.T @ (share * training.values)
+    covariance[np.diag_indices(len(covariance))] += ridge / training.n_effective
+    inverse = np.linalg.inv(covariance)
+    coefficients = inverse @ (training.values.T @ (share * training.outputs))
+    residuals = test.outputs - test.values @ coefficients
+    along = test.values @ inverse
+    losses = np.empty((len(test.weights), int(units.max()) + 1))
+    for unit in range(losses.shape[1]):
+        own = np.flatnonzero(units == unit)
+        change = np.linalg.solve(inverse[np.ix_(own, own)], coefficients[own])
+        moved = along[:, own] @ change
+        losses[:, unit] = np.sum((2 * residuals + moved) * moved, axis=1)
+    return losses

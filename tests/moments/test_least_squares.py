@@ -1,0 +1,110 @@
+"""Least squares on rows, against sums over pairs and against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, Ridge
+
+from featgrad.moments.least_squares import (
+    Weighted,
+    adjusted,
+    best_linear,
+    explained,
+    ridge_coefficients,
+)
+
+
+def rows(n_rows: int = 40, n_columns: int = 3, n_outputs: int = 1, seed: int = 0) -> Weighted:
+    """Centred columns, of which the first decides the outputs, and weights that sum to one."""
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 2, n_rows)
+    weights /= weights.sum()
+    X = rng.standard_normal((n_rows, n_columns))
+    X[:, -1] += X[:, 0]
+    Y = X[:, :1] + rng.standard_normal((n_rows, n_outputs))
+    return Weighted(X - weights @ X, Y - weights @ Y, weights)
+
+
+def test_whitened_columns_are_uncorrelated():
+    white = rows().whitened()
+    products = white.values.T @ (white.weights[:, None] * white.values)
+    np.testing.assert_allclose(products, np.eye(3), atol=1e-10)
+
+
+def test_copies_and_constants_are_no_directions():
+    X, Y, weights = rows()
+    doubled = Weighted(np.hstack([X, X[:, :1], np.zeros((40, 1))]), Y, weights)
+    assert doubled.whitened().values.shape == (40, 3)
+
+
+def test_ridge_is_that_of_scikit_learn():
+    X, Y, _ = rows()
+    even = Weighted(X, Y, np.full(40, 1 / 40))
+    model = Ridge(alpha=4.0, fit_intercept=False).fit(X, Y)
+    np.testing.assert_allclose(ridge_coefficients(even, 4.0)[:, 0], model.coef_.ravel())
+
+
+def test_adjusted_is_that_of_the_textbook():
+    X, Y, _ = rows()
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    score = LinearRegression().fit(X, Y).score(X, Y)
+    even = Weighted(X, Y, np.full(40, 1 / 40))
+    assert adjusted(even.whitened()) == pytest.approx(1 - (1 - score) * 39 / 36)
+
+
+def explained_by_pairs(white: Weighted, predicted: np.ndarray, factor: float) -> float:
+    """The definition."""
+    z, y, w = white
+    r = y - predicted
+    pairs = np.multiply.outer(w, w) * ~np.eye(len(w), dtype=bool)
+    missed = np.sum(pairs * (z @ z.T) * (r @ r.T)) / pairs.sum()
+    return float(w @ np.sum(y**2 - r**2, axis=1) / w.sum() + factor * missed)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_explained_is_a_sum_over_pairs_of_rows(n_outputs: int):
+    white = rows(n_outputs=n_outputs).whitened()
+    predicted = 0.3 * white.outputs[::-1]
+    found = explained(white, predicted, 1.5)
+    assert found.value == pytest.approx(explained_by_pairs(white, predicted, 1.5))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_influence_is_what_the_value_loses_without_the_row(n_outputs: int):
+    white = rows(n_outputs=n_outputs).whitened()
+    predicted = 0.3 * white.outputs[::-1]
+    found = explained(white, predicted, 1.5)
+    for i in (0, 17):
+        left = np.delete(np.arange(40), i)
+        without = explained_by_pairs(white.take(left), predicted[left], 1.5)
+        assert found.influences[i] == pytest.approx(found.value - without)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_variance_of_noise_is_known(n_outputs: int):
+    """Of estimates of nothing: their spread over draws is what each of them says."""
+    rng = np.random.default_rng(1)
+    values, variances = [], []
+    for _ in range(1000):
+        weights = np.full(30, 1 / 30)
+        drawn = Weighted(
+            rng.standard_normal((30, 4)), rng.standard_normal((30, n_outputs)), weights
+        )
+        found = explained(drawn, np.zeros((30, n_outputs)), 1.0)
+        values.append(found.value)
+        variances.append(np.sum(found.influences**2) - found.excess)
+    assert np.mean(values) == pytest.approx(0, abs=3 * np.std(values) / np.sqrt(1000))
+    assert np.mean(variances) == pytest.approx(np.var(values), rel=0.25)
+
+
+@pytest.mark.parametrize("r2", [0.0, 0.3, 0.9])
+def test_standard_error_of_the_adjusted_r2(r2: float):
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(300):
+        X = rng.standard_normal((80, 8))
+        y = np.sqrt(r2 / 8) * X.sum(axis=1) + np.sqrt(1 - r2) * rng.standard_normal(80)
+        drawn = Weighted(X - X.mean(axis=0), (y - y.mean())[:, None], np.full(80, 1 / 80))
+        found.append(best_linear(drawn))
+    values, errors = np.array(found).T
+    assert values.mean() == pytest.approx(r2, abs=3 * values.std() / np.sqrt(300) + 0.003)
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(values.std(), rel=0.15)

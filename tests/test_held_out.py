@@ -1,0 +1,128 @@
+"""Estimates on held-out rows, against their definition and by simulation."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score, roc_auc_score
+
+from dataset_builders import in_memory
+from featgrad import FeatureGradientSelector
+from featgrad.held_out import HeldOutRows
+from featgrad.plan import JUDGE_RIDGE
+from featgrad.search.comparison import held_out_groups
+
+N_FOLDS = 12
+COLUMNS = np.arange(6)
+
+
+def judged(X, Y, chosen, divisions, task: str = "regression"):
+    dataset = in_memory(X, Y, np.ones(len(X)), n_folds=N_FOLDS)
+    sample = dataset.sample(COLUMNS)
+    if task != "regression":
+        sample = sample._replace(target=replace_task(sample.target, task))
+    rows = HeldOutRows(sample, COLUMNS, held_out_groups(N_FOLDS))
+    sets = [np.array(features, dtype=np.intp) for features in divisions]
+    return rows.judge(np.array(chosen), sets), sample
+
+
+def replace_task(target, task: str):
+    return type(target)(target.outputs, target.variance, task)
+
+
+def predictions(sample, divisions) -> np.ndarray:
+    """Of ridge models of the rows that are not held out."""
+    Z, Y = sample.problem.engine.values(), sample.problem.outputs
+    predicted = np.zeros_like(Y)
+    for group, features in zip(held_out_groups(N_FOLDS), divisions, strict=True):
+        test = np.isin(sample.folds, group)
+        model = Ridge(alpha=JUDGE_RIDGE, fit_intercept=False)
+        model.fit(Z[~test][:, features], Y[~test])
+        predicted[test] = model.predict(Z[test][:, features]).reshape(-1, Y.shape[1])
+    return predicted
+
+
+def drawn(n_rows: int = 240, classes: bool = False, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, 6))
+    y = X[:, 0] + X[:, 1] + rng.standard_normal(n_rows)
+    return X, ((y > 0).astype(float) if classes else y)[:, None]
+
+
+DIVISIONS = ([0, 1], [0, 2], [0, 1], [1, 5])
+
+
+def test_score_of_numbers_is_the_r2_of_held_out_rows():
+    X, Y = drawn()
+    (_, score), sample = judged(X, Y, [0, 1], DIVISIONS)
+    assert score.name == "R2"
+    assert score.value == pytest.approx(
+        r2_score(sample.problem.outputs, predictions(sample, DIVISIONS)), rel=1e-6
+    )
+
+
+def test_score_of_classes_is_the_mean_area_under_the_curve():
+    X, Y = drawn(classes=True)
+    (_, score), sample = judged(X, Y, [0, 1], DIVISIONS, "binary")
+    predicted, areas = predictions(sample, DIVISIONS), []
+    for group in held_out_groups(N_FOLDS):
+        test = np.isin(sample.folds, group)
+        areas.append(roc_auc_score(sample.problem.outputs[test] > 0, predicted[test]))
+    assert score.name == "AUC"
+    assert score.value == pytest.approx(np.mean(areas), rel=1e-6)
+    assert 0 < score.standard_error < 0.05
+
+
+def test_no_features_explain_nothing():
+    X, Y = drawn()
+    (found, score), _ = judged(X, Y, np.zeros(0, np.intp), [[]] * 4)
+    assert (found.value, found.standard_error, score.value) == (0, 0, pytest.approx(0))
+
+
+def test_what_a_better_set_of_all_rows_adds_is_a_margin():
+    X, Y = drawn()
+    (same, _), _ = judged(X, Y, [0, 2], [[0, 2]] * 4)
+    (better, _), _ = judged(X, Y, [0, 1], [[0, 2]] * 4)
+    assert same.margin == pytest.approx(0)
+    assert better.value == same.value
+    assert better.interval[1] > same.interval[1] + 0.2
+
+
+def test_fewer_than_two_rows_for_each_feature_give_a_lower_bound():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40))
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(60)
+    found = FeatureGradientSelector(35, random_state=0).fit(X, y).learnability_
+    assert found.is_lower_bound
+    assert found.interval[1] == 1
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("shape", [(60, 200, 5), (120, 30, 10)])
+def test_noise_seldom_looks_like_something(shape: tuple[int, int, int], classes: bool):
+    """The interval lies above 0 in 2.5 % of runs: 4 of 40 are beyond three standard errors."""
+    n_rows, n_columns, k = shape
+    above, values = 0, []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((n_rows, n_columns)), rng.standard_normal(n_rows)
+        y = y > 0 if classes else y
+        found = FeatureGradientSelector(k, max_iter=10, random_state=0).fit(X, y).learnability_
+        above += found.interval[0] > 0
+        values.append(found.value)
+    assert above <= 4
+    assert np.mean(values) == pytest.approx(0, abs=3.5 * np.std(values) / np.sqrt(40))
+
+
+@pytest.mark.parametrize("r2", [0.3, 0.7])
+def test_interval_covers_what_chosen_features_explain(r2: float):
+    """Of 40 intervals for 95 %, 33 or fewer would be beyond three standard errors."""
+    covered = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((200, 100))
+        slopes = np.where(np.arange(100) < 5, np.sqrt(r2 / 5), 0.0)
+        y = X @ slopes + np.sqrt(1 - r2) * rng.standard_normal(200)
+        selector = FeatureGradientSelector(5, max_iter=10, random_state=0).fit(X, y)
+        low, high = selector.learnability_.interval
+        covered += low <= np.sum(slopes[selector.get_support()] ** 2) <= high
+    assert covered > 33
