@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,6 +35,11 @@ class DeviceFolds(Folds):
     @cached_property
     def _covariance(self) -> Floats:
         return fetched(self.grams.sum(0)) / self._total
+
+    def normal_equations(self, ridge: float) -> tuple[Any, Any]:
+        penalised = self.grams.sum(0).double() / self._total
+        penalised.diagonal().add_(ridge)
+        return penalised, sent(self.cross(), self.grams.device)
 
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         crosses = np.array([fold.cross for fold in self.folds]) / self._total

@@ -171,6 +171,10 @@ class Folds:
         """Covariance of the columns."""
         return self._covariance
 
+    def normal_equations(self, ridge: float) -> tuple[Any, Any]:
+        """``C + ridge I`` and the covariance with outputs, as arrays where the folds are kept."""
+        return self.covariance() + ridge * np.eye(self.n_columns), self.cross()
+
     @cached_property
     def _covariance(self) -> Floats:
         rows = [fold.rows for fold in self.folds if fold.rows is not None]

@@ -17,11 +17,12 @@ noise. Those that explain most by themselves take their places: they do less har
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
+from featgrad.moments.array_api import beside, namespace, to_numpy
 from featgrad.moments.folds import Folds
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.units import Units
@@ -85,12 +86,13 @@ class _LeastSquares:
     cross: Floats
     variance: float
     n_rows: int
+    there: tuple[Any, Any]  # the same covariances where the folds are, for long products
 
     @classmethod
     def of(cls, folds: Folds) -> "_LeastSquares":
-        cross = folds.cross()
-        covariance = folds.covariance() + swap_ridge(folds) * np.eye(len(cross))
-        return cls(covariance, cross, float(np.sum(folds.variance)), folds.n_rows)
+        covariance, cross = there = folds.normal_equations(swap_ridge(folds))
+        variance = float(np.sum(folds.variance))
+        return cls(to_numpy(covariance), to_numpy(cross), variance, folds.n_rows, there)
 
     def swapped(self, chosen: Flags, kept: Flags, careful: bool) -> Flags:
         """The set after all swaps that pay; careful ones bring more than chance."""
@@ -130,7 +132,8 @@ class _LeastSquares:
 
     def _fit(self, chosen: Flags) -> _Fit:
         members = np.flatnonzero(chosen)
-        inverse = np.linalg.inv(self.covariance[np.ix_(members, members)]).astype(np.float64)
+        inner = self.there[0][members[:, None], members]
+        inverse = to_numpy(namespace(inner).linalg.inv(inner)).astype(np.float64)
         coefficients = inverse @ self.cross[members]
         explained = float(np.sum(coefficients * self.cross[members]))
         residual = max(self.variance - explained, 0.0) * self.n_rows / (self.n_rows - len(members))
@@ -149,16 +152,19 @@ class _LeastSquares:
 
     def _gains(self, fit: _Fit) -> Floats:
         """What each column in place of each member brings, shape (columns, members)."""
-        shared = self.covariance[:, fit.members]
-        M = shared @ fit.inverse
-        inverse = 1 / np.diagonal(fit.inverse)
-        own = np.diagonal(self.covariance) - np.sum(M * shared, axis=1)
+        covariance, cross = self.there
+        H, B, losses = (
+            beside(cross, part) for part in (fit.inverse, fit.coefficients, _losses(fit))
+        )
+        shared = covariance[:, fit.members]
+        M = shared @ H
+        inverse = 1 / H.diagonal()
+        own = covariance.diagonal() - (M * shared).sum(1)
         own = own[:, None] + M**2 * inverse
-        brought = np.zeros_like(M)
-        unexplained = self.cross - shared @ fit.coefficients
-        for left, coefficients in zip(unexplained.T, fit.coefficients.T, strict=True):
+        brought = 0 * M
+        for left, coefficients in zip((cross - shared @ B).T, B.T, strict=True):
             brought += (left[:, None] + M * (coefficients * inverse)) ** 2
-        return np.asarray(brought / np.maximum(own, 1e-12) - _losses(fit))
+        return to_numpy(brought / own.clip(1e-12) - losses)
 
 
 def _losses(fit: _Fit) -> Floats:
