@@ -1,4 +1,4 @@
-"""`python -m benchmarks.gpu [kernels] [fits] [blocks] [webspam]`: figures beside their bars."""
+"""`python -m benchmarks.gpu [kernels] [fits] [blocks] ..`: figures beside their bars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ PARTS = {
     "kernels": kernels.figures,
     "fits": fits.figures,
     "blocks": fits.large_figures,
-    "webspam": webspam.figures,
+    "webspam": webspam.pricing,
+    "webspam_fits": webspam.fits,
 }
 
 

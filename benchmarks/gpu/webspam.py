@@ -50,9 +50,8 @@ def a_model(planted: np.ndarray) -> Model:
     return Model(columns, 0.01 * coefficients, np.ones(N_FOLDS))
 
 
-def figures() -> Iterator[tuple[str, int, list[Figure]]]:
+def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
     X, y, planted = rows()
-    about = f"CSR like webspam, {X.shape[1]:,} columns, {X.nnz:,} entries", X.shape[0]
     options: Any = {"order": 4, "filter": "monotone", "task": "auto", "sample_weight": None}
     there, opened = taken(
         lambda: on_device(
@@ -60,7 +59,6 @@ def figures() -> Iterator[tuple[str, int, list[Figure]]]:
             rng=np.random.RandomState(0), **options,
         )
     )  # fmt: skip
-    yield *about, [Figure("sent to the GPU and put into columns", opened, "s")]
     model = a_model(planted)
 
     def price(dataset: Dataset) -> Any:
@@ -68,28 +66,36 @@ def figures() -> Iterator[tuple[str, int, list[Figure]]]:
 
     there.marginals([np.ones(N_FOLDS)])
     on_gpu = seconds(lambda: price(there), repeats=3)
-    there = None
-    yield *about, [Figure("one pricing on the GPU", on_gpu, "s")]
+    prepared = prepare(X, y, rng=np.random.RandomState(0), **options)
+    here = InMemory(X, prepared, "zscore", N_FOLDS)
+    here.marginals([np.ones(N_FOLDS)])
+    _, on_cpu = taken(lambda: price(here))
+    yield (
+        *about(X),
+        [
+            Figure("sent to the GPU and put into columns", opened, "s"),
+            Figure("one pricing on the GPU", on_gpu, "s"),
+            Figure("one pricing on 16 cores", on_cpu, "s"),
+            Figure("pricing faster than 16 cores", on_cpu / on_gpu, "x", ">= 10"),
+        ],
+    )
+
+
+def fits() -> Iterator[tuple[str, int, list[Figure]]]:
+    X, y, planted = rows()
     for search in ("working_set", "stream"):
         selector = FeatureGradientSelector(SIZE, search=search, device="cuda", random_state=0)
         _, fit = taken(lambda chosen=selector: chosen.fit(X, y))
         recall = float(np.mean(np.isin(planted, selector.get_support(indices=True))))
         asked = ("<= 30", ">= 0.95") if search == "working_set" else (None, None)
         yield (
-            *about,
+            *about(X),
             [
                 Figure(f"fit for {SIZE} columns, search {search!r}", fit, "s", asked[0]),
                 Figure(f"planted columns found, search {search!r}", recall, "", asked[1]),
             ],
         )
-    prepared = prepare(X, y, rng=np.random.RandomState(0), **options)
-    here = InMemory(X, prepared, "zscore", N_FOLDS)
-    here.marginals([np.ones(N_FOLDS)])
-    _, on_cpu = taken(lambda: price(here))
-    yield (
-        *about,
-        [
-            Figure("one pricing on 16 cores", on_cpu, "s"),
-            Figure("pricing faster than 16 cores", on_cpu / on_gpu, "x", ">= 10"),
-        ],
-    )
+
+
+def about(X: Any) -> tuple[str, int]:
+    return f"CSR like webspam, {X.shape[1]:,} columns, {X.nnz:,} entries", X.shape[0]

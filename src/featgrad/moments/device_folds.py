@@ -35,6 +35,10 @@ class DeviceFolds(Folds):
     def _covariance(self) -> Floats:
         return fetched(self.grams.sum(0)) / self._total
 
+    @property
+    def place(self) -> Tensor:
+        return self.grams
+
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         crosses = np.array([fold.cross for fold in self.folds]) / self._total
         rest = sent(crosses.sum(0) - crosses, self.grams.device)

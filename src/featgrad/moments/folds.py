@@ -171,6 +171,11 @@ class Folds:
         """Covariance of the columns."""
         return self._covariance
 
+    @property
+    def place(self) -> Any:
+        """An array where long products are taken; None on the host."""
+        return None
+
     @cached_property
     def _covariance(self) -> Floats:
         rows = [fold.rows for fold in self.folds if fold.rows is not None]

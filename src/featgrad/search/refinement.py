@@ -1,11 +1,7 @@
 """The last step where rows are many relative to the set: swap one unit for another while it pays.
 
-For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; column m leaves
-``l_m = b_m - C_mA B`` of the target and ``o_m = C_mm - M_m C_Am`` of itself unexplained. With j out
-of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
-``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once. The
-best swap is made, and so on until none brings more than chance: what the best of so many columns of
-noise would explain.
+The best swap is made, and so on until none brings more than chance: what the best of so many
+columns of noise would explain.
 
 Smaller swaps follow the noise where many columns explain a little each, as words do. They are made
 only if they end in a complete set: each of its columns explains more than chance, and no other
@@ -17,13 +13,15 @@ noise. Those that explain most by themselves take their places: they do less har
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
+from featgrad.moments.array_api import beside
 from featgrad.moments.folds import Folds
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.search.swaps import Swaps
 from featgrad.search.units import Units
 
 # A gain below this share of the variance is rounding.
@@ -85,27 +83,29 @@ class _LeastSquares:
     cross: Floats
     variance: float
     n_rows: int
+    place: Any  # an array where long products are taken; None on the host
 
     @classmethod
     def of(cls, folds: Folds) -> "_LeastSquares":
         cross = folds.cross()
         covariance = folds.covariance() + swap_ridge(folds) * np.eye(len(cross))
-        return cls(covariance, cross, float(np.sum(folds.variance)), folds.n_rows)
+        variance = float(np.sum(folds.variance))
+        return cls(covariance, cross, variance, folds.n_rows, folds.place)
 
     def swapped(self, chosen: Flags, kept: Flags, careful: bool) -> Flags:
         """The set after all swaps that pay; careful ones bring more than chance."""
-        chosen = chosen.copy()
-        for _ in range(int(np.count_nonzero(chosen))):
-            fit = self._fit(chosen)
-            gains = self._gains(fit)
-            gains[fit.members] = -np.inf
-            gains[:, kept[fit.members]] = -np.inf
-            into, out = np.unravel_index(int(np.argmax(gains)), gains.shape)
-            needed = self._chance(fit) if careful else 0.0
-            if gains[into, out] <= needed + _ROUNDING * self.variance:
+        covariance, cross = beside(self.place, self.covariance), beside(self.place, self.cross)
+        swaps = Swaps(covariance, cross, np.flatnonzero(chosen), kept)
+        for _ in range(len(swaps.members)):
+            gain, into, out = swaps.best()
+            residual = self._residual(swaps.explained, len(swaps.members))
+            needed = self._chance(residual) if careful else 0.0
+            if gain <= needed + _ROUNDING * self.variance:
                 break
-            chosen[fit.members[out]], chosen[into] = False, True
-        return chosen
+            swaps.swap(into, out)
+        found = np.zeros_like(chosen)
+        found[swaps.members] = True
+        return found
 
     @property
     def marginals(self) -> Floats:
@@ -116,7 +116,7 @@ class _LeastSquares:
         """Chosen columns that explain more than chance beyond the other ones."""
         fit = self._fit(chosen)
         found = chosen.copy()
-        found[fit.members] = _losses(fit) > self._chance(fit)
+        found[fit.members] = _losses(fit) > self._chance(fit.residual)
         return found
 
     def leaves_noise(self, chosen: Flags) -> bool:
@@ -126,17 +126,21 @@ class _LeastSquares:
         own = np.diagonal(self.covariance) - np.sum((shared @ fit.inverse) * shared, axis=1)
         unexplained = self.cross - shared @ fit.coefficients
         brought = np.sum(unexplained**2, axis=1) / np.maximum(own, 1e-12)
-        return bool(np.all(brought[~chosen] <= self._chance(fit)))
+        return bool(np.all(brought[~chosen] <= self._chance(fit.residual)))
 
     def _fit(self, chosen: Flags) -> _Fit:
         members = np.flatnonzero(chosen)
         inverse = np.linalg.inv(self.covariance[np.ix_(members, members)]).astype(np.float64)
         coefficients = inverse @ self.cross[members]
         explained = float(np.sum(coefficients * self.cross[members]))
-        residual = max(self.variance - explained, 0.0) * self.n_rows / (self.n_rows - len(members))
+        residual = self._residual(explained, len(members))
         return _Fit(members, inverse, coefficients, residual)
 
-    def _chance(self, fit: _Fit) -> float:
+    def _residual(self, explained: float, count: int) -> float:
+        """Variance of what so many columns leave, by the rows that they leave free."""
+        return max(self.variance - explained, 0.0) * self.n_rows / (self.n_rows - count)
+
+    def _chance(self, residual: float) -> float:
         """What the best of p columns of noise explains of C outputs.
 
         A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = C - 1``,
@@ -145,20 +149,7 @@ class _LeastSquares:
         n_columns, n_outputs = self.cross.shape
         others, log = n_outputs - 1, math.log(n_columns)
         quantile = others + 2 * math.sqrt(others * log) + 2 * log
-        return float(quantile / n_outputs / self.n_rows * fit.residual)
-
-    def _gains(self, fit: _Fit) -> Floats:
-        """What each column in place of each member brings, shape (columns, members)."""
-        shared = self.covariance[:, fit.members]
-        M = shared @ fit.inverse
-        inverse = 1 / np.diagonal(fit.inverse)
-        own = np.diagonal(self.covariance) - np.sum(M * shared, axis=1)
-        own = own[:, None] + M**2 * inverse
-        brought = np.zeros_like(M)
-        unexplained = self.cross - shared @ fit.coefficients
-        for left, coefficients in zip(unexplained.T, fit.coefficients.T, strict=True):
-            brought += (left[:, None] + M * (coefficients * inverse)) ** 2
-        return np.asarray(brought / np.maximum(own, 1e-12) - _losses(fit))
+        return float(quantile / n_outputs / self.n_rows * residual)
 
 
 def _losses(fit: _Fit) -> Floats:
