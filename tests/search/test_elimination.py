@@ -10,7 +10,7 @@ from search_data import folds_of, regression, singles, units_of
 
 def left(folds: Folds, units: Units, budget: float, ridge: float) -> Remaining:
     """What elimination leaves."""
-    return remaining(folds, units, eliminate(folds, units, budget, ridge), ridge)
+    return remaining(folds.totals(), units, eliminate(folds.totals(), units, budget, ridge), ridge)
 
 
 def explained(folds: Folds, columns: np.ndarray, ridge: float) -> float:

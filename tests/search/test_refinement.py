@@ -13,13 +13,13 @@ def flags(chosen, count: int) -> np.ndarray:
 
 def refined(folds: Folds, start, **options) -> list[int]:
     units = singles(folds.n_columns, **options)
-    return np.flatnonzero(refine(folds, units, flags(start, units.count))).tolist()
+    return np.flatnonzero(refine(folds.totals(), units, flags(start, units.count))).tolist()
 
 
 def explained(folds: Folds, columns) -> float:
     """Explained variance by solving anew."""
     C, b = folds.covariance()[np.ix_(columns, columns)], folds.cross()[columns]
-    penalised = C + swap_ridge(folds) * np.eye(len(columns))
+    penalised = C + swap_ridge(folds.totals()) * np.eye(len(columns))
     return float(np.sum(b * np.linalg.solve(penalised, b)))
 
 
@@ -105,4 +105,4 @@ def test_groups_are_left_as_they_are():
     folds = folds_of(*regression(300, 4))
     units = units_of([0, 0, 1, 2])
     chosen = flags([1, 2], 3)
-    assert np.array_equal(refine(folds, units, chosen), chosen)
+    assert np.array_equal(refine(folds.totals(), units, chosen), chosen)

@@ -28,9 +28,6 @@ class DeviceFolds(Folds):
     def only(self, chosen: Sequence[int]) -> "DeviceFolds":
         return DeviceFolds([self.folds[i] for i in chosen], self.grams[list(chosen)])
 
-    def column_variances(self) -> Floats:
-        return fetched(torch.diagonal(self.grams, dim1=1, dim2=2).sum(0)) / self._total
-
     @cached_property
     def _covariance(self) -> Floats:
         return fetched(self.grams.sum(0)) / self._total

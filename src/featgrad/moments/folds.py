@@ -44,13 +44,6 @@ class Fold(NamedTuple):
         assert self.rows is not None
         return self.rows.T @ (self.rows @ vectors)
 
-    def diagonal(self) -> Singles:
-        """That of C_f."""
-        if self.gram is not None:
-            return np.diagonal(self.gram)
-        assert self.rows is not None
-        return np.asarray(np.sum(self.rows**2, axis=0))
-
     def covariance(self) -> Singles:
         """C_f."""
         if self.gram is not None:
@@ -134,6 +127,20 @@ class GrowingFold:
         return values, outputs, weights
 
 
+class Totals(NamedTuple):
+    """Moments of second order over all rows."""
+
+    covariance: Floats  # of the columns
+    cross: Floats  # of columns and outputs
+    variance: float  # summed over outputs
+    n_rows: int
+    place: Any = None  # an array where long products are taken; None on the host
+
+    def columns(self, indices: Indices) -> "Totals":
+        covariance = self.covariance[np.ix_(indices, indices)]
+        return self._replace(covariance=covariance, cross=self.cross[indices])
+
+
 @dataclass(frozen=True)
 class Folds:
     """Disjoint folds of rows over the same columns."""
@@ -159,10 +166,6 @@ class Folds:
         """Variance of each output."""
         return np.asarray(sum(fold.squares for fold in self.folds) / self._total)
 
-    def column_variances(self) -> Floats:
-        """Variance of each column."""
-        return np.asarray(sum(fold.diagonal() for fold in self.folds) / self._total)
-
     def cross(self) -> Floats:
         """Covariance of columns and outputs."""
         return np.asarray(sum(fold.cross for fold in self.folds) / self._total)
@@ -186,6 +189,11 @@ class Folds:
         for fold in self.folds:
             total += fold.covariance()
         return total / self._total
+
+    def totals(self) -> Totals:
+        """Moments over all folds."""
+        variance = float(np.sum(self.variance))
+        return Totals(self.covariance(), self.cross(), variance, self.n_rows, self.place)
 
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs).

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh_tridiagonal
 
 from featgrad.arrays import Floats, Indices
-from featgrad.moments.folds import Folds
+from featgrad.moments.folds import Totals
 from featgrad.moments.sweeps import Engine
 
 # Limits on rows, Lanczos steps and random probes: an accuracy of a few per cent suffices.
@@ -58,15 +58,15 @@ def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
     return spectrum(engine, mask, weights).top
 
 
-def top_of_covariance(folds: Folds) -> float:
-    """The same for all columns of some folds."""
-    covariance = folds.covariance()
+def top_of_covariance(totals: Totals) -> float:
+    """The same from a covariance."""
+    covariance = totals.covariance
     n_columns = len(covariance)
     last = (n_columns - 1, n_columns - 1)
     sample = float(eigh(covariance, eigvals_only=True, subset_by_index=last)[0])
     trace = float(np.trace(covariance))
     varying = max(1, int(np.count_nonzero(np.diagonal(covariance))))
-    return _debiased(sample, trace / varying, trace / folds.n_rows)
+    return _debiased(sample, trace / varying, trace / totals.n_rows)
 
 
 def _debiased(sample: float, bulk: float, bias: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from featgrad.arrays import Flags, Floats, Indices, Singles
-from featgrad.moments.folds import Folds
+from featgrad.moments.folds import Totals
 from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units
 
@@ -37,10 +37,10 @@ class Remaining(NamedTuple):
     losses: Floats
 
 
-def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Flags:
+def eliminate(totals: Totals, units: Units, budget: float, ridge: float) -> Flags:
     """Leave out units until the rest fits the budget, then refill it; kept units stay."""
     everything = units
-    H, B = _ridge_regression(folds, ridge)
+    H, B = _ridge_regression(totals, ridge)
     names = np.arange(units.count)
     left_out: list[int] = []
     excess = float(units.costs.sum()) - budget
@@ -64,25 +64,25 @@ def eliminate(folds: Folds, units: Units, budget: float, ridge: float) -> Flags:
     return everything.best_within(scores, budget)
 
 
-def remaining(folds: Folds, units: Units, chosen: Flags, ridge: float) -> Remaining:
+def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Remaining:
     """Ridge regression on the columns of the chosen units."""
     inner, columns = units.only(np.flatnonzero(chosen))
-    H, B = _ridge_regression(folds.columns(columns), ridge)
+    H, B = _ridge_regression(totals.columns(columns), ridge)
     return Remaining(np.flatnonzero(chosen), columns, H, _losses(H, B, inner))
 
 
-def _ridge_regression(folds: Folds, ridge: float) -> tuple[Singles, Singles]:
+def _ridge_regression(totals: Totals, ridge: float) -> tuple[Singles, Singles]:
     """``(C + ridge I)^-1`` and the coefficients.
 
     Single precision will do: the ridge is a good part of the largest eigenvalue.
     """
-    penalised = folds.covariance().astype(np.float32)
+    penalised = totals.covariance.astype(np.float32)
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
     factor, _ = lapack.spotrf(penalised, lower=True, overwrite_a=True)
     triangle, _ = lapack.spotri(factor, lower=True, overwrite_c=True)
     below = np.tril(triangle, -1)
     H = np.ascontiguousarray(below + below.T + np.diag(np.diagonal(triangle)))
-    return H, H @ folds.cross().astype(np.float32)
+    return H, H @ totals.cross.astype(np.float32)
 
 
 def _cheapest(losses: Floats, units: Units, excess: float) -> Indices:

@@ -19,7 +19,7 @@ import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.array_api import beside
-from featgrad.moments.folds import Folds
+from featgrad.moments.folds import Totals
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.swaps import Swaps
 from featgrad.search.units import Units
@@ -28,7 +28,7 @@ from featgrad.search.units import Units
 _ROUNDING = 1e-9
 
 
-def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
+def refine(totals: Totals, units: Units, chosen: Flags) -> Flags:
     """The set after all swaps that pay, without columns that fit noise only; kept units stay.
 
     Units that are not single columns of cost 1 are left as they are, and so are sets with few rows
@@ -37,14 +37,16 @@ def refine(folds: Folds, units: Units, chosen: Flags) -> Flags:
     count = int(np.count_nonzero(chosen))
     if not units.are_single_columns or count == units.count:
         return chosen
-    if count * FILL_ROWS_PER_UNIT > folds.n_rows:
+    if count * FILL_ROWS_PER_UNIT > totals.n_rows:
         return chosen
     # Columns in the order of their units.
-    regression = _LeastSquares.of(folds.columns(np.argsort(units.of_column)))
-    if can_swap(folds, count):
+    regression = _LeastSquares.of(totals.columns(np.argsort(units.of_column)))
+    if can_swap(totals.n_rows, count):
         chosen = _swapped(regression, units, chosen)
     needed = units.kept | regression.significant(chosen)
-    if not can_swap(folds, int(np.count_nonzero(needed))) or not regression.leaves_noise(needed):
+    if not can_swap(totals.n_rows, int(np.count_nonzero(needed))) or not regression.leaves_noise(
+        needed
+    ):
         return chosen
     return units.best_within(np.where(needed, np.inf, regression.marginals), count)
 
@@ -56,14 +58,14 @@ def _swapped(regression: "_LeastSquares", units: Units, chosen: Flags) -> Flags:
     return free if complete else careful
 
 
-def can_swap(folds: Folds, count: int) -> bool:
+def can_swap(n_rows: int, count: int) -> bool:
     """Whether rows are many enough for least squares on so many units."""
-    return count * SWAP_ROWS_PER_UNIT <= folds.n_rows
+    return count * SWAP_ROWS_PER_UNIT <= n_rows
 
 
-def swap_ridge(folds: Folds) -> float:
+def swap_ridge(totals: Totals) -> float:
     """A small ridge, relative to the mean variance of columns: 1 unless these are only centred."""
-    return SWAP_RIDGE * (float(np.mean(folds.column_variances())) or 1.0)
+    return SWAP_RIDGE * (float(np.mean(np.diagonal(totals.covariance))) or 1.0)
 
 
 class _Fit(NamedTuple):
@@ -86,11 +88,9 @@ class _LeastSquares:
     place: Any  # an array where long products are taken; None on the host
 
     @classmethod
-    def of(cls, folds: Folds) -> "_LeastSquares":
-        cross = folds.cross()
-        covariance = folds.covariance() + swap_ridge(folds) * np.eye(len(cross))
-        variance = float(np.sum(folds.variance))
-        return cls(covariance, cross, variance, folds.n_rows, folds.place)
+    def of(cls, totals: Totals) -> "_LeastSquares":
+        ridge = swap_ridge(totals) * np.eye(len(totals.cross))
+        return cls(*totals._replace(covariance=totals.covariance + ridge))
 
     def swapped(self, chosen: Flags, kept: Flags, careful: bool) -> Flags:
         """The set after all swaps that pay; careful ones bring more than chance."""

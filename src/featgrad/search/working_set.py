@@ -18,7 +18,7 @@ import numpy as np
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset, Model, Prices
 from featgrad.math.filters import first_peak
-from featgrad.moments.folds import Folds
+from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import (
     CANDIDATES_FACTOR,
@@ -153,7 +153,7 @@ class _State:
         moments = moments.only(self._task.folds.tolist())
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
-            self._top = top_of_covariance(moments.columns(best))
+            self._top = top_of_covariance(moments.totals().columns(best))
         descent = Descent(
             self._inner, self._task.budget, self._coefficients, self._sequences, self._watch
         )
@@ -209,34 +209,34 @@ class _State:
 
     def _eliminate(self, moments: Folds) -> None:
         """The chosen units of the working set, and the scale that follows them."""
+        totals = moments.totals()
         best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
         within = self._inner.best_within(self._v, self._task.budget)
         count = int(np.count_nonzero(within))
         count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
         candidates = np.union1d(best[:count], np.flatnonzero(within))
         units, columns = self._inner.only(candidates)
-        kept = eliminate(moments.columns(columns), units, self._task.budget, self._ridge)
+        kept = eliminate(totals.columns(columns), units, self._task.budget, self._ridge)
         chosen = np.zeros(self._inner.count, bool)
         chosen[candidates[kept]] = True
-        chosen = refine(moments, self._inner, chosen)
-        ridge = self._model_ridge(moments, chosen)
-        found = remaining(moments, self._inner, chosen, ridge)
-        variance = float(np.sum(moments.variance))
-        self._remaining = found._replace(losses=found.losses / variance)
+        chosen = refine(totals, self._inner, chosen)
+        ridge = self._model_ridge(totals, chosen)
+        found = remaining(totals, self._inner, chosen, ridge)
+        self._remaining = found._replace(losses=found.losses / totals.variance)
         own = moments.columns(found.columns)
         self._cross_fitted = self._coefficients_without_each(own, ridge)
         self._fitted_ridge = ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
-        self._top = min(self._top, top_of_covariance(own))
+        self._top = min(self._top, top_of_covariance(totals.columns(found.columns)))
 
-    def _model_ridge(self, moments: Folds, chosen: Flags) -> float:
+    def _model_ridge(self, totals: Totals, chosen: Flags) -> float:
         """That of the models that price: small where rows are many relative to the set.
 
         What a ridge leaves unexplained hides columns that matter only together with chosen ones.
         """
-        if can_swap(moments, int(np.count_nonzero(chosen))):
-            return swap_ridge(moments)
+        if can_swap(totals.n_rows, int(np.count_nonzero(chosen))):
+            return swap_ridge(totals)
         return self._ridge
 
     def _coefficients_without_each(self, chosen: Folds, ridge: float) -> Floats:
