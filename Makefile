@@ -3,13 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs bench-speed bench-quality bench-scale paper published clean
+.PHONY: demo test test-all lint docs bench-speed bench-quality bench-scale paper published clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+# What takes longer, or asks for other settings: array libraries in SciPy, and faults.
+test-all: test
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 tests/test_scikit_learn.py
+	$(BIN)/python -m benchmarks.faults
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -81,6 +81,8 @@ KEPT_ENTRIES = 1 << 25
 FEWEST_KEPT = 64
 # Most rows of many that estimates are made from: to a hundredth of the variance.
 ESTIMATE_ROWS = 10_000
+# The same of a matrix in memory, whose rows need not be read again.
+ESTIMATE_ROWS_IN_MEMORY = 50_000
 # Rows whose random order is exact; of more, a few share a place.
 EXACT_ORDER_ROWS = 1 << 17
 

@@ -17,7 +17,7 @@ from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
 from featgrad.estimate import Estimate
 from featgrad.learnability import Learnability
-from featgrad.math.targets import encode
+from featgrad.math.targets import centre, encode
 from featgrad.readers import convert as write_arrow
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.opening import open_table
@@ -35,7 +35,8 @@ def select(arguments: Namespace) -> None:
     check_outputs(arguments, {**written, "report": (".html", ".htm"), "checkpoint": ()})
     progress = arguments.progress
     rows = load_rows(open_file(arguments), read_all=False)
-    selector, rows = _selected(Fitting(rows, arguments, progress), arguments)
+    selector, fitted = _selected(Fitting(rows, arguments, progress), arguments)
+    rows = fitted.for_estimates()
     data = _data(rows, arguments)
     features = selector.get_support(indices=True)
     names = [name_of(rows.source, i) for i in features]
@@ -77,7 +78,7 @@ def select(arguments: Namespace) -> None:
     if arguments.out is not None:
         outputs.write_selection(answer, arguments.out)
     if arguments.write is not None:
-        blocks = [rows.block] if rows.is_complete else rows.source
+        blocks = [fitted.block] if fitted.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
     warned = [f"warning: {concern.title.lower()}: {concern.text}" for concern in concerning]
@@ -167,7 +168,7 @@ def score(arguments: Namespace) -> None:
     features = None
     if arguments.features is not None:
         features = features_named(source, "features", arguments.features)
-    rows = load_rows(source, read_all=True)
+    rows = load_rows(source, read_all=True).for_estimates()
     data = _data(rows, arguments)
     estimate = data.estimate(features)
     verb = "explains" if estimate.n_features == 1 else "explain"
@@ -219,7 +220,8 @@ def info(arguments: Namespace) -> None:
     if table is None or arguments.target is not None:
         source = open_file(arguments)
         rows = load_rows(source, read_all=True)
-        task = _data(rows, arguments).task_
+        columns, task = encode(rows.block.y, arguments.task)
+        centre(columns, task, np.full(len(columns), 1 / len(columns)))  # refuses a constant one
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
         lines["Task"] = task

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from featgrad.cli.progress import Progress
+from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
@@ -59,6 +62,15 @@ class LoadedRows:
     n_rows: int  # in FILE, or read until they were too many
     block: Block  # all rows, random ones, or the first
     is_complete: bool  # whether the block holds all rows
+
+    def for_estimates(self) -> "LoadedRows":
+        """Not more rows than estimates are made from: random ones."""
+        if len(self.block) <= ESTIMATE_ROWS_IN_MEMORY:
+            return self
+        drawn = np.random.default_rng(0).choice(len(self.block), ESTIMATE_ROWS_IN_MEMORY, False)
+        kept = np.zeros(len(self.block), bool)
+        kept[drawn] = True
+        return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
 
     @classmethod
     def from_sample(cls, source: ProgressSource, sample: Sample) -> "LoadedRows":

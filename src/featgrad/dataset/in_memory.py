@@ -1,6 +1,7 @@
 """Rows of a matrix in memory."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from featgrad.dataset.base import Consumer, Dataset, Rows, Sample
 from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.prepare import Prepared
 from featgrad.math.targets import to_one_variance
+from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.preprocess.present_means import present_means
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers.block import canonical
@@ -58,10 +60,18 @@ class InMemory(Dataset):
             consumer.add(self._outputs[rows], self._weights[rows], X)
 
     def sample(self, columns: Indices) -> Sample:
-        """Some columns of all rows."""
-        X = self._X[:, columns]
+        """Some columns of all rows, or of some from every fold if they are many."""
+        prepared = self._prepared
+        step = -(-self.n_rows // ESTIMATE_ROWS_IN_MEMORY)
+        if step == 1:
+            X = self._X[:, columns]
+        else:
+            rows, weights = prepared.rows[::step], prepared.weights[::step]
+            target = replace(prepared.target, outputs=prepared.target.outputs[::step])
+            X = self._X[rows][:, columns]
+            places = np.arange(len(rows))
+            prepared = Prepared(places, weights / weights.sum(), target, prepared.filters)
         # Choosing columns leaves them one after the other, where engines take rows.
         X = X if sparse.issparse(X) else np.ascontiguousarray(X)
-        prepared = self._prepared
         problem = prepared.problem(X, self._preprocess)
-        return Sample(problem, prepared.target, self._folds[prepared.rows])
+        return Sample(problem, prepared.target, self._folds[self._prepared.rows[::step]])
