@@ -84,7 +84,8 @@ def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
 def fits() -> Iterator[tuple[str, int, list[Figure]]]:
     X, y, planted = rows()
     for search in ("working_set", "stream"):
-        selector = FeatureGradientSelector(SIZE, search=search, device="cuda", random_state=0)
+        options: Any = {"search": search, "estimate": False, "random_state": 0}
+        selector = FeatureGradientSelector(SIZE, device="cuda", **options)
         _, fit = taken(lambda chosen=selector: chosen.fit(X, y))
         recall = float(np.mean(np.isin(planted, selector.get_support(indices=True))))
         asked = ("<= 30", ">= 0.95") if search == "working_set" else (None, None)

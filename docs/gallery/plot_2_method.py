@@ -86,7 +86,9 @@ plt.show()
 # 2. *Descent*: a mask starts with each feature half open, moves along the gradient under the
 #    condition that it adds up to k features, and is made sharper until most are in or out. Then
 #    *elimination* among the best: ridge regression drops the feature that it misses least, again
-#    and again until k remain, and swaps features where that brings more than chance would.
+#    and again until k remain. Where rows are many, features are swapped while that brings more than
+#    chance would, and places beyond the features that count go to those that explain most by
+#    themselves instead of to those that happen to fit the noise.
 # 3. *Prices*: every column outside, however many there are, is priced by its covariance with what
 #    the chosen features leave unexplained, on rows that the model has not seen. That is the
 #    gradient of the explained fraction. Those worth more than noise of the same rank enter, and the

@@ -26,6 +26,8 @@ from featgrad.search.units import Units
 
 # A gain below this share of the variance is rounding.
 _ROUNDING = 1e-9
+# Entries of products from which an accelerator is faster than the host.
+_LONG = 1 << 16
 
 
 def refine(totals: Totals, units: Units, chosen: Flags) -> Flags:
@@ -94,12 +96,15 @@ class _LeastSquares:
 
     def swapped(self, chosen: Flags, kept: Flags, careful: bool) -> Flags:
         """The set after all swaps that pay; careful ones bring more than chance."""
-        covariance, cross = beside(self.place, self.covariance), beside(self.place, self.cross)
-        swaps = Swaps(covariance, cross, np.flatnonzero(chosen), kept)
+        members = np.flatnonzero(chosen)
+        place = self.place if len(self.cross) * len(members) >= _LONG else None
+        covariance, cross = beside(place, self.covariance), beside(place, self.cross)
+        swaps = Swaps(covariance, cross, members, kept)
         for _ in range(len(swaps.members)):
             gain, into, out = swaps.best()
-            residual = self._residual(swaps.explained, len(swaps.members))
-            needed = self._chance(residual) if careful else 0.0
+            needed = 0.0
+            if careful:
+                needed = self._chance(self._residual(swaps.explained, len(swaps.members)))
             if gain <= needed + _ROUNDING * self.variance:
                 break
             swaps.swap(into, out)

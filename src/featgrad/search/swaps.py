@@ -5,7 +5,7 @@ For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; c
 of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
 ``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once.
 
-After a swap everything follows by two corrections of rank one. Without j, H loses
+After a swap everything follows by corrections of rank two. Without j, H loses
 ``h_j h_j^T / H_jj`` and M ``M_:j h_j^T / H_jj``. With m in its place let ``w = H C_Am``, and -1 at
 the place of m, and ``e_d = C_dm - M_d C_Am``: H gains ``w w^T / o_m``, M loses ``e w^T / o_m``, B
 loses ``w l_m / o_m``, and the others ``e l_m / o_m`` and ``e^2 / o_m``.
@@ -59,11 +59,17 @@ class Swaps:
     def best(self) -> tuple[float, int, int]:
         """What the best swap brings, the column that comes in, and the place that it takes."""
         inverse = 1 / self._H.diagonal()
-        own = (self._own + self._barred)[:, None] + self._M**2 * inverse
-        brought = 0 * self._M
+        own = self._M * self._M
+        own *= inverse
+        own += (self._own + self._barred)[:, None]
+        gains = None
         for left, coefficients in zip(self._left.T, self._B.T, strict=True):
-            brought += (left[:, None] + self._M * (coefficients * inverse)) ** 2
-        gains = brought / own.clip(_LEAST) - ((self._B**2).sum(1) * inverse + self._stay)
+            brought = self._M * (coefficients * inverse)
+            brought += left[:, None]
+            brought *= brought
+            gains = brought if gains is None else gains + brought
+        gains /= own.clip(_LEAST)
+        gains -= (self._B**2).sum(1) * inverse + self._stay
         flat = gains.reshape(-1)
         place = int(flat.argmax())
         into, out = divmod(place, len(self.members))
@@ -71,29 +77,24 @@ class Swaps:
 
     def swap(self, into: int, out: int) -> None:
         """Let a column come in for the member at a place."""
-        self._leave(out)
-        self._enter(into, out)
-        self._barred[int(self.members[out])], self._barred[into] = 0.0, np.inf
-        self.members[out] = into
-
-    def _leave(self, out: int) -> None:
-        h, along = self._H[:, out] / self._H[out, out], self._M[:, out] + 0.0
-        coefficients = self._B[out] + 0.0
-        self._left += along[:, None] * (coefficients / self._H[out, out])
-        self._own += along**2 / self._H[out, out]
-        self._B -= h[:, None] * coefficients
-        self._M -= along[:, None] * h
-        self._H -= h[:, None] * (self._H[out] + 0.0)
-
-    def _enter(self, into: int, out: int) -> None:
-        w, left, own = self._M[into] + 0.0, self._left[into] + 0.0, self._own[into] + 0.0
+        # Without the member, h_j / H_jj, and M_:j, B_j and H_jj as they were.
+        gone, along, coefficients = self._H[out] + 0.0, self._M[:, out] + 0.0, self._B[out] + 0.0
+        inner = gone[out] + 0.0
+        h = gone / inner
+        # Of the column that comes in: w, what is left of it and what it explains.
+        w = self._M[into] - along[into] * h
         w[out] = 0.0
         e = self._C[:, into] - self._S @ w
         w[out] = -1.0
-        scaled = w / own
-        self._H += w[:, None] * scaled
-        self._M -= e[:, None] * scaled
-        self._B -= scaled[:, None] * left
-        self._left -= e[:, None] * (left / own)
-        self._own -= e**2 / own
+        own = self._own[into] + along[into] ** 2 / inner
+        left = self._left[into] + along[into] * coefficients / inner
+        stack = namespace(self._M).stack
+        columns, rows = stack([along, e], axis=1), stack([h, w / own])
+        self._M -= columns @ rows
+        self._H -= rows.T @ stack([gone, -w])
+        self._B -= rows.T @ stack([coefficients, left])
+        self._left += columns @ stack([coefficients / inner, -left / own])
+        self._own += along**2 / inner - e**2 / own
         self._S[:, out], self._target[out] = self._C[:, into], self._b[into]
+        self._barred[int(self.members[out])], self._barred[into] = 0.0, np.inf
+        self.members[out] = into
