@@ -288,3 +288,16 @@ def test_silent_by_default_and_prints_every_nth_step_when_verbose(capsys):
     select(max_iter=6, tol=0, verbose=3).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["step 3", "step 6"]
+
+
+def test_estimates_of_many_rows_are_made_from_some_of_every_fold(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 4))
+    y = X[:, 1] + rng.standard_normal(3000)
+    whole = FeatureGradientSelector(1, random_state=0).fit(X, y)
+    monkeypatch.setattr("featgrad.dataset.in_memory.ESTIMATE_ROWS_IN_MEMORY", 1000)
+    part = FeatureGradientSelector(1, random_state=0).fit(X, y)
+    assert part.get_support(indices=True).tolist() == [1]
+    assert part.learnability_.value != whole.learnability_.value
+    assert abs(part.learnability_.value - whole.learnability_.value) < 0.1
+    assert part.learnability_.standard_error > whole.learnability_.standard_error

@@ -261,3 +261,46 @@ def test_an_interrupted_search_without_a_checkpoint_says_how_to_have_one(
     interrupt_after(monkeypatch, 3)
     assert main(["select", "sales.csv", "--target", "price", "-k", "4"]) == 1
     assert "give --checkpoint PATH to be able to resume" in capsys.readouterr().err
+
+
+def test_estimates_of_many_rows_are_made_from_random_ones(sales, capsys, monkeypatch):
+    monkeypatch.setattr("featgrad.cli.loading.ESTIMATE_ROWS_IN_MEMORY", 100)
+    given = ["select", "sales.csv", "--target", "price", "-k", "4", "--write", "small.csv"]
+    assert main(given) == 0
+    assert "estimated from 100 random rows of 300" in capsys.readouterr().out
+    assert len(pd.read_csv("small.csv")) == 300
+    assert main(["score", "sales.csv", "--target", "price"]) == 0
+    assert "estimated from 100 random rows of 300" in capsys.readouterr().out
+
+
+def test_standard_input_is_read(sales, capsys, monkeypatch):
+    with Path("sales.csv").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert answer(capsys, "select", "-", "--target", "price", "-k", "4")["features"][0] == "b"
+
+
+def test_several_parquet_files_are_read_together(sales, capsys):
+    sales[:100].to_parquet("one.parquet")
+    sales[100:].to_parquet("two.parquet")
+    for files in (["one.parquet", "two.parquet"], ["*.parquet"]):
+        assert answer(capsys, "select", *files, "--target", "price", "-k", "4")["rows"] == 300
+    sales[["a", "price"]].to_parquet("zoo.parquet")
+    assert main(["info", "*.parquet"]) == 1
+    assert "zoo.parquet has other columns than one.parquet" in capsys.readouterr().err
+
+
+def test_leaks_are_warned_of_on_the_terminal_and_in_json(sales, capsys):
+    sales.assign(copy=2 * sales["price"]).to_csv("leak.csv", index=False)
+    given = ("select", "leak.csv", "--target", "price", "-k", "1")
+    assert any("“copy” explains" in text for text in answer(capsys, *given)["warnings"])
+    assert main(given) == 0
+    text = capsys.readouterr().out
+    assert "warning: possible leak of the target" in text
+    assert "next: featgrad select leak.csv --target price -k 1 --report report.html" in text
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith("featgrad ")

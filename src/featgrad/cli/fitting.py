@@ -10,6 +10,7 @@ from featgrad.cli.errors import UsageError, resumable
 from featgrad.cli.loading import LoadedRows, ProgressSource, load_rows
 from featgrad.cli.progress import Progress
 from featgrad.plan import AUTO_SIZES
+from featgrad.report.text import counted
 from featgrad.selector import FeatureGradientSelector
 
 
@@ -101,6 +102,6 @@ class Fitting:
         wide = ", ".join(columns[widths > size][:10])
         if wide:
             self._progress.note(
-                f"never selected, as they have more than {size} features each: {wide}; allow more "
+                f"never selected, as they have more than {counted(size, 'feature')} each: {wide}; allow more "
                 "with -k, or select single values with --ungrouped"
             )

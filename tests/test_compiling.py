@@ -1,0 +1,44 @@
+"""The cache of compiled kernels."""
+
+from pathlib import Path
+
+import numba
+import pytest
+
+from featgrad import compiling
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch) -> Path:
+    """A package with a kernel, without a cache, and a home without a folder for one."""
+    (tmp_path / "some_kernels.py").touch()
+    monkeypatch.setattr(compiling, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("HOME", "/dev/null")
+    compiling._cache_folder.cache_clear()
+    yield tmp_path
+    compiling._cache_folder.cache_clear()
+
+
+def add(a, b):
+    return a + b
+
+
+def test_a_changed_kernel_has_another_folder(package: Path):
+    before = compiling._cache_folder()
+    (package / "some_kernels.py").write_text("more")
+    compiling._cache_folder.cache_clear()
+    after = compiling._cache_folder()
+    assert before != after
+    assert [str(path) for path in (package / "__pycache__").iterdir()] == [after]
+
+
+def test_kernels_compile_where_nothing_can_be_written(package: Path):
+    (package / "__pycache__").touch()
+    assert compiling._cache_folder() is None
+    assert compiling.compiled()(add)(1, 2) == 3
+
+
+def test_the_folder_of_numba_stays_as_it_was(package: Path):
+    assert compiling.compiled(nogil=True)(add)(1, 2) == 3
+    assert numba.config.CACHE_DIR == ""
