@@ -3,6 +3,7 @@
 from featgrad.dataset.constraints import groups_by_origin
 from featgrad.estimate import Estimate
 from featgrad.learnability import Learnability, learnability
+from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.path import PathPoint
 from featgrad.readers import open_source
 from featgrad.selector import FeatureGradientSelector
@@ -11,6 +12,7 @@ __all__ = [
     "Estimate",
     "FeatureGradientSelector",
     "Learnability",
+    "OnlineFeatureSelector",
     "PathPoint",
     "groups_by_origin",
     "learnability",
