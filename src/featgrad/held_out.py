@@ -19,11 +19,15 @@ from featgrad.estimate import Estimate
 from featgrad.moments.least_squares import Weighted, adjusted, explained, ridge_coefficients
 from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
 
+# Models of different groups share most of their rows, so that groups are not independent (Bates,
+# Hastie & Tibshirani 2024): errors as if they were, times this, cover simulated designs.
+_SHARED_ROWS = 1.2
+
 
 class Score(NamedTuple):
     """How well a ridge model predicts held-out rows.
 
-    Attributes
+    Parameters
     ----------
     name : {"AUC", "R2"}
         Mean area under the curve of each class or label against the rest, or, for numbers, the
@@ -81,16 +85,17 @@ class HeldOutRows:
         value, excess, influences = 0.0, 0.0, np.zeros(len(w))
         for part in parts:
             held_out = Weighted(part.white, part.outputs, part.weights)
-            found = explained(held_out, slope * part.predicted, part.factor)
+            found = explained(held_out, slope * part.predicted)
             share = part.weights.sum() / V
             value += share * found.value
             influences[part.held_out] = share * found.influences
             excess += share**2 * found.excess
         # The target's variance is estimated from the same rows.
         influences -= value * w * (self._squares / V - 1)
-        error = math.sqrt(max(float(np.sum(influences**2)) - excess, excess))
+        variance = max(float(np.sum(influences**2)) - excess, excess)
+        error = _SHARED_ROWS * math.sqrt(variance)
         whole = self._rows(chosen).whitened()
-        enough = _factor(whole) is not None and all(part.is_enough for part in parts)
+        enough = _is_enough(whole) and all(part.is_enough for part in parts)
         margin = adjusted(whole) - sum(part.weights.sum() * part.explained for part in parts)
         margin = max(margin, 0.0) if enough else math.inf
         return Estimate(float(np.clip(value, -1, 1)), error, len(chosen), margin=margin)
@@ -121,15 +126,13 @@ class HeldOutRows:
         coefficients = ridge_coefficients(rows.take(inside), JUDGE_RIDGE)
         predicted = rows.values[outside] @ coefficients
         white = rows.whitened()
-        factor = _factor(white)
         return _Part(
             outside,
             rows.outputs[outside],
             rows.weights[outside],
             predicted,
-            white.values[outside],
-            ROWS_PER_COLUMN if factor is None else factor,
-            factor is not None,
+            white.without_leverage().values[outside],
+            _is_enough(white),
             adjusted(white),
         )
 
@@ -149,15 +152,13 @@ class _Part(NamedTuple):
     weights: Floats
     predicted: Floats
     white: Floats  # whitened columns
-    factor: float  # for `explained`
     is_enough: bool  # whether rows are enough for least squares on these columns
     explained: float  # of all rows
 
 
-def _factor(white: Weighted) -> float | None:
-    """Makes up for the leverage of rows in whitening; None where columns are too many for it."""
-    n, k = white.n_effective, white.values.shape[1]
-    return None if ROWS_PER_COLUMN * k > n else (n - 1) / (n - k)
+def _is_enough(white: Weighted) -> bool:
+    """Whether there are enough rows for least squares."""
+    return bool(ROWS_PER_COLUMN * white.values.shape[1] <= white.n_effective)
 
 
 def _slope(parts: Sequence[_Part]) -> float:

@@ -86,6 +86,26 @@ ESTIMATE_ROWS_IN_MEMORY = 50_000
 # Rows whose random order is exact; of more, a few share a place.
 EXACT_ORDER_ROWS = 1 << 17
 
+# Streams.
+# Rows that are learned from at once, and after which features are chosen; fewer at first.
+ONLINE_BLOCK = 100
+ONLINE_DECISION = 500
+# Half-lives until which the set is chosen anew whenever rows have doubled.
+LEARNING_HALF_LIVES = 4
+# Recent rows, the past of columns that enter the working set: half-lives and entries at most.
+RECENT_HALF_LIVES = 2
+RECENT_ENTRIES = 1 << 22
+# Order of the filter whose ridge is used where rows are few relative to the set.
+ONLINE_ORDER = 4
+# Alarms: half-lives that errors are remembered for, blocks before the first alarm, the rise of
+# errors that is still forgiven and what a single block counts at most, in standard deviations.
+ALARM_MEMORY = 4
+ALARM_WARM_UP = 20
+ALARM_REFERENCE = 0.5
+ALARM_LARGEST = 3.0
+# Events that are remembered.
+HISTORY_LENGTH = 10_000
+
 # Share of an accelerator's free memory up to which X is kept there: sums and copies of some columns
 # need the rest. A larger X is sent block by block, whenever its rows are visited.
 DEVICE_SHARE = 0.5

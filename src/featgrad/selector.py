@@ -56,9 +56,9 @@ class FeatureGradientSelector(
     """Select the features that a target can best be predicted from, by gradient descent.
 
     A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
-    an unbiased estimate of how much of the target a linear model on the masked features could
-    explain (Feature Gradients, Sheth & Fusi 2020; Kong & Valiant 2018). Time is linear in rows and
-    in features, memory beyond X is small, sparse X stays sparse. For a given number of features the
+    an estimate of how much of the target a linear model on the masked features could explain
+    (Feature Gradients, Sheth & Fusi 2020; Kong & Valiant 2018). Time is linear in rows and in
+    features, memory beyond X is small, sparse X stays sparse. For a given number of features the
     mask descends on a working set, and every column outside is priced by the gradient until none is
     worth more than chance: `plan_` says which search ran and why, `certificate_` what it leaves.
 

@@ -51,31 +51,31 @@ def test_adjusted_is_that_of_the_textbook():
     assert adjusted(even.whitened()) == pytest.approx(1 - (1 - score) * 39 / 36)
 
 
-def explained_by_pairs(white: Weighted, predicted: np.ndarray, factor: float) -> float:
+def explained_by_pairs(white: Weighted, predicted: np.ndarray) -> float:
     """The definition."""
     z, y, w = white
     r = y - predicted
     pairs = np.multiply.outer(w, w) * ~np.eye(len(w), dtype=bool)
     missed = np.sum(pairs * (z @ z.T) * (r @ r.T)) / pairs.sum()
-    return float(w @ np.sum(y**2 - r**2, axis=1) / w.sum() + factor * missed)
+    return float(w @ np.sum(y**2 - r**2, axis=1) / w.sum() + missed)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_explained_is_a_sum_over_pairs_of_rows(n_outputs: int):
     white = rows(n_outputs=n_outputs).whitened()
     predicted = 0.3 * white.outputs[::-1]
-    found = explained(white, predicted, 1.5)
-    assert found.value == pytest.approx(explained_by_pairs(white, predicted, 1.5))
+    found = explained(white, predicted)
+    assert found.value == pytest.approx(explained_by_pairs(white, predicted))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_influence_is_what_the_value_loses_without_the_row(n_outputs: int):
     white = rows(n_outputs=n_outputs).whitened()
     predicted = 0.3 * white.outputs[::-1]
-    found = explained(white, predicted, 1.5)
+    found = explained(white, predicted)
     for i in (0, 17):
         left = np.delete(np.arange(40), i)
-        without = explained_by_pairs(white.take(left), predicted[left], 1.5)
+        without = explained_by_pairs(white.take(left), predicted[left])
         assert found.influences[i] == pytest.approx(found.value - without)
 
 
@@ -89,7 +89,7 @@ def test_variance_of_noise_is_known(n_outputs: int):
         drawn = Weighted(
             rng.standard_normal((30, 4)), rng.standard_normal((30, n_outputs)), weights
         )
-        found = explained(drawn, np.zeros((30, n_outputs)), 1.0)
+        found = explained(drawn, np.zeros((30, n_outputs)))
         values.append(found.value)
         variances.append(np.sum(found.influences**2) - found.excess)
     assert np.mean(values) == pytest.approx(0, abs=3 * np.std(values) / np.sqrt(1000))

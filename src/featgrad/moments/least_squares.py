@@ -1,7 +1,8 @@
 """Least squares on some columns: what they explain beyond what chance would, and each one's part.
 
-For weights that sum to one let ``C = sum w x x^T`` over all rows and ``z = C^(-1/2) x``. Rows that
-a prediction p has not seen leave residuals ``r = y - p``, whose own explained variance
+For weights that sum to one let ``C = sum w x x^T`` over all rows and ``z = C^(-1/2) x``, divided by
+``sqrt(1 - w |z|^2)`` for the part that a row itself has in C. Rows that a prediction p has not seen
+leave residuals ``r = y - p``, whose own explained variance
 
     U = sum over pairs i != j of w_i w_j (z_i^T z_j) r_i r_j / sum over pairs of w_i w_j
 
@@ -18,6 +19,8 @@ from featgrad.arrays import Floats, Indices
 
 # Directions of less variance, relative to the largest, are rounding.
 _ROUNDING = 1e-7
+# Of a row that all but decides a direction by itself no more is made up for.
+_LEAST_LEFT = 0.25
 
 
 class Weighted(NamedTuple):
@@ -45,6 +48,12 @@ class Weighted(NamedTuple):
         eigenvalues, axes = np.linalg.eigh(self.values.T @ (share * self.values))
         used = eigenvalues > _ROUNDING * max(float(eigenvalues.max(initial=0.0)), 1e-300)
         return self._replace(values=self.values @ (axes[:, used] / np.sqrt(eigenvalues[used])))
+
+    def without_leverage(self) -> "Weighted":
+        """Whitened columns as if no row had had a part in whitening itself."""
+        leverage = self.weights / self.weights.sum() * np.sum(self.values**2, axis=1)
+        left = np.sqrt(np.maximum(1 - leverage, _LEAST_LEFT))
+        return self._replace(values=self.values / left[:, None])
 
 
 class Explained(NamedTuple):
@@ -82,11 +91,8 @@ def adjusted(white: Weighted) -> float:
     return float(1 - left * (n - 1) / max(n - 1 - k, 1.0))
 
 
-def explained(white: Weighted, predicted: Floats, factor: float) -> Explained:
-    """What whitened columns explain, from a prediction that has not seen these rows.
-
-    `factor` makes up for rows that had a part in whitening themselves.
-    """
+def explained(white: Weighted, predicted: Floats) -> Explained:
+    """What whitened columns explain, from a prediction that has not seen these rows."""
     z, y, w = white
     r = y - predicted
     total, squares = w.sum(), float(np.sum(w**2))
@@ -95,13 +101,13 @@ def explained(white: Weighted, predicted: Floats, factor: float) -> Explained:
     inside = float(np.sum(along**2) - own.sum())
     through = 2 * (w * np.sum((z @ along) * r, axis=1) - own)
     pairs, others = total**2 - squares, (total - w) ** 2 - (squares - w**2)
-    missed = factor * inside / pairs
-    missed_without = factor * (inside - through) / np.maximum(others, 1e-300)
+    missed = inside / pairs
+    missed_without = (inside - through) / np.maximum(others, 1e-300)
     by_row = np.sum(y**2 - r**2, axis=1)
     mean = float(w @ by_row / total)
     mean_without = (total * mean - w * by_row) / np.maximum(total - w, 1e-300)
     influences = (mean - mean_without) + (missed - missed_without)
-    excess = 2 * (factor / pairs) ** 2 * _pair_squares(z, r, w)
+    excess = 2 / pairs**2 * _pair_squares(z, r, w)
     return Explained(mean + missed, influences, excess)
 
 

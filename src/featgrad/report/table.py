@@ -63,7 +63,7 @@ def summarise(
     bmi      13.9% +- 3.0
     s5       11.3% +- 2.4
     <BLANKLINE>
-    explained by these 2 features: 0.458 (0.392 to 0.525)
+    explained by these 2 features: 0.458 (0.379 to 0.538)
     ridge model on them:           R2 0.453 (+- 0.033)
     explained by all 10 features:  0.507 (0.444 to 0.569)
     """

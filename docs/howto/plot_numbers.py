@@ -1,0 +1,84 @@
+"""
+Read the numbers
+================
+
+What a selection reports, which rows it comes from, and how far to trust it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from featgrad import FeatureGradientSelector, Learnability, permutation_test
+from featgrad.report import summarise
+
+rng = np.random.default_rng(0)
+
+
+def draw(n_rows, strength):
+    """Five of 100 features matter."""
+    X = rng.standard_normal((n_rows, 100))
+    return X, strength * X[:, :5].sum(axis=1) + rng.standard_normal(n_rows)
+
+
+X, y = draw(200, 0.5)
+selector = FeatureGradientSelector(5, random_state=0).fit(X, y)
+print(summarise(selector, X, y))
+
+# %%
+# **Explained** is the share of the target's variance that the best linear model on the features
+# explains on new rows. For chosen features it comes from rows that had no part in choosing them:
+# the search is repeated without each of four parts of the rows, and each part judges the set that
+# was found without it. In brackets is the 95 % interval. Its upper end leaves room for what the set
+# from all rows may explain beyond those from three quarters of them. "At least" means that there
+# are fewer than two rows for each feature, or that features are nearly collinear where rows are
+# few: the truth may be much higher. "Too high: of the rows that chose" is what searches say that
+# are not repeated (``search="stream"``, ``search="penalty"`` and ``fdr``).
+#
+# The **ridge model** below it is the same in the language of models: AUC or :math:`R^2` of a model
+# that was fitted to these few rows, on the rows that were held out. It is lower than what the best
+# model could reach, since coefficients have to be learned, too.
+#
+# The **gain** is what held-out rows lose when one feature is left out of a ridge model on the
+# chosen ones, with its standard error. Features that can stand in for each other have small gains.
+# All rows chose the features: where rows are few, gains say which features matter more, not how
+# much new rows would lose.
+#
+# Does the interval cover?
+# ------------------------
+# Simulated data know the truth: each feature explains the square of its slope.
+strengths, covered, plug_in = (0.0, 0.2, 0.5), [], []
+for strength in strengths:
+    hits, same_rows = 0, 0
+    for _ in range(40):
+        X, y = draw(150, strength)
+        fitted = FeatureGradientSelector(5, max_iter=10, random_state=0).fit(X, y)
+        chosen = fitted.get_support(indices=True)
+        truth = strength**2 * np.sum(chosen < 5) / (1 + 5 * strength**2)
+        low, high = fitted.learnability_.interval
+        hits += low <= truth <= high
+        low, high = Learnability(X, y).estimate(chosen).interval
+        same_rows += low <= truth <= high
+    covered.append(hits / 40)
+    plug_in.append(same_rows / 40)
+_, ax = plt.subplots()
+ax.plot(strengths, covered, "o-", label="learnability_")
+ax.plot(strengths, plug_in, "o--", label="the same from the rows that chose")
+ax.axhline(0.95, color="grey", linewidth=1)
+ax.set(xlabel="slope of each of five features", ylabel="share of intervals that cover", ylim=(0, 1))
+ax.legend()
+plt.show()
+
+# %%
+# Is there anything to learn?
+# ---------------------------
+# ``n_features_to_select="auto"`` chooses nothing where held-out rows are not predicted better than
+# noise would be. A permutation test repeats the whole search for shuffled targets.
+X, y = draw(100, 0.0)
+print("features:", FeatureGradientSelector(random_state=0).fit(X, y).n_features_)
+selector = FeatureGradientSelector(3, max_iter=10, random_state=0)
+print("p-value:", permutation_test(selector, X, y, n_permutations=19, random_state=0).p_value)
+
+# %%
+# **Stability** (``n_resamples``) is how often a feature is chosen from half of the rows, and
+# **fdr** limits the expected share of false features: see
+# :ref:`sphx_glr_auto_howto_plot_error_control.py`.

@@ -1,0 +1,1 @@
+"""Selection on streams: which features matter now, rows forgotten with a half-life."""

@@ -1,0 +1,62 @@
+"""What has happened on a stream: columns that entered and left the set, and alarms."""
+
+from collections import deque
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from featgrad.arrays import Indices
+from featgrad.plan import HISTORY_LENGTH
+
+
+class Event(NamedTuple):
+    """What happened after so many rows.
+
+    Attributes
+    ----------
+    row : int
+        Rows of the stream until then.
+    kind : {"choice", "alarm"}
+        Whether the set changed, or the set explained less than before.
+    entered, left : tuple of int
+        Columns that came into the set and went out of it; for an alarm, between it and the next
+        one, or until now.
+    """
+
+    row: int
+    kind: str
+    entered: tuple[int, ...]
+    left: tuple[int, ...]
+
+
+class History:
+    """The last events; older ones are forgotten."""
+
+    def __init__(self) -> None:
+        self._changes: deque[Event] = deque(maxlen=HISTORY_LENGTH)
+        self._alarms: deque[tuple[int, Indices]] = deque(maxlen=HISTORY_LENGTH)
+
+    def changed(self, row: int, before: Indices, after: Indices) -> None:
+        event = _difference(row, "choice", before, after)
+        if event.entered or event.left:
+            self._changes.append(event)
+
+    def alarm(self, row: int, features: Indices) -> None:
+        self._alarms.append((row, features))
+
+    def alarms(self, features: Indices) -> list[Event]:
+        """All alarms, given the present set."""
+        ends = [*self._alarms, (0, features)]
+        return [
+            _difference(row, "alarm", before, after) for (row, before), (_, after) in pairwise(ends)
+        ]
+
+    def events(self, features: Indices) -> list[Event]:
+        """All events in their order, given the present set."""
+        return sorted([*self._changes, *self.alarms(features)], key=lambda event: event.row)
+
+
+def _difference(row: int, kind: str, before: Indices, after: Indices) -> Event:
+    entered, left = np.setdiff1d(after, before), np.setdiff1d(before, after)
+    return Event(row, kind, tuple(entered.tolist()), tuple(left.tolist()))

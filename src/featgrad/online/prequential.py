@@ -1,0 +1,101 @@
+"""What predictions of rows not yet seen say: learnability now, and alarms when it falls.
+
+Every block of rows is predicted before anything is learned from it. An alarm is raised when the
+mean squared error of blocks rises: by a cumulative sum of standardised logarithms of errors, less
+half a standard deviation each, that stays at 0 or above. For normal ones it exceeds ``h`` after
+``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed (Siegmund 1985).
+"""
+
+import math
+
+import numpy as np
+
+from featgrad.arrays import Floats
+from featgrad.estimate import Estimate, unknown
+from featgrad.plan import ALARM_LARGEST, ALARM_MEMORY, ALARM_REFERENCE, ALARM_WARM_UP, ONLINE_BLOCK
+
+_OVERSHOOT = 1.166
+
+
+class Prequential:
+    """Explained fraction of the target's variance, of rows that were predicted before."""
+
+    def __init__(self) -> None:
+        self._base = self._gain = 0.0
+        # Sums over squared weights: of gain^2, gain base, base^2.
+        self._products = np.zeros(3)
+
+    def add(self, deviations: Floats, residuals: Floats, weights: Floats) -> None:
+        """Outputs less their mean so far, and less their predictions."""
+        base = np.sum(deviations**2, axis=1)
+        gain = base - np.sum(residuals**2, axis=1)
+        self._base += float(weights @ base)
+        self._gain += float(weights @ gain)
+        self._products += weights**2 @ np.stack([gain**2, gain * base, base**2], axis=1)
+
+    def rescale(self, factor: float) -> None:
+        self._base *= factor
+        self._gain *= factor
+        self._products *= factor**2
+
+    def merge(self, other: "Prequential") -> None:
+        self._base += other._base
+        self._gain += other._gain
+        self._products += other._products
+
+    def learnability(self, n_features: int) -> Estimate:
+        if self._base <= 0:
+            return unknown(n_features)
+        value = self._gain / self._base
+        spread = float(self._products @ np.array([1.0, -2 * value, value**2]))
+        return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
+
+
+class ChangeDetector:
+    """Cumulative sum of the errors of blocks.
+
+    Parameters
+    ----------
+    rate : float
+        False alarms for each row.
+    half_life : float
+        Of the selector, in rows; errors that others are compared with live longer.
+    """
+
+    def __init__(self, rate: float, half_life: float) -> None:
+        self._decay = 2.0 ** (-ONLINE_BLOCK / (ALARM_MEMORY * half_life))
+        self._threshold = threshold(rate * ONLINE_BLOCK)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what errors were like."""
+        self._sum, self._count = 0.0, 0
+        self._weight = self._total = self._squares = 0.0
+
+    def add(self, error: float) -> bool:
+        """Take the mean squared error of a block; whether errors have risen."""
+        error, risen = math.log(max(error, 1e-300)), False
+        if self._count >= ALARM_WARM_UP:
+            mean = self._total / self._weight
+            deviation = math.sqrt(max(self._squares / self._weight - mean**2, 0.0))
+            if deviation > 1e-9 * abs(mean):
+                standardised = min((error - mean) / deviation, ALARM_LARGEST)
+                self._sum = max(0.0, self._sum + standardised - ALARM_REFERENCE)
+                risen = self._sum > self._threshold
+        self._count += 1
+        self._weight = self._decay * self._weight + 1
+        self._total = self._decay * self._total + error
+        self._squares = self._decay * self._squares + error**2
+        return risen
+
+
+def threshold(rate: float) -> float:
+    """Height of the cumulative sum that is passed at this rate per block."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        reach = middle + _OVERSHOOT
+        drift = 2 * ALARM_REFERENCE
+        blocks = 2 * (math.exp(drift * reach) - drift * reach - 1) / drift**2
+        low, high = (middle, high) if blocks * rate < 1 else (low, middle)
+    return high

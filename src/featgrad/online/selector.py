@@ -1,0 +1,278 @@
+"""The selector for streams."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from featgrad.arrays import Flags, Floats
+from featgrad.checks import check_number
+from featgrad.estimate import Estimate
+from featgrad.math.targets import Encoding
+from featgrad.online.history import Event
+from featgrad.online.state import OnlineState
+
+_MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
+
+
+class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select features on a stream: which ones matter now.
+
+    Rows are forgotten exponentially. Exact moments of a working set of columns decide which ones
+    are chosen; all other columns are priced by what they would have added to predictions, and enter
+    the working set when they are worth more than noise. Chosen features are replaced only by ones
+    that explain more than chance. Decisions are made after every 500 rows, more often at first,
+    however rows are cut into blocks; memory does not grow with the rows.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default=10
+        Number of features to choose.
+    half_life : float, default=2000
+        Rows after which a row counts half. Changes are followed within a few half-lives; longer
+        ones find weaker features.
+    task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
+        Type of the target; "auto" tells by the first rows.
+    alarm_rate : float, default=1e-6
+        False alarms for each row, at most, while nothing changes.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features seen.
+    feature_names_in_ : ndarray of str
+        Their names, if X has any.
+    n_rows_seen_ : int
+        Number of rows seen.
+    scores_ : ndarray of shape (n_features_in_,)
+        Above 0 for chosen features: explained fraction that would be lost without each. Those of
+        others tell their order.
+    learnability_ : Estimate
+        Explained fraction of the target's variance of recent rows, each predicted before it was
+        learned from.
+    history_ : list of Event
+        Features that entered and left, and alarms; the last 10,000 of each.
+    alarms_ : list of Event
+        Times at which predictions became worse, and how the set changed after them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featgrad import OnlineFeatureSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((8000, 50))
+    >>> y = np.where(np.arange(8000) < 4000, X[:, 3], X[:, 7]) + rng.standard_normal(8000)
+    >>> selector = OnlineFeatureSelector(1, half_life=500)
+    >>> selector.partial_fit(X[:4000], y[:4000]).get_support(indices=True)
+    array([3])
+    >>> selector.partial_fit(X[4000:], y[4000:]).get_support(indices=True)
+    array([7])
+    >>> print(selector.learnability_)
+    0.486 (0.450 to 0.522)
+    >>> [alarm.left for alarm in selector.alarms_]
+    [(3,)]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        *,
+        half_life: float = 2000.0,
+        task: str = "auto",
+        alarm_rate: float = 1e-6,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.half_life = half_life
+        self.task = task
+        self.alarm_rate = alarm_rate
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, then take rows in their order.
+
+        Parameters
+        ----------
+        X, y
+            As for `partial_fit`.
+
+        Returns
+        -------
+        self
+        """
+        for name in ("_state", "_names", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Take the next rows of the stream.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or list of dict
+            The features. Rows as dicts from names to numbers may bring new features at any time;
+            those that a row lacks are zero.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target. What it is, is told by the first call.
+        classes : array-like, default=None
+            All classes, in the first call, where its y may lack some.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        state: OnlineState | None = self.__dict__.get("_state")
+        if _are_dicts(X):
+            X, y = self._from_dicts(X), np.asarray(y)
+        else:
+            X, y = validate_data(
+                self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
+            )
+        if state is None:
+            encoding = Encoding.of(y, self.task, classes)
+            state = OnlineState(
+                encoding,
+                X.shape[1],
+                sparse.issparse(X),
+                self.n_features_to_select,
+                float(self.half_life),
+                float(self.alarm_rate),
+            )
+        elif classes is not None:
+            state.encoding.check_classes(classes)
+        outputs = state.encoding(y)
+        state.add(_alike(X, state.is_sparse), outputs)
+        self._state = state
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add what another selector has seen of the same features, as if at the same time.
+
+        Parameters
+        ----------
+        other : OnlineFeatureSelector
+            One with the same parameters; it stays as it is.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if not isinstance(other, OnlineFeatureSelector):
+            raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
+        check_is_fitted(other)
+        here, there = self._state, other._state
+        if here.encoding != there.encoding or self.get_params() != other.get_params():
+            raise ValueError("other has another target or parameters: merge selectors of one kind.")
+        names = [getattr(one, "feature_names_in_", None) for one in (self, other)]
+        if not np.array_equal(*names) or self.n_features_in_ != other.n_features_in_:  # type: ignore[arg-type]
+            raise ValueError("other has other features: merge selectors of one table.")
+        here.merge(there)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Keep the chosen features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or list of dict
+            Rows; of dicts, the chosen names that each one has are kept.
+
+        Returns
+        -------
+        {array, sparse matrix, dataframe} or list of dict
+        """
+        if not _are_dicts(X):
+            return super().transform(X)
+        check_is_fitted(self)
+        names = set(self.get_feature_names_out().tolist())
+        return [{name: row[name] for name in row if name in names} for row in X]
+
+    @property
+    def n_rows_seen_(self) -> int:
+        check_is_fitted(self)
+        return self._state.n_rows
+
+    @property
+    def scores_(self) -> Floats:
+        check_is_fitted(self)
+        return self._state.current().scores()
+
+    @property
+    def learnability_(self) -> Estimate:
+        check_is_fitted(self)
+        return self._state.current().learnability()
+
+    @property
+    def history_(self) -> list[Event]:
+        check_is_fitted(self)
+        return self._state.history.events(self._state.features)
+
+    @property
+    def alarms_(self) -> list[Event]:
+        check_is_fitted(self)
+        return self._state.history.alarms(self._state.features)
+
+    def _get_support_mask(self) -> Flags:
+        check_is_fitted(self)
+        support = np.zeros(self.n_features_in_, bool)
+        support[self._state.current().features] = True
+        return support
+
+    def _from_dicts(self, rows: Any) -> Any:
+        names: dict[str, int] | None = self.__dict__.get("_names")
+        if names is None:
+            if "_state" in self.__dict__:
+                raise ValueError(
+                    "X is a list of dicts but was a table before: keep to one of them."
+                )
+            names = {}
+        indptr, indices, data = [0], [], []
+        for row in rows:
+            for name, value in row.items():
+                indices.append(names.setdefault(str(name), len(names)))
+                data.append(float(value))
+            indptr.append(len(indices))
+        if not np.all(np.isfinite(data)):
+            raise ValueError("X contains NaN or infinity: leave such features out of their dicts.")
+        self._names = names
+        self.n_features_in_ = len(names)
+        self.feature_names_in_: NDArray[Any] = np.array(list(names), dtype=object)
+        return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, len(names)))
+
+    def _check_parameters(self) -> None:
+        check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
+        check_number("half_life", self.half_life, Real, at_least=1)
+        check_number("alarm_rate", self.alarm_rate, Real, above=0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_state" in self.__dict__
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.dict = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _are_dicts(X: Any) -> bool:
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def _alike(X: Any, is_sparse: bool) -> Any:
+    """Rows in the container of the first ones, each entry once."""
+    if not is_sparse:
+        return X.toarray() if sparse.issparse(X) else X
+    X = sparse.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

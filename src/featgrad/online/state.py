@@ -1,0 +1,302 @@
+"""The state of a selector on a stream: bounded, mergeable, the same however rows are cut.
+
+Rows wait until a block of a fixed number of them is complete, so that all that is learned and
+decided depends on the order of the rows alone.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Flags, Floats, Indices
+from featgrad.dataset.base import Prices
+from featgrad.estimate import Estimate
+from featgrad.math.targets import Encoding
+from featgrad.moments.folds import Totals
+from featgrad.online import choice
+from featgrad.online.clock import Clock
+from featgrad.online.column_sums import ColumnSums
+from featgrad.online.history import History
+from featgrad.online.prequential import ChangeDetector, Prequential
+from featgrad.online.rows import Block, RecentRows
+from featgrad.online.working_moments import WorkingMoments
+from featgrad.plan import (
+    ENTERING,
+    ENTERING_NOISE,
+    LEARNING_HALF_LIVES,
+    ONLINE_BLOCK,
+    ONLINE_DECISION,
+    WORKING_SET,
+    WORKING_SET_FACTOR,
+)
+from featgrad.search.base import signed_scores
+
+
+class OnlineState:
+    """All that is known of a stream.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        Of the target.
+    n_features : int
+        Columns so far.
+    is_sparse : bool
+        Whether rows are kept as CSR; their columns may become more.
+    size : int
+        Features to choose.
+    half_life : float
+        Rows after which a row counts half.
+    alarm_rate : float
+        False alarms for each row.
+    """
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        n_features: int,
+        is_sparse: bool,
+        size: int,
+        half_life: float,
+        alarm_rate: float,
+    ) -> None:
+        self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
+        self.size = size
+        self.clock, self.recent = Clock(half_life), RecentRows(half_life)
+        self.judge, self.detector = Prequential(), ChangeDetector(alarm_rate, half_life)
+        self.history = History()
+        self.features = np.zeros(0, np.intp)
+        self._waiting: list[tuple[Any, Floats]] = []
+        self._n_waiting = 0
+        self._columns: ColumnSums
+        self._first_mean: Floats
+        self._working: WorkingMoments | None = None
+        self._coefficients: Floats
+        self._offset: Floats
+        self._early: OnlineState | None = None
+        self._next_choice, self._next_anew = ONLINE_BLOCK, ONLINE_BLOCK
+
+    @property
+    def n_rows(self) -> int:
+        """Rows seen, those that wait included."""
+        return self.clock.n_rows + self._n_waiting
+
+    def add(self, X: Any, outputs: Floats) -> None:
+        """More rows."""
+        self.n_features = max(self.n_features, X.shape[1])
+        self._early = None
+        self._waiting.append((X, outputs))
+        self._n_waiting += len(outputs)
+        if self._n_waiting < ONLINE_BLOCK:
+            return
+        X, outputs = self._together()
+        complete = self._n_waiting - self._n_waiting % ONLINE_BLOCK
+        for start in range(0, complete, ONLINE_BLOCK):
+            own = slice(start, start + ONLINE_BLOCK)
+            self._learn(X[own], outputs[own])
+        self._n_waiting -= complete
+        # Copied: a view would keep the whole block in memory.
+        self._waiting = [(X[complete:].copy(), outputs[complete:].copy())]
+
+    def current(self) -> "OnlineState":
+        """The state to ask: before the first block is complete, one that chooses early."""
+        if self._working is not None:
+            return self
+        if self._early is None:
+            early = deepcopy(self)
+            early._learn(*early._together())
+            if early._working is None:
+                early._choose()
+            self._early = early
+        return self._early
+
+    def merge(self, other: "OnlineState") -> None:
+        """Rows of another stream, as if they had come at the same time; it stays as it is."""
+        if self._working is None or other._working is None:
+            raise ValueError(
+                f"other and this selector need {ONLINE_BLOCK} rows each before they can be merged."
+            )
+        other = deepcopy(other)
+        assert other._working is not None
+        self._grow(max(self.n_features, other.n_features))
+        other._grow(self.n_features)
+        here, there = self._working.columns, other._working.columns
+        self._enter(np.setdiff1d(there, here))
+        other._enter(np.setdiff1d(here, there))
+        other._rescale(self.clock.relative_to(other.clock))
+        self._columns.merge(other._columns)
+        self._working.merge(other._working)
+        self.judge.merge(other.judge)
+        self.recent.merge(other.recent, self.clock.n_rows - other.clock.n_rows)
+        before, self.features = self.features, np.union1d(self.features, other.features)
+        totals = self._totals()
+        places = self._working.places(self.features)
+        best = choice.chosen_anew(totals.columns(places), min(self.size, len(places)))
+        self.features = np.sort(self._working.columns[places[best]])
+        self.history.changed(self.clock.n_rows, before, self.features)
+        self._fit_model()
+        for X, outputs in other._waiting:
+            self.add(X, outputs)
+
+    def learnability(self) -> Estimate:
+        return self.judge.learnability(len(self.features))
+
+    def scores(self) -> Floats:
+        """Above 0 for chosen columns, what is lost without them; below for others, by price."""
+        assert self._working is not None
+        totals = self._totals()
+        fitted = choice.fit(totals, self._chosen(), self.n_features)
+        variance = max(totals.variance, 1e-300)
+        gains = self._columns.prices().values / variance
+        gains[self._working.columns] = fitted.gains
+        chosen, losses = np.zeros(self.n_features, bool), np.zeros(self.n_features)
+        inside = self._working.columns[self._chosen()]
+        chosen[inside], losses[inside] = True, fitted.losses
+        return signed_scores(losses, gains, chosen, self._columns.spread() > 0)
+
+    def _together(self) -> tuple[Any, Floats]:
+        """The rows that wait."""
+        Xs, outputs = zip(*self._waiting, strict=True)
+        if len(Xs) == 1:
+            return Xs[0], outputs[0]
+        if not self.is_sparse:
+            return np.concatenate(Xs), np.concatenate(outputs)
+        shape = (self._n_waiting, self.n_features)
+        starts = np.cumsum([0] + [X.nnz for X in Xs])
+        indptr = [X.indptr[:-1] + start for X, start in zip(Xs, starts, strict=False)]
+        data, indices = (
+            np.concatenate([getattr(X, name) for X in Xs]) for name in ("data", "indices")
+        )
+        pointers = np.append(np.concatenate(indptr), starts[-1])
+        return sparse.csr_array((data, indices, pointers), shape), np.concatenate(outputs)
+
+    def _learn(self, X: Any, outputs: Floats) -> None:
+        """Predict a block of rows, then learn from it."""
+        first, count = self.clock.n_rows, len(outputs)
+        weights = self.clock.weights(first, count)
+        if first == 0:
+            origin = None if self.is_sparse else X.mean(axis=0)
+            self._columns = ColumnSums(self.n_features, outputs.shape[1], origin)
+            self._first_mean = outputs.mean(axis=0)
+            residuals = outputs - self._first_mean
+        self._grow(self.n_features)
+        if self._working is not None:
+            values = self._working.values(X)
+            places = self._working.places(self.features)
+            residuals = outputs - self._offset - values[:, places] @ self._coefficients
+            self.judge.add(outputs - self._working.output_means(), residuals, weights)
+            if self.detector.add(float(np.mean(np.sum(residuals**2, axis=1)))):
+                self.history.alarm(first + count, self.features)
+                self.detector.restart()
+            self._working.add(values, outputs, weights)
+        self._columns.add(X, weights, residuals)
+        self.recent.add(Block(first, X, outputs))
+        factor = self.clock.advance(count)
+        if factor != 1:
+            self._rescale(factor)
+        if self.clock.n_rows >= self._next_choice:
+            self._choose()
+        elif self._working is not None:
+            self._fit_model()
+
+    def _rescale(self, factor: float) -> None:
+        self._columns.rescale(factor)
+        self.judge.rescale(factor)
+        if self._working is not None:
+            self._working.rescale(factor)
+
+    def _grow(self, n_features: int) -> None:
+        self.n_features = n_features
+        if self._columns.n_features < n_features:
+            self._columns.grow(n_features)
+            if self._working is not None:
+                self._working.grow(n_features)
+
+    def _choose(self) -> None:
+        """Let columns enter and leave the working set, and then the chosen one."""
+        n_rows = self.clock.n_rows
+        self._next_choice = n_rows + min(ONLINE_DECISION, n_rows)
+        if self._working is None:
+            self._working = WorkingMoments(self.n_features, self._first_mean)
+            self._working.begin(self.recent, self.clock)
+        self._enter(self._entering())
+        self._limit()
+        before = self.features
+        totals = self._totals()
+        size = min(self.size, len(totals.cross))
+        young = n_rows <= LEARNING_HALF_LIVES * self.clock.half_life
+        if len(before) == 0 or (young and n_rows >= self._next_anew):
+            chosen = choice.chosen_anew(totals, size)
+            self._next_anew = 2 * n_rows
+        else:
+            chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
+        self.features = np.sort(self._working.columns[chosen])
+        self.history.changed(n_rows, before, self.features)
+        self._fit_model()
+
+    def _entering(self) -> Indices:
+        """Columns outside the working set that are worth more than chance."""
+        assert self._working is not None
+        outside = ~self._working.inside
+        room = self._capacity - len(self._working.columns)
+        if not outside.any():
+            return np.zeros(0, np.intp)
+        prices = self._columns.prices()
+        values = np.where(outside, prices.values, 0.0)
+        if room > 0:
+            # Anything that varies may enter while there is room.
+            count, least = room, -np.inf
+        else:
+            count, least = self._n_entering, _chance(prices, self._n_entering)
+        able = np.flatnonzero((values != 0) & (values > least))
+        best = able[np.argsort(-values[able], kind="stable")[:count]]
+        return np.asarray(np.sort(best))
+
+    def _enter(self, columns: Indices) -> None:
+        assert self._working is not None
+        if len(columns):
+            means, spread = self._columns.means()[columns], self._columns.spread()[columns]
+            self._working.enter(columns, means, spread, self.recent, self.clock)
+
+    def _limit(self) -> None:
+        """Let the columns of least gain leave the working set where it is too large."""
+        assert self._working is not None
+        if len(self._working.columns) <= self._capacity or len(self.features) == 0:
+            return
+        chosen = self._chosen()
+        totals = self._totals()
+        gains = np.where(chosen, np.inf, choice.fit(totals, chosen, self.n_features).gains)
+        best = np.argsort(-gains, kind="stable")[: self._capacity]
+        self._working.keep(np.sort(best))
+
+    def _fit_model(self) -> None:
+        """The model that predicts the next rows."""
+        assert self._working is not None
+        places = self._working.places(self.features)
+        totals, means, deviations = self._working.totals(self._columns.n_rows, places)
+        self._coefficients = choice.coefficients(totals) / deviations[:, None]
+        self._offset = self._working.output_means() - means @ self._coefficients
+
+    def _totals(self) -> Totals:
+        assert self._working is not None
+        return self._working.totals(self._columns.n_rows)[0]
+
+    def _chosen(self) -> Flags:
+        assert self._working is not None
+        chosen = np.zeros(len(self._working.columns), bool)
+        chosen[self._working.places(self.features)] = True
+        return chosen
+
+    @property
+    def _capacity(self) -> int:
+        return max(WORKING_SET, WORKING_SET_FACTOR * self.size)
+
+    @property
+    def _n_entering(self) -> int:
+        return max(ENTERING, self.size)
+
+
+def _chance(prices: Prices, n_entering: int) -> float:
+    return prices.chance(max(1, round(ENTERING_NOISE * n_entering)))

@@ -1,0 +1,132 @@
+"""Exact moments of the working set, under the weights of the clock.
+
+With ``z = (1, outputs, columns)`` of a row, about an origin, ``sum w z z^T`` holds all that ridge
+regression, elimination and swaps need. A column that enters has these sums over recent rows; in
+older ones it counts as a column of noise about its mean, with the variance it had there. All
+moments stay those of one set of rows, hence positive; what the column is worth grows as older rows
+are forgotten.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Flags, Floats, Indices
+from featgrad.moments.folds import Totals
+from featgrad.online.clock import Clock
+from featgrad.online.rows import RecentRows, pick, pick_sparse
+
+
+class WorkingMoments:
+    """Columns of the working set, in the order in which they entered, and their moments."""
+
+    def __init__(self, n_features: int, output_origin: Floats) -> None:
+        self.columns = np.zeros(0, np.intp)
+        self._place = np.full(n_features, -1, np.intp)
+        self._first = 1 + len(output_origin)
+        self._output_origin = output_origin
+        self._origin = np.zeros(0)
+        self._sums = np.zeros((self._first, self._first))
+
+    @property
+    def inside(self) -> Flags:
+        """Which of all columns are in the working set."""
+        return self._place >= 0
+
+    def places(self, columns: Indices) -> Indices:
+        """Where columns stand in the working set."""
+        return self._place[columns]
+
+    def values(self, X: Any) -> Floats:
+        """The columns of some rows, about their origin."""
+        if sparse.issparse(X):
+            return pick_sparse(X, self._place, len(self.columns)) - self._origin
+        return np.asarray(X[:, self.columns] - self._origin, np.float64)
+
+    def add(self, values: Floats, outputs: Floats, weights: Floats) -> None:
+        """More rows, with columns about their origin."""
+        # Single precision will do for one block, relative to its last weight.
+        root = np.sqrt(weights / weights[-1])[:, None]
+        z = (self._joined(values, outputs) * root).astype(np.float32)
+        self._sums += weights[-1] * (z.T @ z).astype(np.float64)
+
+    def rescale(self, factor: float) -> None:
+        self._sums *= factor
+
+    def grow(self, n_features: int) -> None:
+        """More columns outside."""
+        more = n_features - len(self._place)
+        self._place = np.pad(self._place, (0, more), constant_values=-1)
+
+    def begin(self, recent: RecentRows, clock: Clock) -> None:
+        """Take in the outputs of all rows so far, before any column enters."""
+        for block, weights in recent.weighted(clock):
+            self.add(np.zeros((len(weights), 0)), block.outputs, weights)
+
+    def enter(
+        self, columns: Indices, means: Floats, spread: Floats, recent: RecentRows, clock: Clock
+    ) -> None:
+        """Columns with their means and weighted sums of squares about these."""
+        n_features, before = len(self._place), len(self._sums)
+        sums = np.zeros((before + len(columns), before + len(columns)))
+        sums[:before, :before] = self._sums
+        for block, weights in recent.weighted(clock):
+            entering = pick(block.X, columns, n_features) - means
+            present = self._joined(self.values(block.X), block.outputs)
+            weighted = entering * weights[:, None]
+            sums[before:, :before] += weighted.T @ present
+            sums[before:, before:] += weighted.T @ entering
+        sums[:before, before:] = sums[before:, :before].T
+        own = np.arange(before, len(sums))
+        sums[own, own] = np.maximum(sums[own, own], spread)
+        self._sums = sums
+        self._origin = np.append(self._origin, means)
+        self._set_columns(np.append(self.columns, columns))
+
+    def keep(self, places: Indices) -> None:
+        """Let all other columns go."""
+        stay = np.concatenate([np.arange(self._first), self._first + places])
+        self._sums = self._sums[np.ix_(stay, stay)]
+        self._origin = self._origin[places]
+        self._set_columns(self.columns[places])
+
+    def merge(self, other: "WorkingMoments") -> None:
+        """Moments of the same columns over other rows, weighed by the same clock."""
+        order = other.places(self.columns)
+        lift = np.eye(len(self._sums))
+        origin = np.append(other._output_origin, other._origin[order])
+        lift[1:, 0] = origin - np.append(self._output_origin, self._origin)
+        used = np.concatenate([np.arange(self._first), self._first + order])
+        self._sums += lift @ other._sums[np.ix_(used, used)] @ lift.T
+
+    def output_means(self) -> Floats:
+        return np.asarray(self._sums[0, 1 : self._first] / self._sums[0, 0] + self._output_origin)
+
+    def totals(self, n_rows: float, places: Indices | None = None) -> tuple[Totals, Floats, Floats]:
+        """Moments of columns of variance 1; their means about the origin, and deviations."""
+        first, sums = self._first, self._sums
+        if places is not None:
+            used = np.concatenate([np.arange(first), first + places])
+            sums = sums[np.ix_(used, used)]
+        sums = sums / sums[0, 0]
+        centred = sums - np.multiply.outer(sums[0], sums[0])
+        squares = np.diagonal(centred)
+        varies = squares > 1e-12 * np.diagonal(sums)
+        scale = np.sqrt(np.where(varies, squares, 1.0))
+        scale[:first] = 1.0
+        centred *= np.where(varies, 1 / scale, 0.0)
+        centred *= np.where(varies, 1 / scale, 0.0)[:, None]
+        variance = float(np.trace(centred[1:first, 1:first]))
+        covariance, cross = centred[first:, first:], centred[first:, 1:first]
+        totals = Totals(covariance, cross, variance, int(n_rows))
+        return totals, sums[0, first:], scale[first:]
+
+    def _joined(self, values: Floats, outputs: Floats) -> Floats:
+        ones = np.ones((len(outputs), 1))
+        return np.concatenate([ones, outputs - self._output_origin, values], axis=1)
+
+    def _set_columns(self, columns: Indices) -> None:
+        self._place[self.columns] = -1
+        self.columns = columns
+        self._place[columns] = np.arange(len(columns))

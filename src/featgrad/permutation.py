@@ -1,0 +1,88 @@
+"""Is there anything to learn? Scores beside those of shuffled targets."""
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from featgrad.arrays import Floats
+from featgrad.checks import check_number
+
+
+class PermutationTest(NamedTuple):
+    """A held-out score beside those of shuffled targets.
+
+    Parameters
+    ----------
+    p_value : float
+        Share of scores, the one of the target among them, that are at least as good.
+    score : float
+        The best held-out score over the sizes of the path: AUC or R^2 of a ridge model.
+    shuffled : ndarray
+        The same for shuffled targets.
+    """
+
+    p_value: float
+    score: float
+    shuffled: Floats
+
+
+def permutation_test(
+    selector: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_permutations: int = 99,
+    random_state: int | np.random.RandomState | None = None,
+) -> PermutationTest:
+    """Test whether the features tell anything about the target.
+
+    The whole search, with its held-out rows, is repeated for shuffled targets. The p-value is exact
+    whatever the features and the target are like, as long as rows are exchangeable.
+
+    Parameters
+    ----------
+    selector : FeatureGradientSelector
+        Fitted or not; it stays as it is.
+    X, y
+        As for its `fit`.
+    n_permutations : int, default=99
+        Number of shuffled targets: the p-value is at least ``1 / (1 + n_permutations)``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffles.
+
+    Returns
+    -------
+    PermutationTest
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import FeatureGradientSelector, permutation_test
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> selector = FeatureGradientSelector(2, random_state=0)
+    >>> permutation_test(selector, X, y, n_permutations=19, random_state=0).p_value
+    0.05
+    """
+    check_number("n_permutations", n_permutations, Integral, at_least=1)
+    rng = check_random_state(random_state)
+    y = np.asarray(y)
+    score = _best_score(selector, X, y)
+    targets = (rng.permutation(y) for _ in range(n_permutations))
+    shuffled = np.array([_best_score(selector, X, target) for target in targets])
+    p_value = (1 + np.count_nonzero(shuffled >= score)) / (1 + n_permutations)
+    return PermutationTest(float(p_value), score, shuffled)
+
+
+def _best_score(selector: Any, X: Any, y: Any) -> float:
+    """The best score over the path of a new fit."""
+    fitted = clone(selector).set_params(estimate=True).fit(X, y)
+    scores = [point.score.value for point in fitted.path_ if point.score is not None and point.size]
+    if not scores:
+        raise ValueError(
+            f"search {fitted.plan_.search!r} with {len(y)} rows has no held-out score: use "
+            "search='auto' or 'working_set', and at least some 24 rows."
+        )
+    return float(max(scores))

@@ -1,0 +1,211 @@
+"""Selection on streams: what is found, and that it does not depend on how rows are cut."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from featgrad import OnlineFeatureSelector
+
+
+@parametrize_with_checks([OnlineFeatureSelector(2, half_life=50)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def planted(n_rows: int, n_columns: int, active: list[int], seed: int = 0):
+    """The target is the sum of some columns and as much noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_columns))
+    signal = X[:, active].sum(axis=1)
+    return X, signal + np.sqrt(len(active)) * rng.standard_normal(n_rows)
+
+
+def changing(n_rows: int, n_columns: int, before: list[int], after: list[int]):
+    """The active columns change half way."""
+    X, y = planted(n_rows, n_columns, before)
+    later, y_later = planted(n_rows, n_columns, after, seed=1)
+    return np.concatenate([X, later]), np.concatenate([y, y_later])
+
+
+def fed(selector, X, y, size: int):
+    for start in range(0, len(y), size):
+        rows = slice(start, start + size)
+        selector.partial_fit(X[rows], y[rows])
+    return selector
+
+
+@pytest.fixture(params=["dense", "csr", "pandas"])
+def container(request):
+    return {"dense": np.asarray, "csr": sp.csr_array, "pandas": pd.DataFrame}[request.param]
+
+
+ACTIVE, LATER = [3, 30, 300], [5, 50, 400]
+
+
+def test_planted_columns_are_found_among_more_than_a_working_set(container):
+    X, y = planted(1500, 500, ACTIVE)
+    selector = OnlineFeatureSelector(3, half_life=500).partial_fit(container(X), y)
+    assert selector.get_support(indices=True).tolist() == ACTIVE
+
+
+def test_set_follows_a_change(container):
+    X, y = changing(2000, 500, ACTIVE, LATER)
+    selector = OnlineFeatureSelector(3, half_life=500).partial_fit(container(X), y)
+    assert selector.get_support(indices=True).tolist() == LATER
+
+
+def test_suppressor_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 400))
+    y = X[:, 10] + 0.5 * rng.standard_normal(3000)
+    X[:, 10] += X[:, 20]
+    selector = OnlineFeatureSelector(2, half_life=2000).partial_fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [10, 20]
+
+
+def test_duplicate_of_a_chosen_column_is_not_chosen():
+    X, y = planted(2000, 30, [3, 7])
+    X[:, 4] = X[:, 3] + 0.3 * np.random.default_rng(1).standard_normal(2000)
+    selector = OnlineFeatureSelector(2, half_life=1000).partial_fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [3, 7]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_state_does_not_depend_on_blocks(size: int, container):
+    X, y = changing(700, 300, [3, 7], [5, 9])
+    whole = OnlineFeatureSelector(2, half_life=200, task="regression").partial_fit(container(X), y)
+    table = container(X)
+    cut = fed(
+        OnlineFeatureSelector(2, half_life=200, task="regression"),
+        table if container is not pd.DataFrame else _Rows(table),
+        y,
+        size,
+    )
+    assert np.array_equal(cut.get_support(), whole.get_support())
+    np.testing.assert_allclose(cut.scores_, whole.scores_, atol=1e-6)
+    assert cut.history_ == whole.history_
+    assert cut.learnability_.value == pytest.approx(whole.learnability_.value, abs=1e-6)
+
+
+class _Rows:
+    """Rows of a frame by slices."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __getitem__(self, rows):
+        return self._frame.iloc[rows]
+
+
+def test_stored_selector_goes_on_bit_for_bit():
+    X, y = changing(550, 300, [3, 7], [5, 9])
+    through = OnlineFeatureSelector(2, half_life=200).partial_fit(X[:730], y[:730])
+    stored = pickle.loads(pickle.dumps(through))
+    for selector in (through, stored):
+        selector.partial_fit(X[730:], y[730:])
+    assert np.array_equal(through.scores_, stored.scores_)
+    assert through.learnability_ == stored.learnability_
+
+
+def test_merged_halves_choose_what_one_stream_chooses():
+    X, y = planted(4000, 400, [3, 30, 300])
+    one = OnlineFeatureSelector(3).partial_fit(X, y)
+    here, there = (OnlineFeatureSelector(3).partial_fit(X[i::2], y[i::2]) for i in range(2))
+    here.merge(there)
+    assert np.array_equal(here.get_support(), one.get_support())
+    assert here.learnability_.value == pytest.approx(one.learnability_.value, abs=0.05)
+
+
+def test_merging_needs_the_same_parameters():
+    X, y = planted(200, 5, [3])
+    here, there = (OnlineFeatureSelector(k).partial_fit(X, y) for k in (1, 2))
+    with pytest.raises(ValueError, match="another target or parameters"):
+        here.merge(there)
+
+
+def test_long_streams_keep_their_weights_finite():
+    X, y = planted(3000, 5, [3])
+    selector = OnlineFeatureSelector(1, half_life=5).partial_fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [3]
+    assert np.isfinite(selector.scores_).all()
+
+
+def test_memory_does_not_grow_with_rows():
+    X, y = planted(1000, 300, [3])
+    selector = OnlineFeatureSelector(1, half_life=100).partial_fit(X, y)
+    before = len(pickle.dumps(selector))
+    for _ in range(4):
+        selector.partial_fit(X, y)
+    assert len(pickle.dumps(selector)) < 1.05 * before
+
+
+def test_noise_does_not_flap():
+    X, y = planted(12_000, 300, [])
+    y = np.random.default_rng(5).standard_normal(12_000)
+    selector = OnlineFeatureSelector(5, half_life=1000).partial_fit(X, y)
+    late = [event for event in selector.history_ if event.row > 4000]
+    assert sum(len(event.entered) for event in late) <= 4
+
+
+def test_learnability_of_noise_is_not_above_zero():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1000, 300)), rng.standard_normal(1000)
+    selector = OnlineFeatureSelector(10).partial_fit(X, y)
+    assert selector.learnability_.interval[0] < 0
+
+
+def test_learnability_covers_the_truth():
+    X, y = planted(8000, 50, [3, 7])
+    selector = OnlineFeatureSelector(2).partial_fit(X, y)
+    low, high = selector.learnability_.interval
+    assert low < 0.5 < high
+
+
+def test_fall_of_learnability_raises_an_alarm():
+    X, y = changing(4000, 20, [3], [5])
+    selector = OnlineFeatureSelector(1, half_life=500).partial_fit(X, y)
+    (alarm,) = selector.alarms_
+    assert 4000 < alarm.row <= 4500
+    assert (alarm.entered, alarm.left) == ((5,), (3,))
+
+
+def test_rows_may_be_dicts_with_new_features():
+    rng = np.random.default_rng(0)
+    rows, y = [], []
+    for number in range(3000):
+        names = ["a", "b", "c"] if number < 1500 else ["b", "c", "late"]
+        row = dict(zip(names, rng.standard_normal(3), strict=True))
+        y.append(row.get("late", row["b"]) + 0.3 * rng.standard_normal())
+        rows.append(row)
+    selector = OnlineFeatureSelector(1, half_life=200, task="regression")
+    selector.partial_fit(rows[:1500], y[:1500])
+    assert selector.get_feature_names_out().tolist() == ["b"]
+    selector.partial_fit(rows[1500:], y[1500:])
+    assert selector.get_feature_names_out().tolist() == ["late"]
+    assert selector.transform(rows[-1:]) == [{"late": rows[-1]["late"]}]
+
+
+def test_several_classes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 300))
+    y = np.argmax(X[:, [3, 5, 7]] + 0.5 * rng.standard_normal((2000, 3)), axis=1)
+    selector = OnlineFeatureSelector(3).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    selector.partial_fit(X[100:], y[100:])
+    assert selector.get_support(indices=True).tolist() == [3, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_features_to_select": 0}, "n_features_to_select=0 cannot be used"),
+        ({"half_life": 0.5}, "half_life=0.5 cannot be used"),
+        ({"alarm_rate": 0}, "alarm_rate=0 cannot be used"),
+    ],
+)
+def test_parameters_are_checked(parameters, message: str):
+    with pytest.raises(ValueError, match=message):
+        OnlineFeatureSelector(**parameters).partial_fit(np.eye(3), np.arange(3))
