@@ -102,6 +102,6 @@ class Fitting:
         wide = ", ".join(columns[widths > size][:10])
         if wide:
             self._progress.note(
-                f"never selected, as they have more than {counted(size, 'feature')} each: {wide}; allow more "
-                "with -k, or select single values with --ungrouped"
+                f"never selected, as they have more than {counted(size, 'feature')} each: {wide}; "
+                "allow more with -k, or select single values with --ungrouped"
             )
