@@ -9,7 +9,8 @@ from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns, s
 from device_builders import on_device
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
-from featgrad.dataset.base import Dataset, Model, Prices
+from featgrad.dataset.base import Dataset
+from featgrad.dataset.row_sums import Model, Prices
 from featgrad.preprocess import standardise
 
 N_ROWS, N_COLUMNS = 150, 20

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.dataset.base import Dataset, Model, Prices
+from featgrad.dataset.base import Dataset
+from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
 from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import top_of_covariance
