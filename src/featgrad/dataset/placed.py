@@ -49,6 +49,8 @@ class Placed(Dataset):
     task: str
     _preprocess: str
     _encoder: Encoder
+    # What users call the rows.
+    _name = "source"
     # Of a row, on average.
     _n_entries: int
     _gathered: "Gathered | None" = None
@@ -66,8 +68,6 @@ class Placed(Dataset):
         self.n_folds = min(n_folds, self.n_rows)
         self.filters = up_to(filter, usable_order(order, filter, self.n_rows))
         self._encoder = Encoder(outputs, float(first.weight[0]), self.n_rows, self.n_folds)
-
-    _name = "source"
 
     def sample(self, columns: Indices) -> Sample:
         """Some columns of not too many rows; takes a visit.
