@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector, plan
-from featgrad.dataset import streamed
+from featgrad.dataset import placed, streamed
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import open_source
 
@@ -128,7 +128,7 @@ def test_learnability_is_told_from_some_of_many_rows(monkeypatch):
     X, y, _ = planted(2000)
     source = open_source(X, target=y, block_rows=500)
     whole = select(3).fit_source(source).learnability_
-    monkeypatch.setattr(streamed, "ESTIMATE_ROWS", 500)
+    monkeypatch.setattr(placed, "ESTIMATE_ROWS", 500)
     some = select(3).fit_source(source).learnability_
     assert some.value == pytest.approx(whole.value, abs=0.1)
     assert some.standard_error > 1.5 * whole.standard_error

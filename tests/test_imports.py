@@ -43,11 +43,11 @@ def test_public_names_document_their_parameters(documented):
 
 
 def imported(name: str):
-    """A module, where what it needs is there: kernels for a GPU need not be."""
+    """A module, where what it needs is there: Dask and kernels for a GPU need not be."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "triton"):
+        if error.name not in ("dask", "torch", "triton"):
             raise
         pytest.skip(f"needs {error.name}")
 
@@ -74,7 +74,16 @@ def run(code: str) -> str:
 
 
 def test_import_adds_no_heavy_or_optional_package_to_scikit_learns_own():
-    heavy = ("numba", "torch", "pandas", "polars", "matplotlib", "array_api_compat", "pyarrow")
+    heavy = (
+        "numba",
+        "torch",
+        "dask",
+        "pandas",
+        "polars",
+        "matplotlib",
+        "array_api_compat",
+        "pyarrow",
+    )
     code = (
         "import sys, sklearn.feature_selection; before = set(sys.modules); import featgrad; "
         f"print(sorted({set(heavy)} & (set(sys.modules) - before)))"

@@ -14,10 +14,11 @@ from benchmarks.gpu.timing import seconds
 from benchmarks.record import Figure
 from benchmarks.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector
-from featgrad.dataset.base import Dataset, Model
+from featgrad.dataset.base import Dataset
 from featgrad.dataset.device.prepare import on_device
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import prepare
+from featgrad.dataset.row_sums import Model
 
 SIZE = 1000
 N_FOLDS = 12

@@ -134,6 +134,30 @@ class Fit:
             return self._choice(dataset.task, planned, outcome, dataset)
         return self._search(dataset, dataset.task, dataset.filters[-1], planned)
 
+    def from_dask(self, X: Any, y: Any, sample_weight: Any) -> Choice:
+        """Choose from the partitions of Dask collections."""
+        # Imported here: it needs Dask.
+        from featgrad.dataset.dask.home import on_dask
+
+        settings = self.settings
+        settings.check_on_host("Dask")
+        # What cannot be done is refused before anything is computed.
+        self._plan(Facts("dask", 0, X.shape[1], 1))
+        dataset = on_dask(
+            X,
+            y,
+            order=settings.order,
+            filter=settings.filter,
+            task=settings.task,
+            preprocess=settings.preprocess,
+            missing=settings.missing,
+            sample_weight=sample_weight,
+            rng=self.rng,
+        )
+        facts = Facts("dask", dataset.n_rows, dataset.n_features, dataset.n_outputs)
+        planned = self._plan(facts)
+        return self._search(dataset, dataset.task, dataset.filters[-1], planned)
+
     def from_chunks(self, state: Accumulated) -> Choice:
         """Choose from rows that came in chunks."""
         kept, task = state.rows(), state.encoding.task

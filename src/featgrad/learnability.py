@@ -19,6 +19,7 @@ from featgrad.checks import (
     feature_indices,
     naming_columns,
 )
+from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.dataset.prepare import prepare, scaled
 from featgrad.estimate import Estimate, unknown
 from featgrad.math.filters import up_to, value_at
@@ -54,7 +55,7 @@ class Learnability:
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         The features. Arrays on an accelerator, such as torch tensors on a GPU, stay there, and so
-        do arrays that come of them.
+        do arrays that come of them. Of Dask arrays and dataframes 10,000 rows at most are taken.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         The target. It may come from another array library or device than X.
     order : int, default=4
@@ -99,16 +100,20 @@ class Learnability:
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         check_option("missing", missing, MISSING)
-        self.feature_names_in_ = _get_feature_names(X)
+        on_dask = is_collection(X)
+        self.feature_names_in_ = _get_feature_names(without_rows(X) if on_dask else X)
         # No rows of X: just its library and device.
-        self._given = X[:0, :] if keeps_its_place(X) else None
-        y, sample_weight = on_host(y), on_host(sample_weight)
+        self._given = X[:0, :] if keeps_its_place(X) and not on_dask else None
+        if not on_dask:
+            y, sample_weight = on_host(y), on_host(sample_weight)
+            check_consistent_length(X, y)
         self._is_exact = isinstance(filter, str) and filter == "auto"
         filter = "chebyshev" if self._is_exact else filter
         options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
         options |= {"sample_weight": sample_weight, "rng": check_random_state(random_state)}
-        check_consistent_length(X, y)
-        if on_accelerator(X):
+        if on_dask:
+            problem, target = _sampled(X, y, preprocess=preprocess, missing=missing, **options)
+        elif on_accelerator(X):
             # Imported here: it needs torch.
             from featgrad.dataset.device.prepare import on_device
 
@@ -300,6 +305,15 @@ class Learnability:
         if not np.all((mask >= 0) & (mask <= 1)):
             raise ValueError("features as a mask must lie between 0 and 1: clip it first.")
         return mask
+
+
+def _sampled(X: Any, y: Any, **options: Any) -> tuple[Problem, Target]:
+    """All columns of a sample of the rows of Dask collections."""
+    # Imported here: it needs Dask.
+    from featgrad.dataset.dask.home import on_dask
+
+    sample = on_dask(X, y, **options).sample(np.arange(X.shape[1]))
+    return sample.problem, sample.target
 
 
 def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Estimate:

@@ -153,6 +153,8 @@ PATH_SHARE = 0.5
 
 # Parameters.
 SEARCHES = ("auto", "working_set", "stream", "penalty")
+# Homes whose rows do not come one after the other to a search.
+_NOT_STREAMED = ("chunks", "dask")
 # Searches that use a parameter; others ignore it, with a warning.
 USED_BY = {
     "penalty": ("penalty",),
@@ -170,9 +172,9 @@ class Facts(NamedTuple):
 
     Attributes
     ----------
-    home : {"memory", "source", "chunks", "device"}
-        Where the rows are: in memory, read again block by block, kept from chunks, or visited on an
-        accelerator.
+    home : {"memory", "source", "chunks", "device", "dask"}
+        Where the rows are: in memory, read again block by block, kept from chunks, visited on an
+        accelerator, or in partitions of a Dask collection.
     n_rows, n_features, n_outputs : int
         Shape of the data.
     """
@@ -298,10 +300,15 @@ def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     if wanted.fdr is not None:
         return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
     if not wanted.budgets:
+        if facts.home == "dask":
+            raise ValueError(
+                "search='penalty' takes rows one after the other, which Dask divides: use "
+                "search='auto', or fit_source."
+            )
         return "penalty", "search='penalty': the penalty decides the size"
-    if wanted.search == "stream" and (facts.home == "chunks" or not wanted.single_columns):
+    if wanted.search == "stream" and (facts.home in _NOT_STREAMED or not wanted.single_columns):
         raise ValueError(
-            "search='stream' takes neither groups nor costs nor rows from partial_fit: use "
+            "search='stream' takes neither groups nor costs nor rows from partial_fit or Dask: use "
             "search='auto'."
         )
     if wanted.search != "auto":
@@ -329,7 +336,7 @@ def _estimates(facts: Facts, wanted: Wanted, search: str, n_folds: int) -> Decis
 def _large(facts: Facts, wanted: Wanted) -> tuple[float, ...]:
     """Budgets for so many single features that no working set is kept."""
     too_few = facts.n_features <= STREAM_FACTOR * LARGEST_SET
-    if facts.home == "chunks" or not wanted.single_columns or too_few:
+    if facts.home in _NOT_STREAMED or not wanted.single_columns or too_few:
         return ()
     return tuple(budget for budget in wanted.budgets if budget > LARGEST_SET)
 
@@ -346,12 +353,14 @@ def _rows(facts: Facts) -> Decision:
         "source": "fit_source",
         "chunks": "partial_fit keeps a sample and exact sums",
         "device": "X is there, or device sends it",
+        "dask": "X is a Dask collection",
     }
     choice = {
         "memory": "in memory",
         "source": "read block by block",
         "chunks": "from chunks",
         "device": "on an accelerator",
+        "dask": "in partitions",
     }
     shape = f"{facts.n_rows} x {facts.n_features}, {facts.n_outputs} output(s)"
     return Decision("rows", f"{choice[facts.home]}, {shape}", homes[facts.home])

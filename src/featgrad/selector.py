@@ -31,6 +31,7 @@ from featgrad.checks import (
 )
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
+from featgrad.dataset.dask.collections import is_collection, only_columns, without_rows
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
 from featgrad.held_out import Score
@@ -265,9 +266,11 @@ class FeatureGradientSelector(
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            The features.
+            The features. A Dask array (of NumPy or SciPy blocks) or dataframe of numbers is visited
+            partition by partition where Dask has it; the result is that of `fit_source`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target. It may come from another array library or device than X.
+            The target. It may come from another array library or device than X; for a Dask X it is
+            a Dask collection with the same partitions, and so is `sample_weight`.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows; a row of weight zero counts as absent.
 
@@ -278,11 +281,17 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        given = X if keeps_its_place(X) else None
-        X, y = self._validated(X, on_host(y))
         rng = check_random_state(self.random_state)
-        choice = self._fit(X.shape[1], rng, context).from_rows(X, y, on_host(sample_weight))
-        self._adopt(choice, given)
+        if is_collection(X):
+            self._check_no_device("fit with Dask")
+            validate_data(self, without_rows(X), skip_check_array=True)
+            fit = self._fit(self.n_features_in_, rng, context)
+            self._adopt(fit.from_dask(X, y, sample_weight))
+        else:
+            given = X if keeps_its_place(X) else None
+            X, y = self._validated(X, on_host(y))
+            fit = self._fit(X.shape[1], rng, context)
+            self._adopt(fit.from_rows(X, y, on_host(sample_weight)), given)
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -374,9 +383,12 @@ class FeatureGradientSelector(
         -------
         X_reduced : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
             A dataframe, each column with its own type, where `set_output` asks for one; an array
-            on an accelerator where X is one.
+            on an accelerator where X is one; a Dask collection, not yet computed, where X is one.
         """
         check_is_fitted(self)
+        if is_collection(X):
+            validate_data(self, without_rows(X), reset=False, skip_check_array=True)
+            return only_columns(X, self.get_support(indices=True))
         check_same_namespace(X, self, attribute="scores_", method="transform")
         if keeps_its_place(X):
             validate_data(self, X, reset=False, skip_check_array=True)

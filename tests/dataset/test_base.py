@@ -5,11 +5,13 @@ import pytest
 from scipy import sparse
 
 import reference
+from dask_builders import on_dask
 from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns, streamed
 from device_builders import on_device
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
-from featgrad.dataset.base import Dataset, Model, Prices
+from featgrad.dataset.base import Dataset
+from featgrad.dataset.row_sums import Model, Prices
 from featgrad.preprocess import standardise
 
 N_ROWS, N_COLUMNS = 150, 20
@@ -23,6 +25,9 @@ HOMES = {
     "device CSR": lambda X, *rest, **options: on_device(sparse.csr_array(X), *rest, **options),
     "device float32": lambda X, *rest, **options: on_device(np.float32(X), *rest, **options),
     "device blocks": lambda *rest, **options: on_device(*rest, **options, is_resident=False),
+    "Dask": on_dask,
+    "Dask CSR": lambda X, *rest, **options: on_dask(sparse.csr_array(X), *rest, **options),
+    "Dask columns": lambda *rest, **options: on_dask(*rest, **options, n_column_chunks=3),
 }
 ON_HOST = [home for home in HOMES if not home.startswith("device")]
 EVERY_FOLD = np.ones(N_FOLDS)
@@ -157,7 +162,7 @@ def test_missing_entries_are_priced_as_their_mean(home):
     weighted = np.where(holes, 0, weight[:, None])
     means = np.sum(weighted * X, axis=0) / weighted.sum(axis=0)
     model, options = model_of([0, 4, 8], 1), {}
-    if home.startswith("streamed"):
+    if home.startswith(("streamed", "Dask")):
         options["missing"] = "mean"
     [found] = priced(HOMES[home](np.where(holes, np.nan, X), Y, weight, **options), [model])
     expected = by_rows(np.where(holes, means, X), Y, weight, model)

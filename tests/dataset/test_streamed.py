@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns, order_of, streamed
-from featgrad.dataset import streamed as streamed_module
+from featgrad.dataset import placed
 from featgrad.dataset.streamed import Streamed
 from featgrad.readers import Block
 
@@ -14,20 +14,27 @@ EVERY_FOLD = np.ones(N_FOLDS)
 COLUMNS = np.array([0, 1, 3, 4, 5])
 
 
-class Gathered:
+class AllRows:
     """All rows, in the order in which they are visited."""
 
-    def __init__(self, dataset) -> None:
-        blocks = []
-        dataset.visit("rows", blocks.append, self)
-        parts = [np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3]]
-        self.outputs, self.weights, self.folds = parts
-        self.X = np.concatenate([np.asarray(block.X) for block in blocks])
+    def __init__(self) -> None:
+        self.blocks = []
+
+    def add(self, rows) -> None:
+        self.blocks.append(rows)
 
     def state(self):
         return {}
 
     def restore(self, state) -> None: ...
+
+
+class Gathered:
+    def __init__(self, dataset) -> None:
+        blocks = dataset.visit("rows", AllRows).blocks
+        parts = [np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3]]
+        self.outputs, self.weights, self.folds = parts
+        self.X = np.concatenate([np.asarray(block.X) for block in blocks])
 
 
 @pytest.mark.parametrize("block_rows", [1, 37, 1000])
@@ -91,7 +98,7 @@ def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
 
 
 def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
-    monkeypatch.setattr(streamed_module, "ESTIMATE_ROWS", 70)
+    monkeypatch.setattr(placed, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
     dataset = streamed(X, Y, weight)
     problem, target, folds = dataset.sample(COLUMNS)
@@ -105,7 +112,7 @@ def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
 
 
 def test_sample_has_the_variance_of_all_rows(monkeypatch):
-    monkeypatch.setattr(streamed_module, "ESTIMATE_ROWS", 70)
+    monkeypatch.setattr(placed, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
     target = streamed(X, Y, weight).sample(COLUMNS).target
     weights = weight / weight.sum()
@@ -114,7 +121,7 @@ def test_sample_has_the_variance_of_all_rows(monkeypatch):
 
 @pytest.mark.parametrize(("kept", "expected"), [(400, 100), (1, 64)])
 def test_sample_holds_as_many_entries_as_may_be_kept(monkeypatch, kept: int, expected: int):
-    monkeypatch.setattr(streamed_module, "KEPT_ENTRIES", kept)
+    monkeypatch.setattr(placed, "KEPT_ENTRIES", kept)
     X, Y, _ = mixed_columns(200, 9)
     problem = streamed(X, Y).sample(np.array([0, 1, 2, 3])).problem
     assert len(problem.weights) == expected

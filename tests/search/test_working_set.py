@@ -6,7 +6,8 @@ from scipy import sparse
 
 from dataset_builders import folds_of_rows, in_memory, streamed
 from featgrad.dataset.all_moments import with_all_moments
-from featgrad.dataset.base import Dataset, Prices
+from featgrad.dataset.base import Dataset
+from featgrad.dataset.row_sums import Prices
 from featgrad.math import filters
 from featgrad.plan import FIRST_SHARPNESS, NEXT_SHARPNESS
 from featgrad.search import working_set

@@ -5,14 +5,15 @@ squares and products. Means and deviations are put in at the end: an affine map 
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Rows, Sample
-from featgrad.dataset.checkpoint import Group, Sums
+from featgrad.dataset.base import Consumer, Dataset, S, Sample
+from featgrad.dataset.checkpoint import Arrays, Group
+from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums
 from featgrad.moments.folds import Fold, Folds
 from featgrad.moments.threads import one_blas_thread
 from featgrad.preprocess.standardise import ArraySums, Standardiser
@@ -81,7 +82,7 @@ class MomentDataset(Dataset):
             self._scale[columns] = 1.0
             self._variances = np.where(self._varies, variance[columns], 1.0)
 
-    def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
+    def visit(self, name: str, start: Callable[[], S]) -> S:
         raise NotImplementedError("the rows are gone: everything follows from their moments")
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
@@ -133,15 +134,42 @@ class MomentDataset(Dataset):
         return np.asarray(centred / np.multiply.outer(scale, scale) / self._weight)
 
 
-def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
-    """The moments of all columns of a dataset, whose rows are not needed any more."""
-    moments = FoldMoments(dataset.n_features, dataset.n_outputs, dataset.n_folds)
-    standardiser, sample = dataset.standardiser, dataset.gather_sample()
+class _AllSums:
+    """Moments of all columns and, where it has to be gathered, the sample."""
 
-    def add(rows: Rows) -> None:
-        moments.add(standardiser, rows)
-        if sample is not None:
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        standardiser: Standardiser,
+        sampling: Callable[[], RowSums] | None,
+    ) -> None:
+        self.moments, self._standardiser = FoldMoments(*shape), standardiser
+        self.samples = [] if sampling is None else [sampling()]
+        self._group = Group([self.moments, *self.samples])
+
+    def add(self, rows: Rows) -> None:
+        self.moments.add(self._standardiser, rows)
+        for sample in self.samples:
             sample.add(rows)
 
-    dataset.visit("all moments", add, Group([moments] if sample is None else [moments, sample]))
-    return MomentDataset(moments, dataset.n_outputs, standardiser, preprocess, dataset.sample)
+    def merge(self, other: "_AllSums") -> None:
+        self.moments.merge(other.moments)
+        for sample, more in zip(self.samples, other.samples, strict=True):
+            sample.merge(more)
+
+    def state(self) -> Arrays:
+        return self._group.state()
+
+    def restore(self, state: Arrays) -> None:
+        self._group.restore(state)
+
+
+def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
+    """The moments of all columns of a dataset, whose rows are not needed any more."""
+    shape = dataset.n_features, dataset.n_outputs, dataset.n_folds
+    standardiser = dataset.standardiser
+    sums = dataset.visit("all moments", partial(_AllSums, shape, standardiser, dataset.sampling()))
+    for sample in sums.samples:
+        dataset.keep_sample(sample)
+    n_outputs = dataset.n_outputs
+    return MomentDataset(sums.moments, n_outputs, standardiser, preprocess, dataset.sample)

@@ -6,46 +6,25 @@ estimates. Each answer is a sum over blocks of rows: a home of rows only has to 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from scipy.stats import chi2
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.checkpoint import Group, Sums
+from featgrad.dataset.checkpoint import Sums
+from featgrad.dataset.row_sums import CrossSums, FoldSums, Model, Prices, PriceSums, RowSums
 from featgrad.math.targets import Target
-from featgrad.moments.folds import Folds, GrowingFold
+from featgrad.moments.folds import Folds
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
+from featgrad.preprocess.standardise import Standardiser
 
 # Sums of all columns that are taken in one pass: more models than these are priced in turns.
 _SUMS_AT_ONCE = 1 << 25
 
-
-class Rows(NamedTuple):
-    """A block of rows: outputs of variance 1, weights that sum to one over all rows, folds.
-
-    Rows that are not in use have no weight and belong to fold -1. Places are those in a random
-    order, where rows are not kept.
-    """
-
-    outputs: Floats
-    weights: Floats
-    folds: Indices
-    X: Any
-    places: Indices | None = None
-
-    def take(self, rows: slice) -> "Rows":
-        """A run of the rows."""
-        return Rows(self.outputs[rows], self.weights[rows], self.folds[rows], self.X[rows])
-
-    def by_fold(self) -> Iterator[tuple[int, Indices]]:
-        """Each fold that occurs, and its rows."""
-        for fold in np.unique(self.folds):
-            if fold >= 0:
-                yield int(fold), np.flatnonzero(self.folds == fold)
+S = TypeVar("S", bound=RowSums)
 
 
 class Sample(NamedTuple):
@@ -73,61 +52,6 @@ class Consumer(Sums, Protocol):
         """Outputs, weights and columns of some rows."""
 
 
-class RowSums(Sums, Protocol):
-    """Adds up blocks of rows, and can be stored in between."""
-
-    def add(self, rows: Rows) -> None:
-        """More rows."""
-
-
-class Model(NamedTuple):
-    """Linear models of the same columns, one for each fold, fitted to rows of other folds.
-
-    Attributes
-    ----------
-    columns : ndarray of int
-        The columns of the models.
-    coefficients : ndarray of shape (folds, columns, outputs)
-        For standardised columns and outputs.
-    shares : ndarray of shape (folds,)
-        Weight of each fold among those in use, divided by its weight among all: 0 for folds that
-        are left out.
-    """
-
-    columns: Indices
-    coefficients: Floats
-    shares: Floats
-
-
-class Prices(NamedTuple):
-    """What columns would add to a model, at first order, in explained fraction of the target.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_features,)
-        Squared covariance with the model's residuals, over pairs of distinct rows.
-    noise : ndarray
-        Eigenvalues of the covariance of a column of noise with the residuals.
-    """
-
-    values: Floats
-    noise: Floats
-
-    def chance(self, rank: int = 1) -> float:
-        """What the best of so many columns of noise reaches, or that of another rank.
-
-        Prices of noise are sums of squares weighted by `noise`, less their mean: close to a
-        multiple of chi-squared with the same mean and variance (Satterthwaite).
-        """
-        mean, squares = float(self.noise.sum()), float(np.sum(self.noise**2))
-        if squares == 0:
-            return 0.0
-        freedom = mean**2 / squares
-        share = min(0.5, (rank - 0.3) / len(self.values))
-        quantile = chi2.isf(share, freedom)
-        return float(mean * (quantile / freedom - 1))
-
-
 class Dataset(ABC):
     """Rows of standardised columns and outputs, in random folds.
 
@@ -146,8 +70,8 @@ class Dataset(ABC):
     standardiser: Standardiser
 
     @abstractmethod
-    def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
-        """Call `add`, which changes `sums`, with all blocks of rows."""
+    def visit(self, name: str, start: Callable[[], S]) -> S:
+        """Add all blocks of rows to the empty sums that `start` makes."""
 
     @abstractmethod
     def sample(self, columns: Indices) -> Sample:
@@ -157,9 +81,13 @@ class Dataset(ABC):
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Hand outputs, weights and rows without missing entries on, at most a batch at a time."""
 
-    def gather_sample(self) -> RowSums | None:
-        """What takes the rows of `sample` from a visit; None where they need not be gathered."""
+    def sampling(self) -> Callable[[], RowSums] | None:
+        """Makes what takes the rows of `sample` from a visit; None where `sample` needs none."""
         return None
+
+    def keep_sample(self, gathered: RowSums) -> None:
+        """What such sums have taken."""
+        raise NotImplementedError("the rows of a sample need not be gathered here")
 
     def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
         """What each column explains by itself, for some shares of the folds (see `Model`)."""
@@ -182,27 +110,13 @@ class Dataset(ABC):
 
     def fold_moments(self, columns: Indices) -> Folds:
         """Moments of some columns over each fold; after `marginals`."""
-        growing = [GrowingFold() for _ in range(self.n_folds)]
-
-        def add(rows: Rows) -> None:
-            values = self.standardiser(rows.X[:, columns], columns)
-            for fold, own in rows.by_fold():
-                growing[fold].add(values[own], rows.outputs[own], rows.weights[own])
-
-        self.visit("moments", add, Group(growing))
-        return Folds([fold.fold() for fold in growing])
+        start = partial(FoldSums, self.n_folds, columns, self.standardiser)
+        return self.visit("moments", start).folds()
 
     def cross(self) -> Floats:
         """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs); learns to standardise."""
-        sums = ColumnSums(self.n_features, 1 + self.n_outputs, 1)
-
-        def add(rows: Rows) -> None:
-            weights = rows.weights[:, None]
-            linear = np.concatenate([weights, weights * rows.outputs], axis=1)
-            X = self.standardiser.filled(rows.X)
-            sums.add(X, self.standardiser.origin, linear, weights)
-
-        self.visit("cross", add, sums)
+        start = partial(CrossSums, self.n_features, self.n_outputs, self.standardiser)
+        sums = self.visit("cross", start).columns
         self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
         return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
 
@@ -212,82 +126,6 @@ class Dataset(ABC):
         return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
-        sums = PriceSums(self.n_features, self.n_outputs, models, self.standardiser, learn)
-        self.visit(name, sums.add, sums)
-        return sums.prices()
-
-
-class PriceSums:
-    """Products of all columns with the residuals of models.
-
-    For residuals e of a model, with ``e_n`` times the weight of row n, the price of a column is
-    ``sum_c (sum_n x_n e_nc)^2 - sum_n x_n^2 sum_c e_nc^2``: no row is paired with itself.
-    """
-
-    def __init__(
-        self,
-        n_features: int,
-        n_outputs: int,
-        models: Sequence[Model],
-        standardiser: Standardiser,
-        learn: bool,
-    ) -> None:
-        self._models, self._standardiser, self._learn = models, standardiser, learn
-        self._union = np.unique(np.concatenate([model.columns for model in models]))
-        self._places = [np.searchsorted(self._union, model.columns) for model in models]
-        self._n_outputs = n_outputs
-        self._columns = ColumnSums(
-            n_features, learn + len(models) * (n_outputs + 1), learn + len(models)
-        )
-        self._noise = np.zeros((len(models), n_outputs, n_outputs))
-
-    def add(self, rows: Rows) -> None:
-        values = self._standardiser(rows.X[:, self._union], self._union)
-        weights = [rows.weights[:, None]] if self._learn else []
-        linear, squared = list(weights), list(weights)
-        for i, model in enumerate(self._models):
-            residuals = self._residuals(model, values[:, self._places[i]], rows)
-            squares = np.sum(residuals**2, axis=1, keepdims=True)
-            linear += [residuals, squares]
-            squared.append(squares)
-            self._noise[i] += residuals.T @ residuals
-        self._columns.add(
-            self._standardiser.filled(rows.X),
-            self._standardiser.origin,
-            np.concatenate(linear, axis=1),
-            np.concatenate(squared, axis=1),
-        )
-
-    def prices(self) -> list[Prices]:
-        sums, first = self._columns, int(self._learn)
-        if self._learn:
-            self._standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
-        prices, width = [], self._n_outputs + 1
-        for i in range(len(self._models)):
-            span = slice(first + i * width, first + (i + 1) * width)
-            linear, of_rows = sums.linear[:, span], sums.of_linear[span]
-            along = self._standardiser.centred(linear[:, :-1], of_rows[:-1])
-            own = self._standardiser.centred_squares(
-                sums.squared[:, [first + i]], linear[:, -1:], of_rows[-1:]
-            )
-            values = np.sum(along**2, axis=1) - own[:, 0]
-            noise = np.linalg.eigvalsh(self._noise[i])
-            prices.append(Prices(values / self._n_outputs, noise / self._n_outputs))
-        return prices
-
-    def state(self) -> dict[str, Any]:
-        return {"noise": self._noise, **self._columns.state()}
-
-    def restore(self, state: Any) -> None:
-        arrays = dict(state)
-        self._noise = arrays.pop("noise")
-        self._columns.restore(arrays)
-
-    @staticmethod
-    def _residuals(model: Model, values: Any, rows: Rows) -> Floats:
-        """Residuals times the weights of the rows, 0 in folds that are left out."""
-        residuals = rows.outputs.copy()
-        if len(model.columns):
-            for fold, own in rows.by_fold():
-                residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
-        return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
+        shape = self.n_features, self.n_outputs
+        start = partial(PriceSums, *shape, models, self.standardiser, learn)
+        return self.visit(name, start).prices()

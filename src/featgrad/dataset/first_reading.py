@@ -15,28 +15,20 @@ from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import PresentMeans
 from featgrad.readers import Block
 
-# Entries of the first rows, which the origins of columns are taken from.
+# Of the rows that the origins of columns are taken from.
 _ORIGIN_ENTRIES = 1 << 22
 
 
-class FirstReading:
-    """Sums of targets and weights, the random order of all rows, and the first rows."""
+class FirstSums:
+    """Sums of targets and weights."""
 
-    def __init__(
-        self, n_features: int, task: str, missing: str, rng: np.random.RandomState
-    ) -> None:
-        self._missing = missing
-        self._means = PresentMeans(n_features)
-        self.order = RandomOrder(rng)
-        self.first_rows: Any = None
-        self.targets = TargetSums(task)
+    def __init__(self, n_features: int, task: str, missing: str) -> None:
+        self.n_features, self._missing = n_features, missing
+        self._means, self.targets = PresentMeans(n_features), TargetSums(task)
         self.limits = Limits()
-        self._group = Group([self._means, self.targets, self.limits])
-        self.weight = np.zeros(1)
-        # Of each block.
-        self.checksums: list[int] = []
+        self.weight, self.n_rows = np.zeros(1), 0
 
-    def add(self, block: Block, checksum: int) -> None:
+    def add(self, block: Block) -> None:
         check_missing(block.X, self._missing)
         weights = check_raw_weights(block.weight, len(block))
         if self._missing == "mean":
@@ -44,16 +36,42 @@ class FirstReading:
         self.targets.add(block.y, weights)
         self.limits.add(block.X)
         self.weight += weights.sum()
-        self.checksums.append(checksum)
-        self.order.draw(len(block))
-        if self.first_rows is None:
-            count = max(1, _ORIGIN_ENTRIES // block.X.shape[1])
-            self.first_rows = block.X[:count]
+        self.n_rows += len(block)
+
+    def merge(self, other: "FirstSums") -> None:
+        """Rows that other sums have."""
+        self._means.merge(other._means)
+        self.targets.merge(other.targets)
+        self.limits.merge(other.limits)
+        self.weight += other.weight
+        self.n_rows += other.n_rows
 
     @property
     def means(self) -> Floats | None:
         """What missing entries count as; None where nothing is missing."""
         return self._means.means()
+
+
+class FirstReading(FirstSums):
+    """Sums of targets and weights, the random order of all rows, and the first rows."""
+
+    def __init__(
+        self, n_features: int, task: str, missing: str, rng: np.random.RandomState
+    ) -> None:
+        super().__init__(n_features, task, missing)
+        self.order = RandomOrder(rng)
+        self.first_rows: Any = None
+        self._group = Group([self._means, self.targets, self.limits])
+        # Of each block.
+        self.checksums: list[int] = []
+
+    def add_read(self, block: Block, checksum: int) -> None:
+        """More rows, and what tells whether they are the same when they are read again."""
+        self.add(block)
+        self.checksums.append(checksum)
+        self.order.draw(len(block))
+        if self.first_rows is None:
+            self.first_rows = origin_rows(block)
 
     def state(self) -> Arrays:
         # The random order is drawn again.
@@ -67,9 +85,15 @@ class FirstReading:
 
     def restore(self, state: Arrays) -> None:
         self.weight, self.checksums = state["weight"], state["checksums"].tolist()
-        self.order.skip(int(state["drawn"][0]))
+        self.n_rows = int(state["drawn"][0])
+        self.order.skip(self.n_rows)
         self.first_rows = matrix_of(state)
         self._group.restore({name: array for name, array in state.items() if "." in name})
+
+
+def origin_rows(block: Block) -> Any:
+    """The first rows of a block, which the origins of columns are taken from."""
+    return block.X[: max(1, _ORIGIN_ENTRIES // block.X.shape[1])]
 
 
 def checksum(block: Block, *, whole: bool) -> int:

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Indices
-from featgrad.dataset.base import Consumer, Dataset, Rows, Sample
-from featgrad.dataset.checkpoint import Sums
+from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.prepare import Prepared
+from featgrad.dataset.row_sums import Rows
 from featgrad.math.targets import to_one_variance
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.preprocess.present_means import present_means
@@ -45,13 +45,15 @@ class InMemory(Dataset):
         first = self._X[np.sort(rows[:_ORIGIN_ROWS])]
         self.standardiser = Standardiser.from_sample(first, fill, preprocess)
 
-    def visit(self, name: str, add: Callable[[Rows], None], sums: Sums) -> None:
+    def visit(self, name: str, start: Callable[[], S]) -> S:
+        sums = start()
         n_rows = self._X.shape[0]
         step = n_rows if sparse.issparse(self._X) else max(1, _BLOCK_ENTRIES // self.n_features)
-        for start in range(0, n_rows, step):
-            rows = slice(start, start + step)
+        for first in range(0, n_rows, step):
+            rows = slice(first, first + step)
             X = self._X if step == n_rows else self._X[rows]
-            add(Rows(self._outputs[rows], self._weights[rows], self._folds[rows], X))
+            sums.add(Rows(self._outputs[rows], self._weights[rows], self._folds[rows], X))
+        return sums
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         for start in range(0, self.n_rows, batch_rows):

@@ -1,7 +1,8 @@
 """A random order of rows, of which nothing is kept: each pass draws it again."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,18 @@ from featgrad.arrays import Floats, Indices
 from featgrad.plan import EXACT_ORDER_ROWS
 
 _DRAWN_AT_ONCE = 1 << 20
+
+
+class Places(NamedTuple):
+    """Places of consecutive rows among many, drawn where they are needed."""
+
+    rng: np.random.RandomState  # as it is before the first of them
+    size: int
+    n_rows: int  # all there are
+
+    def drawn(self) -> Indices:
+        keys = copy.deepcopy(self.rng).random_sample(self.size)
+        return np.asarray(keys * self.n_rows, np.intp)
 
 
 class RandomOrder:
@@ -48,3 +61,16 @@ class RandomOrder:
             return (keys * self.n_rows).astype(np.intp)
 
         return following
+
+    def runs(self, counts: Sequence[int]) -> list[Indices] | list[Places]:
+        """Places of runs of so many rows, which are all there are: known, or to be drawn."""
+        generators = []
+        for count in counts:
+            generators.append(copy.deepcopy(self._rng))
+            self.skip(count)
+        self.settle()
+        if len(self._sorted):
+            following = self.again()
+            return [following(count) for count in counts]
+        runs = zip(generators, counts, strict=True)
+        return [Places(rng, count, self.n_rows) for rng, count in runs]

@@ -56,6 +56,25 @@ class TargetSums:
         self._n_rows += len(y)
         self._total += weights.sum()
 
+    def merge(self, other: "TargetSums") -> None:
+        """Rows that other sums have."""
+        if other._n_rows == 0:
+            return
+        if self._n_rows and self._n_outputs != other._n_outputs:
+            raise ValueError(
+                f"y has {self._n_outputs[0]} output(s) in some rows and {other._n_outputs[0]} in "
+                "others: give the same ones."
+            )
+        self._too_many |= other._too_many
+        if other._values is not None:
+            self._merge_values(other._values, other._shares)
+        if len(other._means):
+            self._merge_moments(other._means, other._squares, float(other._total[0]))
+        self._indicator &= other._indicator
+        self._n_outputs = other._n_outputs
+        self._n_rows = self._n_rows + other._n_rows
+        self._total = self._total + other._total
+
     def outputs(self) -> Outputs:
         """Outputs after all rows were added; a constant target is an error."""
         encoding = self.encoding()
@@ -103,11 +122,13 @@ class TargetSums:
         if self._too_many:
             return
         values = targets.distinct(targets.one_column(y, self._task))
-        shares = _totals(np.searchsorted(values, y), weights)
+        self._merge_values(values, _totals(np.searchsorted(values, y), weights))
+
+    def _merge_values(self, values: NDArray[Any], shares: Floats) -> None:
         if self._values is not None:
             values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)
             shares = _totals(at, np.append(self._shares, shares))
-        self._too_many[:] = len(values) > MAX_CLASSES
+        self._too_many |= len(values) > MAX_CLASSES
         keep = slice(0 if self._too_many else None)
         self._values, self._shares = values[keep], shares[keep]
 
@@ -115,11 +136,13 @@ class TargetSums:
         """Merge means and sums of squared deviations (Chan et al.)."""
         task = "regression" if self._task == "auto" else self._task
         columns = Encoding(task, None, 1 if y.ndim == 1 else y.shape[1])(y)
-        if len(self._means) == 0:
-            self._means, self._squares = np.zeros((2, columns.shape[1]))
         added = weights.sum()
         means = weights @ columns / added
-        squares = weights @ (columns - means) ** 2
+        self._merge_moments(means, weights @ (columns - means) ** 2, float(added))
+
+    def _merge_moments(self, means: Floats, squares: Floats, added: float) -> None:
+        if len(self._means) == 0:
+            self._means, self._squares = np.zeros((2, len(means)))
         gap, total = means - self._means, self._total + added
         self._squares = self._squares + squares + gap**2 * (self._total * added / total)
         self._means = self._means + gap * (added / total)

@@ -94,6 +94,13 @@ class GrowingFold:
             self._done = self.fold()
             self._waiting, self._n_waiting = [], 0
 
+    def merge(self, other: "GrowingFold") -> None:
+        """Rows of another part of the same fold."""
+        if other._done is not None:
+            self._done = other._done if self._done is None else self._done.joined(other._done)
+        for part in other._waiting:
+            self.add(*part)
+
     def fold(self) -> Fold:
         """All rows so far; there is one at least."""
         if not self._waiting:

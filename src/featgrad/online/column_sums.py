@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Floats
-from featgrad.dataset.base import Prices
+from featgrad.dataset.row_sums import Prices
 
 # Columns whose prices are worked out at a time: they stay in a core's cache.
 _BLOCK_ENTRIES = 1 << 15

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.dataset.base import Prices
+from featgrad.dataset.row_sums import Prices
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals

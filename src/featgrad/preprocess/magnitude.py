@@ -1,7 +1,7 @@
 """Columns of extreme magnitude: squares of their entries must be numbers in single precision."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 from warnings import warn
 
 import numpy as np
@@ -46,7 +46,13 @@ class Limits(ArraySums):
         self.low, self.high = np.zeros(0), np.zeros(0)
 
     def add(self, X: Any) -> None:
-        low, high = column_limits(X.data[:, None] if sparse.issparse(X) else X)
+        self._widen(*column_limits(X.data[:, None] if sparse.issparse(X) else X))
+
+    def merge(self, other: Self) -> None:
+        if len(other.low):
+            self._widen(other.low, other.high)
+
+    def _widen(self, low: Floats, high: Floats) -> None:
         if len(self.low):
             low, high = np.minimum(self.low, low), np.maximum(self.high, high)
         self.low, self.high = low, high

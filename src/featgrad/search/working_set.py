@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.dataset.base import Dataset, Model, Prices
+from featgrad.dataset.base import Dataset
+from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
 from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import top_of_covariance
@@ -64,8 +65,12 @@ def search(
     while active:
         columns = np.unique(np.concatenate([state.columns for state in active]))
         moments = dataset.fold_moments(columns)
+        parts = {state.folds: moments.only(state.folds) for state in active}
+        totals = {folds: part.totals() for folds, part in parts.items()}
         for state in active:
-            state.improve(moments.columns(np.searchsorted(columns, state.columns)))
+            places = np.searchsorted(columns, state.columns)
+            state.take_weights(moments.weights)
+            state.improve(parts[state.folds].columns(places), totals[state.folds].columns(places))
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
@@ -146,14 +151,20 @@ class _State:
         """Columns of the working set, rising."""
         return self._columns
 
-    def improve(self, moments: Folds) -> None:
+    @property
+    def folds(self) -> tuple[int, ...]:
+        """Folds whose rows choose."""
+        return tuple(self._task.folds.tolist())
+
+    def take_weights(self, weights: Floats) -> None:
+        """Weights of all folds, which sum to one."""
+        self._shares[self._task.folds] = 1 / weights[self._task.folds].sum()
+
+    def improve(self, moments: Folds, totals: Totals) -> None:
         """Descend on the working set, then eliminate."""
-        weights = np.array([fold.weight for fold in moments.folds])
-        self._shares[self._task.folds] = weights.sum() / weights[self._task.folds].sum()
-        moments = moments.only(self._task.folds.tolist())
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
-            self._top = top_of_covariance(moments.totals().columns(best))
+            self._top = top_of_covariance(totals.columns(best))
         descent = Descent(
             self._inner, self._task.budget, self._coefficients, self._sequences, self._watch
         )
@@ -161,7 +172,7 @@ class _State:
         left = 0 if self._watch.stopped else self._max_iter - len(self._steps)
         schedule = schedule[: max(0, left)]
         self._v = descent.run(moments, self._v, self._scale, schedule, self._steps)
-        self._eliminate(moments)
+        self._eliminate(moments, totals)
 
     def settle(self, prices: Prices) -> bool:
         """Take the prices of all columns; whether the search for this set has ended."""
@@ -207,9 +218,8 @@ class _State:
         self._working, self._v = working, v
         self._inner, self._columns = self._units.only(working)
 
-    def _eliminate(self, moments: Folds) -> None:
+    def _eliminate(self, moments: Folds, totals: Totals) -> None:
         """The chosen units of the working set, and the scale that follows them."""
-        totals = moments.totals()
         best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
         within = self._inner.best_within(self._v, self._task.budget)
         count = int(np.count_nonzero(within))

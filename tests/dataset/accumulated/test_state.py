@@ -10,8 +10,8 @@ from featgrad.dataset.accumulated.kept_rows import KeptRows, KeyedRows
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset
-from featgrad.dataset.base import Prices
 from featgrad.dataset.prepare import prepare_encoded
+from featgrad.dataset.row_sums import Prices
 from featgrad.math.targets import Encoding
 
 CONTAINERS = [np.asarray, sparse.csr_array]

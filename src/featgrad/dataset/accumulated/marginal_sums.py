@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Floats
-from featgrad.dataset.base import Prices, Rows
 from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.row_sums import Prices, Rows
 from featgrad.preprocess.standardise import ColumnSums, Standardiser
 
 

@@ -17,7 +17,7 @@ from featgrad.arrays import Floats
 from featgrad.dataset.accumulated.kept_rows import KeptRows, KeyedRows
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums
 from featgrad.dataset.all_moments import FoldMoments
-from featgrad.dataset.base import Rows
+from featgrad.dataset.row_sums import Rows
 from featgrad.math.targets import Encoding
 from featgrad.preprocess.present_means import present_means
 from featgrad.preprocess.standardise import Standardiser

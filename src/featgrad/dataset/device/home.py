@@ -7,14 +7,14 @@ set, and a sample of rows that does not grow with their number.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.base import Consumer, Dataset, Model, Prices, Sample
-from featgrad.dataset.checkpoint import Sums
+from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.sums import (
     DeviceColumnSums,
     DevicePriceSums,
@@ -22,6 +22,7 @@ from featgrad.dataset.device.sums import (
     DeviceStandardiser,
 )
 from featgrad.dataset.prepare import build_engine
+from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.targets import Target
 from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
@@ -82,7 +83,13 @@ class OnDevice(Dataset):
         self._of_folds = [self._divided(slice(*span)) for span in matrix.spans]
         self.standardiser = matrix.standardiser(rows, fill, preprocess)
 
-    def visit(self, name: str, add: Callable[[Any], None], sums: Sums) -> None:
+    def visit(self, name: str, start: Callable[[], S]) -> S:
+        """Add all blocks of rows, on the device."""
+        sums = start()
+        self._each_block(sums.add)
+        return sums
+
+    def _each_block(self, add: Callable[[Any], None]) -> None:
         """Call `add` with all blocks of rows, on the device."""
         parts = zip(self._matrix.spans, self._of_folds, self._matrix.blocks(), strict=True)
         for span, of_folds, block in parts:
@@ -134,7 +141,7 @@ class OnDevice(Dataset):
                 grams[fold].addmm_(part.T, part)
                 crosses[fold].addmm_(part.T, outputs[own])
 
-        self.visit("moments", add, ColumnSums(0, 0, 0))
+        self._each_block(add)
         parts = zip(*self._of_outputs(), fetched(crosses), strict=True)
         folds = [
             Fold(float(weight), int(count), cross, squares, None, None)
@@ -152,16 +159,15 @@ class OnDevice(Dataset):
             linear = torch.cat([weights, weights * rows.outputs], dim=1)
             there.add(rows.X.filled(standardiser.fill), standardiser.origin, linear, weights)
 
-        self.visit("cross", add, sums)
+        self._each_block(add)
         there.fetch()
         self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
         return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
         shape, device = (self.n_features, self.n_outputs), self._matrix.device
-        sums = DevicePriceSums(*shape, models, self.standardiser, learn, device)
-        self.visit(name, sums.add, sums)
-        return sums.prices()
+        start = partial(DevicePriceSums, *shape, models, self.standardiser, learn, device)
+        return self.visit(name, start).prices()
 
     def _divided(self, rows: slice) -> list[tuple[int, Tensor]]:
         """Places of the rows of each fold within a block."""

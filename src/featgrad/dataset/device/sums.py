@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from featgrad.dataset.base import Model, Prices, PriceSums
 from featgrad.dataset.device.blocks import centred
+from featgrad.dataset.row_sums import Model, Prices, PriceSums
 from featgrad.moments.device_arrays import Tensor, fetched, sent
 from featgrad.preprocess.standardise import ColumnSums, Standardiser
 

@@ -1,0 +1,172 @@
+"""The home of rows on a cluster: a map over partitions and a tree of sums.
+
+A visit sends what is asked (a few numbers per column, models, a standardiser) to the workers and
+brings sums back, never rows but those of a sample that does not grow with their number. Each visit
+computes the partitions again, unless they were persisted before.
+
+The place of a row follows from its partition and its position there, and sums are merged in the
+order of the partitions: neither depends on the workers, so that a lost one changes nothing.
+"""
+
+import copy
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import dask
+import numpy as np
+from dask.delayed import Delayed, delayed
+from numpy.typing import ArrayLike
+
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.base import Consumer, S
+from featgrad.dataset.checkpoint import Arrays
+from featgrad.dataset.dask.partitions import Partition, naming, partitions_of
+from featgrad.dataset.first_reading import FirstSums, origin_rows
+from featgrad.dataset.placed import Encoder, Placed, entries_per_row
+from featgrad.dataset.random_order import Places, RandomOrder
+from featgrad.dataset.row_sums import RowSums
+from featgrad.moments.threads import one_blas_thread
+from featgrad.plan import folds_of
+from featgrad.preprocess.standardise import Standardiser
+
+# Sums that are merged at once.
+_MERGED = 4
+# Entries of the rows that are added at once.
+_BLOCK_ENTRIES = 1 << 22
+T = TypeVar("T")
+
+
+def on_dask(
+    X: Any,
+    y: Any,
+    *,
+    order: int,
+    filter: str | ArrayLike,
+    task: str,
+    preprocess: str,
+    missing: str,
+    sample_weight: Any,
+    rng: np.random.RandomState,
+) -> "OnDask":
+    """Rows of Dask collections."""
+    parts = partitions_of(X, y, sample_weight)
+    first = FirstSums(X.shape[1], task, missing)
+    return OnDask(parts, first, order, filter, preprocess, folds_of(order), rng)
+
+
+class OnDask(Placed):
+    """Partitions of rows; making it computes them once. Rows of weight zero count as absent."""
+
+    _name = "X"
+
+    def __init__(
+        self,
+        partitions: Sequence[Partition],
+        empty: FirstSums,
+        order: int,
+        filter: str | ArrayLike,
+        preprocess: str,
+        n_folds: int,
+        rng: np.random.RandomState,
+    ) -> None:
+        self._preprocess, self.n_features = preprocess, empty.n_features
+        nothing = delayed(empty, traverse=False)
+        parts = [delayed(_first_reading)(nothing, part) for part in partitions]
+        first = _computed(_tree(_merged_readings, parts))
+        self._learn(first.sums, order, filter, n_folds)
+        first.sums.limits.check(None)
+        used = [(part, n) for part, n in zip(partitions, first.counts, strict=True) if n]
+        runs = RandomOrder(rng).runs([n for _, n in used])
+        self._parts = [(part, run) for (part, _), run in zip(used, runs, strict=True)]
+        means = delayed(first.sums.means, traverse=False)
+        origins = delayed(_origins)(means, preprocess, used[0][0])
+        self.standardiser, self._n_entries = _computed(origins)
+
+    def visit(self, name: str, start: Callable[[], S]) -> S:
+        """Add up the rows of each partition, and then the sums of these."""
+        begin, encoder = (delayed(it, traverse=False) for it in (start, self._encoder))
+        add = delayed(_state_of_partition)
+        parts = [add(begin, encoder, run, part) for part, run in self._parts]
+        sums = start()
+        sums.restore(_computed(_tree(_merged_states, parts, begin)))
+        return sums
+
+    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
+        raise NotImplementedError("plan has no search that streams rows of partitions")
+
+
+class _FirstReading(NamedTuple):
+    """Rows in use of each partition, and sums over all."""
+
+    counts: list[int]
+    sums: FirstSums
+
+
+def _first_reading(empty: FirstSums, partition: Partition) -> _FirstReading:
+    sums = copy.deepcopy(empty)
+    with naming(partition.number):
+        for block in partition.rows():
+            sums.add(block)
+    return _FirstReading([sums.n_rows], sums)
+
+
+def _merged_readings(parts: Sequence[_FirstReading]) -> _FirstReading:
+    counts, sums = [n for part in parts for n in part.counts], copy.deepcopy(parts[0].sums)
+    for part in parts[1:]:
+        sums.merge(part.sums)
+    return _FirstReading(counts, sums)
+
+
+def _origins(
+    means: Floats | None, preprocess: str, partition: Partition
+) -> tuple[Standardiser, int]:
+    """A standardiser, and the entries of a row."""
+    [block] = partition.rows()
+    rows = origin_rows(block)
+    return Standardiser.from_sample(rows, means, preprocess), entries_per_row(rows)
+
+
+def _state_of_partition(
+    start: Callable[[], RowSums], encoder: Encoder, run: Indices | Places, partition: Partition
+) -> Arrays:
+    """Sums over the rows of a partition."""
+    sums, places = start(), run.drawn() if isinstance(run, Places) else run
+    [block] = partition.rows()
+    if len(block) != len(places):
+        raise ValueError(
+            f"Partition {partition.number} had {len(places)} rows of positive weight when it was "
+            f"first computed and {len(block)} when it was computed again: use data that stay the "
+            "same, or persist them."
+        )
+    step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
+    with one_blas_thread():
+        for first in range(0, len(block), step):
+            last = min(first + step, len(block))
+            sums.add(encoder(block.rows(first, last), places[first:last]))
+    return sums.state()
+
+
+def _merged_states(states: Sequence[Arrays], start: Callable[[], RowSums]) -> Arrays:
+    sums = start()
+    for state in states:
+        more = start()
+        more.restore(state)
+        sums.merge(more)
+    return sums.state()
+
+
+def _tree(merge: Callable[..., T], parts: Sequence[Delayed], *shared: Any) -> Delayed:
+    """Parts merged some at a time, in their order."""
+    while len(parts) > 1:
+        groups = [parts[first : first + _MERGED] for first in range(0, len(parts), _MERGED)]
+        parts = [delayed(merge)(group, *shared) for group in groups]
+    return parts[0]
+
+
+def _computed(wanted: Delayed) -> Any:
+    if "distributed" not in sys.modules:
+        return wanted.compute()
+    # What is asked goes with the graph, however large: there it survives the loss of any worker.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return wanted.compute()

@@ -1,0 +1,120 @@
+"""Partitions of features, targets and weights, each a block of rows once a worker has computed it.
+
+Nothing is rechunked: column chunks of a partition are joined where it is visited.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.delayed import Delayed
+from scipy import sparse
+from sklearn.utils import check_array
+
+from featgrad.checks import MATRIX
+from featgrad.dataset.dask.collections import is_array, is_frame
+from featgrad.dataset.placed import used_rows
+from featgrad.readers import Block
+from featgrad.readers.block import canonical
+
+
+class Partition(NamedTuple):
+    """What a block is made of, delayed or computed."""
+
+    number: int
+    X: Any  # its chunks of columns
+    y: Any
+    weight: Any
+
+    def rows(self) -> list[Block]:
+        """Rows in use; nothing where there are none."""
+        return list(used_rows([self._block()]))
+
+    def _block(self) -> Block:
+        chunks = [_matrix(chunk) for chunk in self.X]
+        X = chunks[0] if len(chunks) == 1 else _side_by_side(chunks)
+        y = np.asarray(self.y)
+        weight = None if self.weight is None else np.asarray(self.weight, np.float64)
+        for name, part in (("y", y), ("sample_weight", weight)):
+            if part is not None and len(part) != X.shape[0]:
+                raise ValueError(
+                    f"{name} has {len(part)} rows but X has {X.shape[0]}: partition them alike."
+                )
+        return Block(X, y, weight)
+
+
+def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
+    """The partitions of Dask collections, which have to be alike."""
+    if is_frame(X):
+        _check_numeric(X)
+        chunks: Sequence[Sequence[Delayed]] = [[part] for part in X.to_delayed()]
+    else:
+        chunks = X.to_delayed().tolist()
+    targets = _column("y", y, X, len(chunks))
+    weights: Sequence[Any] = [None] * len(chunks)
+    if sample_weight is not None:
+        weights = _column("sample_weight", sample_weight, X, len(chunks))
+    parts = zip(chunks, targets, weights, strict=True)
+    return [Partition(i, *part) for i, part in enumerate(parts)]
+
+
+@contextmanager
+def naming(number: int) -> Iterator[None]:
+    """Errors of the data say which partition has them."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"Partition {number}: {error}") from error
+
+
+def _column(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
+    """Partitions of targets or weights."""
+    if not hasattr(given, "to_delayed"):
+        raise ValueError(
+            f"{name} is of type {type(given).__name__} but X is a Dask collection: give a Dask "
+            "array or series with the partitions of X."
+        )
+    parts = given.to_delayed()
+    if is_array(given):
+        if given.ndim == 2 and parts.shape[1] > 1:
+            raise ValueError(f"{name} has chunks of columns: rechunk it to have one.")
+        parts = parts.ravel()
+    if len(parts) != count or _differ(given, X):
+        raise ValueError(
+            f"{name} has {len(parts)} partitions and X has {count}, or rows are divided "
+            "differently: rechunk or repartition one of them like the other."
+        )
+    return list(parts)
+
+
+def _differ(given: Any, X: Any) -> bool:
+    """Whether rows are known to be divided differently."""
+    if not (is_array(given) and is_array(X)):
+        return False
+    pairs = zip(given.chunks[0], X.chunks[0], strict=True)
+    return any(one != other for one, other in pairs if not np.isnan([one, other]).any())
+
+
+def _check_numeric(X: Any) -> None:
+    for name, dtype in X.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise ValueError(
+                f"Column {name!r} of X holds {dtype}: convert it to numbers, as "
+                "dask.dataframe.get_dummies does with categories, or leave it out."
+            )
+
+
+def _matrix(chunk: Any) -> Any:
+    if hasattr(chunk, "to_scipy_sparse"):  # of the package sparse
+        chunk = chunk.to_scipy_sparse()
+    if sparse.issparse(chunk):
+        chunk = sparse.csr_array(chunk)
+    X = check_array(chunk, **MATRIX, ensure_min_samples=0, ensure_min_features=0, input_name="X")
+    return canonical(X) if sparse.issparse(X) else X
+
+
+def _side_by_side(chunks: list[Any]) -> Any:
+    if sparse.issparse(chunks[0]):
+        return sparse.hstack(chunks, format="csr")
+    return np.concatenate(chunks, axis=1)

@@ -1,0 +1,159 @@
+"""Rows that are not kept: each visit brings them again, with random places.
+
+The place of a row decides its fold and whether it belongs to the sample, so that a sorted file does
+not matter.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from featgrad.arrays import Floats, Indices
+from featgrad.checks import check_raw_weights
+from featgrad.dataset.base import Dataset, Sample
+from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
+from featgrad.dataset.first_reading import FirstSums
+from featgrad.dataset.prepare import build_engine, usable_order
+from featgrad.dataset.row_sums import Rows, RowSums
+from featgrad.math.filters import up_to
+from featgrad.math.target_sums import Outputs
+from featgrad.math.targets import Target
+from featgrad.moments.problem import Problem
+from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
+from featgrad.readers import Block
+from featgrad.readers.block import stacked
+
+
+class Encoder(NamedTuple):
+    """From blocks to rows with outputs of variance 1, weights that sum to one, and folds."""
+
+    outputs: Outputs
+    weight: float  # of all rows
+    n_rows: int
+    n_folds: int
+
+    def __call__(self, block: Block, places: Indices) -> Rows:
+        weights = check_raw_weights(block.weight, len(block)) / self.weight
+        folds = places * self.n_folds // self.n_rows
+        return Rows(self.outputs(block.y), weights, folds, block.X, places)
+
+
+class Placed(Dataset):
+    """Rows that come again in each visit. `filters` are the filter and its lower orders."""
+
+    filters: tuple[Floats, ...]
+    task: str
+    _preprocess: str
+    _encoder: Encoder
+    # What users call the rows.
+    _name = "source"
+    # Of a row, on average.
+    _n_entries: int
+    _gathered: "Gathered | None" = None
+
+    def _learn(self, first: FirstSums, order: int, filter: str | ArrayLike, n_folds: int) -> None:
+        """What the first visit has found."""
+        self.n_rows = first.n_rows
+        if self.n_rows < 2:
+            raise ValueError(
+                f"{self._name} has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
+                "required: pass more rows."
+            )
+        outputs = first.targets.outputs()
+        self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
+        self.n_folds = min(n_folds, self.n_rows)
+        self.filters = up_to(filter, usable_order(order, filter, self.n_rows))
+        self._encoder = Encoder(outputs, float(first.weight[0]), self.n_rows, self.n_folds)
+
+    def sample(self, columns: Indices) -> Sample:
+        """Some columns of not too many rows; takes a visit.
+
+        The target is that of all rows: a rare class may be missing among some of them.
+        """
+        rows = self._sampled(columns)
+        weights = rows.weights / rows.weights.sum()
+        # Choosing columns leaves them one after the other, where engines take rows.
+        X = rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X)
+        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
+        encoded = self._encoder.outputs
+        outputs = rows.outputs * encoded.deviations
+        target = Target(outputs, encoded.variance, self.task)
+        problem = Problem(engine, outputs, weights, encoded.variance, self.filters, 1.0)
+        return Sample(problem, target, rows.folds)
+
+    def sampling(self) -> Callable[[], RowSums]:
+        """All columns of the sample."""
+        return self._gathering(np.arange(self.n_features))
+
+    def keep_sample(self, gathered: RowSums) -> None:
+        assert isinstance(gathered, Gathered)
+        self._gathered = gathered
+
+    def _sampled(self, columns: Indices) -> Rows:
+        """Some columns of rows with evenly spaced places, in the order of these."""
+        if self._gathered is not None:
+            rows = self._gathered.rows()
+            return rows._replace(X=rows.X[:, columns])
+        return self.visit("sample", self._gathering(columns)).rows()
+
+    def _gathering(self, columns: Indices) -> "Callable[[], Gathered]":
+        entries = min(len(columns), self._n_entries)
+        count = min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS, self.n_rows)
+        return partial(Gathered, columns, count, self.n_rows)
+
+
+_GATHERED = ("places", "outputs", "weights", "folds")
+
+
+class Gathered:
+    """Some columns of so many rows, with evenly spaced places, hence from all folds alike."""
+
+    def __init__(self, columns: Indices, count: int, n_rows: int) -> None:
+        self._columns, self._count, self._n_rows = columns, count, n_rows
+        self._parts: list[tuple[Indices, Floats, Floats, Indices, Any]] = []
+
+    def add(self, rows: Rows) -> None:
+        assert rows.places is not None
+        own = np.flatnonzero(rows.places * self._count % self._n_rows < self._count)
+        X = rows.X[own][:, self._columns]
+        parts = rows.places[own], rows.outputs[own], rows.weights[own], rows.folds[own]
+        self._parts.append((*parts, X))
+
+    def merge(self, other: "Gathered") -> None:
+        self._parts += other._parts
+
+    def rows(self) -> Rows:
+        """All of them, by rising place."""
+        places, outputs, weights, folds, X = self._joined()
+        order = np.argsort(places, kind="stable")
+        return Rows(outputs[order], weights[order], folds[order], X[order])
+
+    def state(self) -> Arrays:
+        *arrays, X = self._joined()
+        return {**dict(zip(_GATHERED, arrays, strict=True)), **matrix_state(X)}
+
+    def restore(self, state: Arrays) -> None:
+        places, outputs, weights, folds = (state[name] for name in _GATHERED)
+        self._parts = [(places, outputs, weights, folds, matrix_of(state))]
+
+    def _joined(self) -> tuple[Indices, Floats, Floats, Indices, Any]:
+        *arrays, X = zip(*self._parts, strict=True)
+        places, outputs, weights, folds = map(np.concatenate, arrays)
+        return places, outputs, weights, folds, stacked(X)
+
+
+def used_rows(blocks: Any) -> Iterator[Block]:
+    """Blocks without rows of weight zero."""
+    for block in blocks:
+        if block.weight is not None and not block.weight.all():
+            block = block.only(block.weight != 0)
+        if len(block):
+            yield block
+
+
+def entries_per_row(X: Any) -> int:
+    return 1 + X.nnz // X.shape[0] if sparse.issparse(X) else int(X.shape[1])

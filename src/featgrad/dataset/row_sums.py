@@ -1,0 +1,228 @@
+"""What is added up over rows: each answer to a question about them.
+
+Sums over some rows and over others merge into those of all of them, so that blocks of rows can be
+visited one after the other, or by many workers at the same time.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from scipy.stats import chi2
+
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.checkpoint import Arrays, Group, Sums
+from featgrad.moments.folds import Folds, GrowingFold
+from featgrad.preprocess.standardise import ColumnSums, Standardiser
+
+
+class Rows(NamedTuple):
+    """A block of rows: outputs of variance 1, weights that sum to one over all rows, folds.
+
+    Rows that are not in use have no weight and belong to fold -1. Places are those in a random
+    order, where rows are not kept.
+    """
+
+    outputs: Floats
+    weights: Floats
+    folds: Indices
+    X: Any
+    places: Indices | None = None
+
+    def take(self, rows: slice) -> "Rows":
+        """A run of the rows."""
+        return Rows(self.outputs[rows], self.weights[rows], self.folds[rows], self.X[rows])
+
+    def by_fold(self) -> Iterator[tuple[int, Indices]]:
+        """Each fold that occurs, and its rows."""
+        for fold in np.unique(self.folds):
+            if fold >= 0:
+                yield int(fold), np.flatnonzero(self.folds == fold)
+
+
+class RowSums(Sums, Protocol):
+    """Adds up blocks of rows; can be stored in between, and merged with the sums of other rows."""
+
+    def add(self, rows: Rows) -> None:
+        """More rows."""
+
+    def merge(self, other: Self) -> None:
+        """Rows that other sums have."""
+
+
+class Model(NamedTuple):
+    """Linear models of the same columns, one for each fold, fitted to rows of other folds.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        The columns of the models.
+    coefficients : ndarray of shape (folds, columns, outputs)
+        For standardised columns and outputs.
+    shares : ndarray of shape (folds,)
+        Weight of each fold among those in use, divided by its weight among all: 0 for folds that
+        are left out.
+    """
+
+    columns: Indices
+    coefficients: Floats
+    shares: Floats
+
+
+class Prices(NamedTuple):
+    """What columns would add to a model, at first order, in explained fraction of the target.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_features,)
+        Squared covariance with the model's residuals, over pairs of distinct rows.
+    noise : ndarray
+        Eigenvalues of the covariance of a column of noise with the residuals.
+    """
+
+    values: Floats
+    noise: Floats
+
+    def chance(self, rank: int = 1) -> float:
+        """What the best of so many columns of noise reaches, or that of another rank.
+
+        Prices of noise are sums of squares weighted by `noise`, less their mean: close to a
+        multiple of chi-squared with the same mean and variance (Satterthwaite).
+        """
+        mean, squares = float(self.noise.sum()), float(np.sum(self.noise**2))
+        if squares == 0:
+            return 0.0
+        freedom = mean**2 / squares
+        share = min(0.5, (rank - 0.3) / len(self.values))
+        quantile = chi2.isf(share, freedom)
+        return float(mean * (quantile / freedom - 1))
+
+
+class PriceSums:
+    """Products of all columns with the residuals of models.
+
+    For residuals e of a model, with ``e_n`` times the weight of row n, the price of a column is
+    ``sum_c (sum_n x_n e_nc)^2 - sum_n x_n^2 sum_c e_nc^2``: no row is paired with itself.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_outputs: int,
+        models: Sequence[Model],
+        standardiser: Standardiser,
+        learn: bool,
+    ) -> None:
+        self._models, self._standardiser, self._learn = models, standardiser, learn
+        self._union = np.unique(np.concatenate([model.columns for model in models]))
+        self._places = [np.searchsorted(self._union, model.columns) for model in models]
+        self._n_outputs = n_outputs
+        self._columns = ColumnSums(
+            n_features, learn + len(models) * (n_outputs + 1), learn + len(models)
+        )
+        self._noise = np.zeros((len(models), n_outputs, n_outputs))
+
+    def add(self, rows: Rows) -> None:
+        values = self._standardiser(rows.X[:, self._union], self._union)
+        weights = [rows.weights[:, None]] if self._learn else []
+        linear, squared = list(weights), list(weights)
+        for i, model in enumerate(self._models):
+            residuals = self._residuals(model, values[:, self._places[i]], rows)
+            squares = np.sum(residuals**2, axis=1, keepdims=True)
+            linear += [residuals, squares]
+            squared.append(squares)
+            self._noise[i] += residuals.T @ residuals
+        self._columns.add(
+            self._standardiser.filled(rows.X),
+            self._standardiser.origin,
+            np.concatenate(linear, axis=1),
+            np.concatenate(squared, axis=1),
+        )
+
+    def prices(self) -> list[Prices]:
+        sums, first = self._columns, int(self._learn)
+        if self._learn:
+            self._standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
+        prices, width = [], self._n_outputs + 1
+        for i in range(len(self._models)):
+            span = slice(first + i * width, first + (i + 1) * width)
+            linear, of_rows = sums.linear[:, span], sums.of_linear[span]
+            along = self._standardiser.centred(linear[:, :-1], of_rows[:-1])
+            own = self._standardiser.centred_squares(
+                sums.squared[:, [first + i]], linear[:, -1:], of_rows[-1:]
+            )
+            values = np.sum(along**2, axis=1) - own[:, 0]
+            noise = np.linalg.eigvalsh(self._noise[i])
+            prices.append(Prices(values / self._n_outputs, noise / self._n_outputs))
+        return prices
+
+    def merge(self, other: "PriceSums") -> None:
+        self._columns.merge(other._columns)
+        self._noise += other._noise
+
+    def state(self) -> dict[str, Any]:
+        return {"noise": self._noise, **self._columns.state()}
+
+    def restore(self, state: Any) -> None:
+        arrays = dict(state)
+        self._noise = arrays.pop("noise")
+        self._columns.restore(arrays)
+
+    @staticmethod
+    def _residuals(model: Model, values: Any, rows: Rows) -> Floats:
+        """Residuals times the weights of the rows, 0 in folds that are left out."""
+        residuals = rows.outputs.copy()
+        if len(model.columns):
+            for fold, own in rows.by_fold():
+                residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
+        return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
+
+
+class FoldSums:
+    """Moments of some columns over each fold."""
+
+    def __init__(self, n_folds: int, columns: Indices, standardiser: Standardiser) -> None:
+        self._columns, self._standardiser = columns, standardiser
+        self._growing = [GrowingFold() for _ in range(n_folds)]
+        self._group = Group(self._growing)
+
+    def add(self, rows: Rows) -> None:
+        values = self._standardiser(rows.X[:, self._columns], self._columns)
+        for fold, own in rows.by_fold():
+            self._growing[fold].add(values[own], rows.outputs[own], rows.weights[own])
+
+    def merge(self, other: "FoldSums") -> None:
+        for own, more in zip(self._growing, other._growing, strict=True):
+            own.merge(more)
+
+    def folds(self) -> Folds:
+        return Folds([fold.fold() for fold in self._growing])
+
+    def state(self) -> Arrays:
+        return self._group.state()
+
+    def restore(self, state: Arrays) -> None:
+        self._group.restore(state)
+
+
+class CrossSums:
+    """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column."""
+
+    def __init__(self, n_features: int, n_outputs: int, standardiser: Standardiser) -> None:
+        self.columns = ColumnSums(n_features, 1 + n_outputs, 1)
+        self._standardiser = standardiser
+
+    def add(self, rows: Rows) -> None:
+        weights = rows.weights[:, None]
+        linear = np.concatenate([weights, weights * rows.outputs], axis=1)
+        X = self._standardiser.filled(rows.X)
+        self.columns.add(X, self._standardiser.origin, linear, weights)
+
+    def merge(self, other: "CrossSums") -> None:
+        self.columns.merge(other.columns)
+
+    def state(self) -> Arrays:
+        return self.columns.state()
+
+    def restore(self, state: Arrays) -> None:
+        self.columns.restore(state)
