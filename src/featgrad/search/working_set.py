@@ -120,6 +120,7 @@ class _State:
         self._task, self._units, self._watch = task, units, watch
         self._shares, self._max_iter = shares, max_iter
         self._coefficients = coefficients[: max(1, len(task.folds) - 1)]
+        self._peak = first_peak(self._coefficients)
         self._prices, self._variances = marginals, variances
         # Columns that do not vary are worth exactly nothing.
         self._usable = (marginals.values != 0) & (units.of_column >= 0)
@@ -207,7 +208,7 @@ class _State:
     @property
     def _scale(self) -> float:
         # Columns that do not vary have no spectrum; any scale will do.
-        return ROOM * (self._top or 1.0) / first_peak(self._coefficients)
+        return ROOM * (self._top or 1.0) / self._peak
 
     @property
     def _ridge(self) -> float:
