@@ -110,6 +110,12 @@ def test_auto_tries_a_ladder_of_sizes():
     assert [point.size for point in selector.path_] == list(range(1, 14))
 
 
+def test_auto_tries_large_sizes_only_where_smaller_ones_leave_something():
+    X, y = planted(n_rows=300, n_features=120, n_planted=2)
+    sizes = [point.size for point in select().fit(X, y).path_]
+    assert sizes[-1] == 30
+
+
 def test_auto_chooses_among_the_sizes_given():
     X, y = planted()
     selector = select("auto", path_sizes=[2, 6, 20]).fit(X, y)

@@ -133,6 +133,8 @@ AUTO_SIZES = (
     *(1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
     *(12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300),
 )
+# Larger sizes than each of these are tried if one of the two largest before them is the best.
+AUTO_STAGES = (30, 100)
 
 # Knockoffs.
 # Largest number of columns: their covariance is kept.

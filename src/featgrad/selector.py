@@ -72,8 +72,8 @@ class FeatureGradientSelector(
         longer list.
     path_sizes : array-like of int or None, default=None
         Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
-        chooses among them, or among all sizes up to 10 and some twelve up to 300, at most half as
-        many as there are rows.
+        chooses among them, or among all sizes up to 10 and some up to 300, at most half as many as
+        there are rows; large ones are tried if smaller ones leave something.
     feature_groups : list of lists or array-like of shape (n_features,), default=None
         Features that are chosen together or not at all: lists of column indices or names, or one
         label per feature. Groups are never split, so that fewer features than asked for can result.

@@ -121,3 +121,11 @@ def test_a_group_can_be_kept_from_judging():
     assert judges.smallest_good() == 1
     assert judges.without(2).smallest_good() == 0
     assert judges.without(2).n_rows == 200
+
+
+@pytest.mark.parametrize(
+    ("correlations", "expected"),
+    [([0.1, 0.2, 0.3], True), ([0.1, 0.3, 0.2], True), ([3, 2, 1], False)],
+)
+def test_whether_larger_budgets_may_be_better(correlations: list[float], expected: bool):
+    assert comparison(correlations, [0.0, 0.0, 0.0]).still_rises == expected

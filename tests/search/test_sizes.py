@@ -111,3 +111,13 @@ def test_units_come_along():
 def test_sizes_that_cannot_be_had_are_refused(units, options: dict, message: str):
     with pytest.raises(ValueError, match=message):
         budgets_for(units, **options)
+
+
+def test_large_sizes_of_many_features_come_in_stages():
+    stages = budgets_for(n_features=1000).stages()
+    assert [stage[-1] for stage in stages] == [30, 100, 300]
+    assert [size for stage in stages for size in stage] == list(AUTO_SIZES)
+
+
+def test_sizes_that_were_asked_for_come_at_once():
+    assert budgets_for(n_features=1000, path_sizes=[5, 200]).stages() == [[5, 200]]

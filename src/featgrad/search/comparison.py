@@ -62,6 +62,11 @@ class Comparison:
             for budget, mean, error in zip(self.budgets, means, errors, strict=True)
         )
 
+    @property
+    def still_rises(self) -> bool:
+        """Whether one of the two largest budgets is the best."""
+        return int(np.argmax(self.correlations.mean(axis=1))) >= len(self.budgets) - 2
+
     def smallest_good(self) -> int | None:
         """Place of the smallest budget within one standard error of the best.
 

@@ -132,25 +132,33 @@ def run_stream_penalty(dataset: Dataset, job: Job) -> Outcome:
 
 def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
     """Sets from all folds; held-out divisions are searched for at the same time."""
-    values, everything = budgets.values, np.arange(dataset.n_folds)
+    everything = np.arange(dataset.n_folds)
 
     def search(tasks: Sequence[Task], on_step: OnStep) -> list[Subset]:
         return working_set.search(
             dataset, budgets.units, tasks, job.coefficients, job.settings.max_iter, on_step
         )
 
-    tasks = [Task(budget, everything) for budget in values]
     compares = budgets.chosen is None
     repeats = (compares or job.settings.estimate) and dataset.n_rows >= 2 * dataset.n_folds
-    divisions = division_tasks(values, dataset.n_folds) if repeats else []
-    found = search([*tasks, *divisions], job.on_step)
-    subsets = found[: len(tasks)]
-    if repeats:
-        subsets = _with_divisions(subsets, [subset.features for subset in found[len(tasks) :]])
+
+    def found(values: list[float]) -> list[Subset]:
+        """A set for each budget, and those of held-out divisions with it."""
+        tasks = [Task(budget, everything) for budget in values]
+        divisions = division_tasks(values, dataset.n_folds) if repeats else []
+        every = search([*tasks, *divisions], job.on_step)
+        return _with_divisions(every[: len(tasks)], every[len(tasks) :])
+
+    subsets: list[Subset] = []
+    for values in budgets.stages() if compares and repeats else [budgets.values]:
+        subsets += found(values)
+        comparison = compare(dataset, subsets) if compares and repeats else None
+        if comparison is None or not comparison.still_rises:
+            break
     # Rows too few to be held out cannot speak for more than the smallest set.
     outcome = Outcome(subsets, budgets.chosen or 0)
-    if compares and repeats:
-        outcome = _compared(outcome, compare(dataset, subsets), budgets)
+    if comparison is not None:
+        outcome = _compared(outcome, comparison, budgets)
     chosen = outcome.subsets[outcome.chosen]
     if job.settings.n_resamples and len(chosen.features):
         halves = search(_halves(chosen.budget, everything, job), go_on)
@@ -159,10 +167,11 @@ def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
     return outcome.of_different_sizes()
 
 
-def _with_divisions(subsets: list[Subset], found: list[Indices]) -> list[Subset]:
-    """Each set with those found for its budget without each group."""
+def _with_divisions(subsets: list[Subset], found: list[Subset]) -> list[Subset]:
+    """Each set with those found for its budget without each group, if any were."""
+    features = [subset.features for subset in found]
     return [
-        replace(subset, divisions=tuple(found[i * HELD_OUT_GROUPS : (i + 1) * HELD_OUT_GROUPS]))
+        replace(subset, divisions=tuple(features[i * HELD_OUT_GROUPS : (i + 1) * HELD_OUT_GROUPS]))
         for i, subset in enumerate(subsets)
     ]
 

@@ -1,11 +1,12 @@
 """Which sizes or costs the parameters ask for."""
 
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.plan import AUTO_SIZES, EVERY_SIZE
+from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE
 from featgrad.search.units import Units
 
 
@@ -24,6 +25,15 @@ class Budgets(NamedTuple):
             return self
         few = [value for value in self.values if 2 * value <= n_rows]
         return self._replace(values=few or self.values[:1])
+
+    def stages(self) -> list[list[float]]:
+        """Budgets that are tried together; larger ones only if smaller ones leave something."""
+        if not self.by_default:
+            return [self.values]
+        ends = np.searchsorted(self.values, AUTO_STAGES, side="right").tolist()
+        bounds = [0, *ends, len(self.values)]
+        parts = [self.values[start:stop] for start, stop in pairwise(bounds)]
+        return [part for part in parts if part]
 
 
 def read_budgets(
