@@ -46,8 +46,8 @@ class DelimitedTable:
         self._encoding = given.encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head
         first = next(self._lines(), b"")
-        # One zero may be a damaged byte.
-        if 100 * first[:_FIRST_BYTES].count(0) > len(first[:_FIRST_BYTES]):
+        # A single zero may be a damaged byte.
+        if first[:_FIRST_BYTES].count(0) > 1 + len(first[:_FIRST_BYTES]) // 100:
             raise ValueError(f"{name} is not text: pass its format, or save it as CSV.")
         end = _FIRST_BYTES
         while first[:end].count(b"\n") < _FIRST_LINES and end < len(first):
