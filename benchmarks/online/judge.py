@@ -1,4 +1,4 @@
-"""An online logistic regression on the columns of the day, tested on each block before it learns."""
+"""An online logistic regression on the columns of the day, tested on each block before learning."""
 
 import time
 
@@ -59,13 +59,13 @@ def judge(stream, peer, size):
     n_rows, n_columns = stream.X.shape
     selector, model = peer(n_columns, size), OnlineLogistic(n_columns)
     scores, choices, found, seconds = np.zeros(n_rows), [], [], 0.0
+    columns = np.arange(size)
     for start in range(0, n_rows, BLOCK):
         rows = slice(start, min(start + BLOCK, n_rows))
         X, y = stream.X[rows], stream.y[rows]
-        if start:
-            Z = model.columns(X, columns)
-            scores[rows] = model.predict(Z, columns)
-            model.learn(Z, y, columns)
+        Z = model.columns(X, columns)
+        scores[rows] = model.predict(Z, columns)
+        model.learn(Z, y, columns)
         model.see(X)
         began = time.process_time()
         selector.learn(X, y)
