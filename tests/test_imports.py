@@ -43,11 +43,11 @@ def test_public_names_document_their_parameters(documented):
 
 
 def imported(name: str):
-    """A module, where what it needs is there: Dask and kernels for a GPU need not be."""
+    """A module, where what it needs is there: Dask, river and kernels for a GPU need not be."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name not in ("dask", "torch", "triton"):
+        if error.name not in ("dask", "river", "torch", "triton"):
             raise
         pytest.skip(f"needs {error.name}")
 

@@ -103,6 +103,8 @@ ALARM_MEMORY = 4
 ALARM_WARM_UP = 20
 ALARM_REFERENCE = 0.5
 ALARM_LARGEST = 3.0
+# Half-lives that rows before an alarm are older for it.
+ALARM_HALF_LIVES = 3
 # Events that are remembered.
 HISTORY_LENGTH = 10_000
 

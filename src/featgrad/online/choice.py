@@ -1,9 +1,9 @@
 """Which columns of the working set are chosen.
 
-While the stream is young, the set is chosen anew whenever the rows have doubled: by elimination and
-swaps, as from any other rows. Later it changes only for what is beyond chance: columns that explain
-more of what the set leaves than the best of all columns would if they were noise may enter, and
-elimination leaves out the ones that matter least.
+While the stream is young, and after an alarm, the set is chosen anew whenever rows have doubled: by
+elimination and swaps, as from any other rows. Later it changes only for what is beyond chance:
+columns that explain more of what the set leaves than the best of all columns would if they were
+noise may enter, and elimination leaves out the ones that matter least.
 """
 
 import math
@@ -54,14 +54,14 @@ def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flag
     gains = np.where(chosen, 0.0, fitted.gains)
     entering = np.argsort(-gains, kind="stable")[:size]
     entering = entering[gains[entering] > fitted.chance]
+    if len(entering) == 0:
+        return chosen
     candidates = np.union1d(np.flatnonzero(chosen), entering)
-    if len(candidates) <= size:
-        return np.isin(np.arange(len(chosen)), candidates)
     inner = totals.columns(candidates)
     kept = eliminate(inner, _single(len(candidates)), size, ridge_for(inner, size))
-    result = np.zeros(len(chosen), bool)
-    result[candidates[kept]] = True
-    return result
+    found = np.zeros(len(chosen), bool)
+    found[candidates[kept]] = True
+    return found
 
 
 def fit(totals: Totals, chosen: Flags, n_features: int) -> Fitted:
@@ -93,6 +93,9 @@ def coefficients(totals: Totals) -> Floats:
 
 def ridge_for(totals: Totals, size: int) -> float:
     """Small where rows are many relative to the set, else that of the filter."""
+    if len(totals.cross) == 0:
+        # No column has varied yet; any ridge will do.
+        return 1.0
     if can_swap(totals.n_rows, size):
         return swap_ridge(totals)
     return ROOM * (top_of_covariance(totals) or 1.0) / ONLINE_ORDER

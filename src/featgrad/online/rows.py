@@ -13,9 +13,9 @@ from featgrad.plan import RECENT_ENTRIES, RECENT_HALF_LIVES
 
 
 class Block(NamedTuple):
-    """Rows that came one after another; `first` counts from the first row of the stream."""
+    """Rows that came one after another from a time on."""
 
-    first: int
+    time: float
     X: Any
     outputs: Floats
 
@@ -61,10 +61,10 @@ class RecentRows:
             self._n_rows -= len(oldest.outputs)
             self._n_entries -= oldest.entries
 
-    def merge(self, other: "RecentRows", later: int) -> None:
-        """Rows of another stream, which come later by so many rows of this one."""
-        moved = [block._replace(first=block.first + later) for block in other._blocks]
-        blocks = sorted([*self._blocks, *moved], key=lambda block: block.first)
+    def merge(self, other: "RecentRows", later: float) -> None:
+        """Rows of another stream, whose clock is behind by so much."""
+        moved = [block._replace(time=block.time + later) for block in other._blocks]
+        blocks = sorted([*self._blocks, *moved], key=lambda block: block.time)
         self._blocks, self._n_rows, self._n_entries = deque(), 0, 0
         for block in blocks:
             self.add(block)
@@ -72,7 +72,7 @@ class RecentRows:
     def weighted(self, clock: Clock) -> Iterator[tuple[Block, Floats]]:
         """The blocks, and the weights of their rows."""
         for block in self._blocks:
-            yield block, clock.weights(block.first, len(block.outputs))
+            yield block, clock.weights(block.time, len(block.outputs))
 
     def _are_too_many(self) -> bool:
         return self._n_rows > self._most_rows or self._n_entries > RECENT_ENTRIES

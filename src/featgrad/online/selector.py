@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featgrad.arrays import Flags, Floats
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
@@ -51,6 +51,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Their names, if X has any.
     n_rows_seen_ : int
         Number of rows seen.
+    features_ : ndarray of int
+        Columns of the chosen features, rising.
     scores_ : ndarray of shape (n_features_in_,)
         Above 0 for chosen features: explained fraction that would be lost without each. Those of
         others tell their order.
@@ -192,12 +194,17 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return super().transform(X)
         check_is_fitted(self)
         names = set(self.get_feature_names_out().tolist())
-        return [{name: row[name] for name in row if name in names} for row in X]
+        return [{name: row[name] for name in row if str(name) in names} for row in X]
 
     @property
     def n_rows_seen_(self) -> int:
         check_is_fitted(self)
         return self._state.n_rows
+
+    @property
+    def features_(self) -> Indices:
+        check_is_fitted(self)
+        return self._state.current().features
 
     @property
     def scores_(self) -> Floats:
@@ -222,7 +229,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self)
         support = np.zeros(self.n_features_in_, bool)
-        support[self._state.current().features] = True
+        support[self.features_] = True
         return support
 
     def _from_dicts(self, rows: Any) -> Any:
@@ -242,8 +249,9 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if not np.all(np.isfinite(data)):
             raise ValueError("X contains NaN or infinity: leave such features out of their dicts.")
         self._names = names
-        self.n_features_in_ = len(names)
-        self.feature_names_in_: NDArray[Any] = np.array(list(names), dtype=object)
+        if len(names) != getattr(self, "n_features_in_", 0):
+            self.n_features_in_ = len(names)
+            self.feature_names_in_: NDArray[Any] = np.array(list(names), dtype=object)
         return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, len(names)))
 
     def _check_parameters(self) -> None:

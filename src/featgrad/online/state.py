@@ -15,6 +15,7 @@ from featgrad.dataset.row_sums import Prices
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
+from featgrad.moments.threads import one_blas_thread
 from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
@@ -23,6 +24,7 @@ from featgrad.online.prequential import ChangeDetector, Prequential
 from featgrad.online.rows import Block, RecentRows
 from featgrad.online.working_moments import WorkingMoments
 from featgrad.plan import (
+    ALARM_HALF_LIVES,
     ENTERING,
     ENTERING_NOISE,
     LEARNING_HALF_LIVES,
@@ -76,7 +78,9 @@ class OnlineState:
         self._coefficients: Floats
         self._offset: Floats
         self._early: OnlineState | None = None
-        self._next_choice, self._next_anew = ONLINE_BLOCK, ONLINE_BLOCK
+        # The first row of the stream, or the first one after the last alarm.
+        self._beginning = 0
+        self._next_choice = self._next_anew = ONLINE_BLOCK
 
     @property
     def n_rows(self) -> int:
@@ -93,9 +97,10 @@ class OnlineState:
             return
         X, outputs = self._together()
         complete = self._n_waiting - self._n_waiting % ONLINE_BLOCK
-        for start in range(0, complete, ONLINE_BLOCK):
-            own = slice(start, start + ONLINE_BLOCK)
-            self._learn(X[own], outputs[own])
+        with one_blas_thread():
+            for start in range(0, complete, ONLINE_BLOCK):
+                own = slice(start, start + ONLINE_BLOCK)
+                self._learn(X[own], outputs[own])
         self._n_waiting -= complete
         # Copied: a view would keep the whole block in memory.
         self._waiting = [(X[complete:].copy(), outputs[complete:].copy())]
@@ -129,7 +134,7 @@ class OnlineState:
         self._columns.merge(other._columns)
         self._working.merge(other._working)
         self.judge.merge(other.judge)
-        self.recent.merge(other.recent, self.clock.n_rows - other.clock.n_rows)
+        self.recent.merge(other.recent, self.clock.time - other.clock.time)
         before, self.features = self.features, np.union1d(self.features, other.features)
         totals = self._totals()
         places = self._working.places(self.features)
@@ -174,32 +179,41 @@ class OnlineState:
 
     def _learn(self, X: Any, outputs: Floats) -> None:
         """Predict a block of rows, then learn from it."""
-        first, count = self.clock.n_rows, len(outputs)
-        weights = self.clock.weights(first, count)
-        if first == 0:
+        time, count = self.clock.time, len(outputs)
+        weights = self.clock.weights(time, count)
+        if self.clock.n_rows == 0:
             origin = None if self.is_sparse else X.mean(axis=0)
             self._columns = ColumnSums(self.n_features, outputs.shape[1], origin)
             self._first_mean = outputs.mean(axis=0)
             residuals = outputs - self._first_mean
         self._grow(self.n_features)
+        risen = False
         if self._working is not None:
             values = self._working.values(X)
             places = self._working.places(self.features)
             residuals = outputs - self._offset - values[:, places] @ self._coefficients
             self.judge.add(outputs - self._working.output_means(), residuals, weights)
-            if self.detector.add(float(np.mean(np.sum(residuals**2, axis=1)))):
-                self.history.alarm(first + count, self.features)
-                self.detector.restart()
+            risen = self.detector.add(float(np.mean(np.sum(residuals**2, axis=1))))
             self._working.add(values, outputs, weights)
         self._columns.add(X, weights, residuals)
-        self.recent.add(Block(first, X, outputs))
+        self.recent.add(Block(time, X, outputs))
         factor = self.clock.advance(count)
         if factor != 1:
             self._rescale(factor)
+        if risen:
+            self._raise_alarm()
         if self.clock.n_rows >= self._next_choice:
             self._choose()
         elif self._working is not None:
             self._fit_model()
+
+    def _raise_alarm(self) -> None:
+        """Note the change, let rows from before it count less, and choose anew after it."""
+        self.history.alarm(self.clock.n_rows, self.features)
+        self.detector.restart()
+        self.clock.skip(ALARM_HALF_LIVES)
+        self._beginning = self.clock.n_rows
+        self._next_choice = self._next_anew = self.clock.n_rows + ONLINE_BLOCK
 
     def _rescale(self, factor: float) -> None:
         self._columns.rescale(factor)
@@ -217,7 +231,8 @@ class OnlineState:
     def _choose(self) -> None:
         """Let columns enter and leave the working set, and then the chosen one."""
         n_rows = self.clock.n_rows
-        self._next_choice = n_rows + min(ONLINE_DECISION, n_rows)
+        age = n_rows - self._beginning
+        self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if self._working is None:
             self._working = WorkingMoments(self.n_features, self._first_mean)
             self._working.begin(self.recent, self.clock)
@@ -226,10 +241,10 @@ class OnlineState:
         before = self.features
         totals = self._totals()
         size = min(self.size, len(totals.cross))
-        young = n_rows <= LEARNING_HALF_LIVES * self.clock.half_life
+        young = age <= LEARNING_HALF_LIVES * self.clock.half_life
         if len(before) == 0 or (young and n_rows >= self._next_anew):
             chosen = choice.chosen_anew(totals, size)
-            self._next_anew = 2 * n_rows
+            self._next_anew = n_rows + age
         else:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])

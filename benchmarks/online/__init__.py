@@ -1,0 +1,1 @@
+"""Selection on streams: generated and real ones, against peers."""

@@ -1,0 +1,110 @@
+"""Online selection against peers: prequential AUC, kappa-temporal, stability, time.
+
+    python -m benchmarks.online [--streams NAME ...] [--peers NAME ...] [--repeats N] [--out FOLDER]
+
+An online logistic regression on the chosen columns predicts each block of 100 rows before anybody
+learns from it. Generated streams are binary; as many columns are chosen as matter, and `found` is
+the share of those that matter at the time, mean over time. Streams and peers that are measured
+again take the place of older figures.
+"""
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.online.judge import judge, no_change
+from benchmarks.online.peers import PEERS
+from benchmarks.online.streams import GENERATED, REAL
+from benchmarks.progress import Progress
+from benchmarks.quality.summary import row
+from benchmarks.sources import locate
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "online"
+STREAMS = GENERATED | REAL
+FIGURES = ("auc", "kappa_temporal", "stability", "found", "microseconds_per_row")
+
+
+def measure(name, peers, repeats, progress):
+    """One entry for each peer: means over repeats and sizes."""
+    results = {peer: [] for peer in peers}
+    for seed in range(repeats if name in GENERATED else 1):
+        stream = STREAMS[name](seed)
+        for peer in peers:
+            sizes = stream.sizes if peer != "all columns" else stream.sizes[:1]
+            results[peer] += [judge(stream, PEERS[peer], size) for size in sizes]
+            progress.step(f"{name} {peer}: AUC {results[peer][-1]['auc']:.4f}")
+    shape = {"rows": stream.X.shape[0], "columns": stream.X.shape[1], "sizes": stream.sizes}
+    base = {"no_change_accuracy": round(no_change(stream), 4), "repeats": seed + 1}
+    return [
+        {"stream": name, "peer": peer, **shape, **base, **means(runs)}
+        for peer, runs in results.items()
+    ]
+
+
+def means(runs):
+    return {
+        figure: round(float(np.mean([run[figure] for run in runs])), 4)
+        for figure in FIGURES
+        if runs[0][figure] is not None
+    }
+
+
+def markdown(results):
+    lines = ["# Streams", ""]
+    for name in dict.fromkeys(one["stream"] for one in results):
+        own = [one for one in results if one["stream"] == name]
+        first = own[0]
+        sizes = ", ".join(map(str, first["sizes"]))
+        lines.append(f"## {name}")
+        lines.append("")
+        lines.append(
+            f"{first['rows']:,} rows, {first['columns']:,} columns, {sizes} chosen; predicting the "
+            f"class of the row before is right in {first['no_change_accuracy']:.3f} of rows."
+        )
+        lines += ["", row("", *FIGURES), row(*["---"] * (1 + len(FIGURES)))]
+        for one in sorted(own, key=lambda entry: -entry["auc"]):
+            lines.append(row(one["peer"], *(f"{one.get(f, float('nan')):.4g}" for f in FIGURES)))
+        lines.append("")
+    return "\n".join(lines).replace(" nan ", "  ")
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.online",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--streams", nargs="+", choices=STREAMS, default=list(STREAMS))
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    warnings.simplefilter("ignore")
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "results.json"
+    known = json.loads(path.read_text()) if path.exists() else []
+    generated = sum(name in GENERATED for name in options.streams)
+    runs = generated * options.repeats + len(options.streams) - generated
+    progress = Progress(runs * len(options.peers))
+    for name in options.streams:
+        if name in REAL and locate(f"{name}.npz") is None:
+            print(f"{name}.npz is not there: left out")
+            continue
+        new = measure(name, options.peers, options.repeats, progress)
+        merged = {(one["stream"], one["peer"]): one for one in [*known, *new]}
+        order = list(STREAMS)
+        known = sorted(merged.values(), key=lambda one: order.index(one["stream"]))
+        path.write_text(json.dumps(known, indent=1) + "\n")
+        (options.out / "summary.md").write_text(markdown(known))
+    print(markdown(known))
+
+
+if __name__ == "__main__":
+    main()
