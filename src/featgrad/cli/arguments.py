@@ -25,6 +25,7 @@ _EXAMPLES = {
     "score": ["featgrad score patients.csv --target diagnosis --features age bmi"],
     "path": ["featgrad path patients.csv --target diagnosis --sizes 1 2 5 10 20"],
     "info": ["featgrad info export.csv", "featgrad info export.csv --sep ';' --decimal ,"],
+    "watch": ["featgrad watch patients.csv --target diagnosis -k 6 --half-life 500"],
     "convert": ["featgrad convert clicks.vw clicks.arrow --hash-dim 1048576"],
 }
 
@@ -72,6 +73,10 @@ def build_parser() -> ArgumentParser:
         "--sizes", nargs="+", type=_count, metavar="N", help="numbers of features, default 1 to 300"
     )
     add("info", "describe the contents of a file", task)
+    watch = add("watch", "follow which features matter, row after row", task)
+    watch.add_argument("-k", type=_count, default=10, metavar="N", help="number of features")
+    text = "rows after which a row counts half, default 2000"
+    watch.add_argument("--half-life", type=_count, default=2000, metavar="ROWS", help=text)
     convert = add("convert", "convert a file to Arrow, which is read much faster")
     convert.add_argument("out_file", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")

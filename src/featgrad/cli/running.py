@@ -12,6 +12,7 @@ from typing import Any
 
 from featgrad.cli import commands
 from featgrad.cli.progress import Progress
+from featgrad.cli.watching import watch
 
 
 def run(arguments: Namespace) -> None:
@@ -27,7 +28,8 @@ def run(arguments: Namespace) -> None:
         arguments.file = files if len(files) > 1 else files[0]
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show  # type: ignore[assignment]
-        getattr(commands, arguments.run)(arguments)
+        command = watch if arguments.run == "watch" else getattr(commands, arguments.run)
+        command(arguments)
 
 
 @contextmanager

@@ -80,7 +80,9 @@ class ChangeDetector:
             deviation = math.sqrt(max(self._squares / self._weight - mean**2, 0.0))
             if deviation > 1e-9 * abs(mean):
                 standardised = min((error - mean) / deviation, ALARM_LARGEST)
-                self._sum = max(0.0, self._sum + standardised - ALARM_REFERENCE)
+                # The mean is uncertain itself, most of all soon after a restart.
+                forgiven = ALARM_REFERENCE + 1 / math.sqrt(self._weight)
+                self._sum = max(0.0, self._sum + standardised - forgiven)
                 risen = self._sum > self._threshold
         self._count += 1
         self._weight = self._decay * self._weight + 1

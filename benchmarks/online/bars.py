@@ -1,0 +1,110 @@
+"""What is asked of the online selector: recovery after a change, speed, alarms.
+
+    python -m benchmarks.online.bars
+
+Speed is in rows per second of processor time.
+"""
+
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.record import RESULTS, Figure, record
+from featgrad import OnlineFeatureSelector
+
+COMMAND = "python -m benchmarks.online.bars"
+CHANGES = (0.2, 0.5, 1.0)
+
+
+def planted(rng, n_rows, n_columns, columns, signs):
+    """Rows whose target is a signal of variance 1 and noise of variance 1."""
+    X = rng.standard_normal((n_rows, n_columns))
+    return X, X[:, columns] @ signs / np.sqrt(len(signs)) + rng.standard_normal(n_rows)
+
+
+def recovery(seeds=3):
+    """(recall 5,000 rows after a change, precision before it), 20 of 1,000 columns."""
+    recalls, precisions = [], []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        order, signs = rng.permutation(1000), rng.choice([-1, 1], 20)
+        selector = OnlineFeatureSelector(20)
+        for columns, shares in ((order[:20], precisions), (order[20:40], recalls)):
+            for _ in range(10):
+                selector.partial_fit(*planted(rng, 500, 1000, columns, signs))
+            shares.append(np.isin(columns, selector.features_).mean())
+    return float(np.mean(recalls)), float(np.mean(precisions))
+
+
+def rows_per_second(X, y, block):
+    selector = OnlineFeatureSelector(20, task="regression")
+    start = time.process_time()
+    for first in range(0, len(y), block):
+        selector.partial_fit(X[first : first + block], y[first : first + block])
+    return len(y) / (time.process_time() - start)
+
+
+def hashed(rng, n_rows):
+    """40 entries per row in a million columns, common ones more often."""
+    ranks = rng.zipf(1.3, (n_rows, 40))
+    indices = (ranks * 7919) % 1_000_000
+    pointers = np.arange(0, 40 * n_rows + 1, 40)
+    X = sp.csr_array((np.ones(indices.size), indices.ravel(), pointers), (n_rows, 1_000_000))
+    X.sum_duplicates()
+    return X, (ranks == 1).sum(axis=1) + rng.standard_normal(n_rows)
+
+
+def false_alarms(n_rows=1_000_000):
+    rng, selector = np.random.default_rng(0), OnlineFeatureSelector(5)
+    signs = np.ones(5)
+    for _ in range(n_rows // 10_000):
+        selector.partial_fit(*planted(rng, 10_000, 20, np.arange(5), signs))
+    return len(selector.alarms_)
+
+
+def delay(share):
+    """Rows until the alarm after a share of the weights has turned round."""
+    rng, selector = np.random.default_rng(0), OnlineFeatureSelector(20)
+    before = np.ones(20)
+    after = np.where(np.arange(20) < 20 * share, -1, 1)
+    for signs in (before, after):
+        selector.partial_fit(*planted(rng, 10_000, 100, np.arange(20), signs))
+    rows = [alarm.row - 10_000 for alarm in selector.alarms_ if alarm.row > 10_000]
+    return rows[0] if rows else np.inf
+
+
+def main():
+    recall, precision = recovery()
+    rng = np.random.default_rng(0)
+    dense = planted(rng, 20_000, 1000, np.arange(20), np.ones(20))
+    few, many = tuple(part[:3000] for part in dense), hashed(rng, 20_000)
+    rows_per_second(*(part[:1000] for part in many), 100)
+    alarms = [Figure("false alarms", false_alarms(), "", "<= 1")]
+    record_all = [
+        ("abrupt change, 20 of 1,000 columns, SNR 1", 10_000, [
+            Figure("recall 5,000 rows after the change", recall, "", ">= 0.9"),
+            Figure("precision before the change", precision, "", ">= 0.9"),
+        ]),
+        ("dense, 1,000 columns", 20_000, [
+            Figure("blocks of 100", rows_per_second(*dense, 100), "rows/s", ">= 20000"),
+        ]),
+        ("dense, 1,000 columns", 3_000, [
+            Figure("one row at a time", rows_per_second(*few, 1), "rows/s", ">= 1000"),
+        ]),
+        ("hashed, 1,000,000 columns, 40 entries per row", 20_000, [
+            Figure("blocks of 100", rows_per_second(*many, 100), "rows/s", ">= 5000"),
+        ]),
+        ("stationary, 20 columns, stated rate 1e-6", 1_000_000, alarms),
+        ("weights that turn round", 20_000, [
+            Figure(f"rows until the alarm, {share:.0%} of weights", delay(share), "rows")
+            for share in CHANGES
+        ]),
+    ]  # fmt: skip
+    for data, rows, figures in record_all:
+        record(data, rows, COMMAND, figures, RESULTS / "online_bars", "Online selection")
+        print(data, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Watch rows in the order of a file: print which features enter and leave, and alarms."""
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from featgrad.cli.columns import all_names
+from featgrad.cli.loading import open_file
+from featgrad.online.history import Event
+from featgrad.online.selector import OnlineFeatureSelector
+
+
+def watch(arguments: Namespace) -> None:
+    source = open_file(arguments)
+    names = all_names(source)
+    selector = OnlineFeatureSelector(
+        arguments.k, half_life=arguments.half_life, task=arguments.task
+    )
+    printed = 0
+    for block in source:
+        selector.partial_fit(block.X, block.y)
+        for event in selector.history_:
+            if event.row > printed:
+                _print(_described(event, names), arguments.json)
+        printed = selector.n_rows_seen_
+    _print(_state(selector, names), arguments.json)
+
+
+def _described(event: Event, names: list[str]) -> dict[str, Any]:
+    described: dict[str, Any] = {"row": event.row, "event": event.kind}
+    if event.kind == "choice":
+        described["entered"] = [names[i] for i in event.entered]
+        described["left"] = [names[i] for i in event.left]
+    return described
+
+
+def _state(selector: OnlineFeatureSelector, names: list[str]) -> dict[str, Any]:
+    estimate = selector.learnability_
+    return {
+        "row": selector.n_rows_seen_,
+        "event": "end",
+        "features": [names[i] for i in selector.features_],
+        "learnability": str(estimate),
+    }
+
+
+def _print(event: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(event), flush=True)
+        return
+    kind, parts = event["event"], []
+    if kind == "alarm":
+        parts.append("alarm: predictions have become worse")
+    if kind == "end":
+        parts.append(f"{', '.join(event['features'])} explain {event['learnability']}")
+    parts += [f"+ {', '.join(event['entered'])}"] if event.get("entered") else []
+    parts += [f"- {', '.join(event['left'])}"] if event.get("left") else []
+    print(f"row {event['row']}: {'; '.join(parts)}", flush=True)

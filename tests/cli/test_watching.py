@@ -1,0 +1,37 @@
+"""`featgrad watch`: events in the order of a file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from featgrad.cli import main
+
+
+@pytest.fixture
+def stream(tmp_path) -> str:
+    """The target follows b, then d."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 4)).round(4)
+    y = np.where(np.arange(3000) < 1500, X[:, 1], X[:, 3]) + 0.3 * rng.standard_normal(3000)
+    path = tmp_path / "stream.csv"
+    lines = ["a,b,c,d,y", *(",".join(map(str, row)) for row in np.column_stack([X, y]))]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_events_are_printed_as_lines_of_json(stream: str, capsys):
+    options = ["--target", "y", "-k", "1", "--half-life", "200", "--json", "-q"]
+    assert main(["watch", stream, *options]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    changes = [event for event in events if event["event"] == "choice"]
+    assert changes[0]["entered"] == ["b"]
+    assert (changes[-1]["entered"], changes[-1]["left"]) == (["d"], ["b"])
+    assert events[-1]["features"] == ["d"]
+
+
+def test_events_are_printed_in_words(stream: str, capsys):
+    assert main(["watch", stream, "--target", "y", "-k", "1", "--half-life", "200", "-q"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "row 100: + b" in lines
+    assert lines[-1].startswith("row 3000: d explain 0.")
