@@ -5,6 +5,7 @@ from featgrad.report.gather import gather_facts
 from featgrad.report.html import write_report
 from featgrad.report.plots.estimates import OrderDisplay, PathDisplay
 from featgrad.report.plots.features import ComparisonDisplay, MaskDisplay, StabilityDisplay
+from featgrad.report.plots.timeline import TimelineDisplay
 from featgrad.report.table import summarise
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "OrderDisplay",
     "PathDisplay",
     "StabilityDisplay",
+    "TimelineDisplay",
     "gather_facts",
     "summarise",
     "write_report",

@@ -1,0 +1,36 @@
+"""
+Follow which features matter on a stream
+========================================
+
+Rows arrive one after another, and what matters changes. `OnlineFeatureSelector` forgets rows with a
+half-life, replaces features only for more than chance, and raises an alarm when predictions of rows
+not yet seen become worse.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from featgrad import OnlineFeatureSelector
+from featgrad.report import TimelineDisplay
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((12_000, 300))
+before, after = [10, 20, 30, 40], [30, 40, 50, 60]
+first_half = np.arange(12_000) < 6_000
+y = np.where(first_half, X[:, before].sum(axis=1), X[:, after].sum(axis=1))
+y = y + 2 * rng.standard_normal(12_000)
+
+selector = OnlineFeatureSelector(4, half_life=1000)
+for start in range(0, 12_000, 300):  # blocks of any size give the same result
+    rows = slice(start, start + 300)
+    selector.partial_fit(X[rows], y[rows])
+print("now:      ", selector.features_)
+print("explained:", selector.learnability_, "of the recent rows, each predicted before it was seen")
+for alarm in selector.alarms_:
+    print(f"alarm after {alarm.row} rows: {alarm.left} went, {alarm.entered} came")
+
+# %%
+# Each feature has a bar while it is in the set; a dashed line is an alarm.
+TimelineDisplay.from_estimator(selector)
+plt.tight_layout()
+plt.show()
