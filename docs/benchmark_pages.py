@@ -25,6 +25,7 @@ def write_benchmark_pages(*_):
     write_page("paper", "The paper's figures", "make paper", paper)
     write_page("speed", "Speed", "make bench-speed", figures)
     write_page("gpu", "On a GPU", "python -m benchmarks.gpu", figures)
+    write_page("dask", "On a Dask cluster", "python -m benchmarks.dask_cluster", figures)
     write_page("scale", "Larger than memory", "make bench-scale", figures)
 
 
