@@ -64,7 +64,7 @@ def test_an_injected_script_is_refused(browser, tmp_path):
 
 def test_chosen_features_come_by_gain(page):
     assert names(page) == [NAMES[1], NAMES[0]]
-    assert column(page, 2) == ["20.00", "10.00"]
+    assert column(page, 2) == ["20.00 \u00b1 1.00", "10.00 \u00b1 1.00"]
 
 
 def test_redundant_features_are_named(page):
@@ -104,12 +104,12 @@ def test_groups_follow_the_slider(browser, tmp_path):
         "[...document.querySelectorAll('#groups tbody tr')]"
         ".map(row => [...row.cells].map(cell => cell.innerText))"
     )
-    first = ["<b>", "chosen", "10.00", f"{NAMES[0]}, beta"]
+    first = ["<b>", "chosen", "10.00 \u00b1 1.00", f"{NAMES[0]}, beta"]
     assert browser.evaluate(rows) == [first, ["second", "left out", "\u2013", "gamma, delta"]]
     assert column(browser, 2) == ["<b>", "<b>"]
     browser.evaluate("document.getElementById('size').focus()")
     browser.press("ArrowRight")
-    second = ["second", "chosen", "16.67", "gamma, delta"]
+    second = ["second", "chosen", "16.67 \u00b1 1.00", "gamma, delta"]
     assert browser.evaluate(rows) == [second, first]
     assert browser.errors == []
 
