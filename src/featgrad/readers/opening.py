@@ -90,7 +90,7 @@ def open_source(
     ----------
     data : ndarray, CSR matrix, data frame, path of a file or list of paths
         The rows. Files: .csv, .tsv, .xlsx, .jsonl (an object per line), .parquet (also a folder of
-        them, or a pattern like "2024-*.parquet"), .arrow, .npy, .svm (svmlight, libsvm), .vw; text
+        them, or a pattern like ``"2024-*.parquet"``), .arrow, .npy, .svm (svmlight, libsvm), .vw; text
         also compressed (.gz, .bz2, .xz). The format of others is detected from their content.
     target : str, array-like or path, default=None
         The target: the name of its column, or for an array or .npy file its values or its file.
@@ -111,7 +111,7 @@ def open_source(
         Columns to encode as text; None detects them.
     hash_dim : int, default=None
         Number of features that text columns are hashed into, an equal share for each column. None
-        uses one-hot encoding, and 2**18 features for VW files.
+        uses one-hot encoding, and ``2**18`` features for VW files.
     signed : bool, default=False
         Whether half of the hashed texts count as -1 instead of 1, by a bit of the hash.
     n_features : int, default=None
