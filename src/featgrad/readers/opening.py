@@ -90,8 +90,8 @@ def open_source(
     ----------
     data : ndarray, CSR matrix, data frame, path of a file or list of paths
         The rows. Files: .csv, .tsv, .xlsx, .jsonl (an object per line), .parquet (also a folder of
-        them, or a pattern like ``"2024-*.parquet"``), .arrow, .npy, .svm (svmlight, libsvm), .vw; text
-        also compressed (.gz, .bz2, .xz). The format of others is detected from their content.
+        them, or a pattern like ``"2024-*.parquet"``), .arrow, .npy, .svm (svmlight, libsvm), .vw;
+        text also compressed (.gz, .bz2, .xz). The format of others is detected from their content.
     target : str, array-like or path, default=None
         The target: the name of its column, or for an array or .npy file its values or its file.
         svmlight and VW files contain it; in files written by `convert` it is "y".
