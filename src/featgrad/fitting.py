@@ -1,5 +1,6 @@
 """From parameters and rows to chosen sets, for each home of the rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -90,73 +91,52 @@ class Fit:
         # Imported here: it needs torch.
         from featgrad.dataset.device.prepare import on_device
 
-        settings = self.settings
         dataset = on_device(
-            X,
-            y,
-            settings.device,
-            order=settings.order,
-            filter=settings.filter,
-            task=settings.task,
-            preprocess=settings.preprocess,
-            missing=settings.missing,
-            sample_weight=sample_weight,
-            rng=self.rng,
+            X, y, self.settings.device, sample_weight=sample_weight, **self._options
         )
-        facts = Facts("device", dataset.n_rows, dataset.n_features, dataset.n_outputs)
-        planned = self._plan(facts)
-        if self.budgets is None:
-            job = self._job(dataset.task, dataset.filters[-1])
-            outcome = run_penalty(scaled(dataset.problem()[0]), job)
-            return self._choice(dataset.task, planned, outcome, dataset)
-        return self._search(dataset, dataset.task, dataset.filters[-1], planned)
+        return self._from_home(
+            "device", dataset, lambda job: run_penalty(scaled(dataset.problem()[0]), job)
+        )
 
     def from_source(self, source: Source, checkpoint: Checkpoint) -> Choice:
         """Choose from rows that are read block by block."""
-        settings = self.settings
         n_folds = self._plan(Facts("source", 0, source.n_features, 1)).n_folds
-        dataset = Streamed(
-            source,
-            task=settings.task,
-            order=settings.order,
-            filter=settings.filter,
-            preprocess=settings.preprocess,
-            missing=settings.missing,
-            n_folds=n_folds,
-            rng=self.rng,
-            checkpoint=checkpoint,
-        )
-        facts = Facts("source", dataset.n_rows, dataset.n_features, dataset.n_outputs)
-        planned = self._plan(facts)
-        if self.budgets is None:
-            job = self._job(dataset.task, dataset.filters[-1])
-            outcome = run_stream_penalty(dataset, job)
-            return self._choice(dataset.task, planned, outcome, dataset)
-        return self._search(dataset, dataset.task, dataset.filters[-1], planned)
+        dataset = Streamed(source, n_folds=n_folds, checkpoint=checkpoint, **self._options)
+        return self._from_home("source", dataset, lambda job: run_stream_penalty(dataset, job))
 
     def from_dask(self, X: Any, y: Any, sample_weight: Any) -> Choice:
         """Choose from the partitions of Dask collections."""
         # Imported here: it needs Dask.
         from featgrad.dataset.dask.home import on_dask
 
-        settings = self.settings
-        settings.check_on_host("Dask")
+        self.settings.check_on_host("Dask")
         # What cannot be done is refused before anything is computed.
         self._plan(Facts("dask", 0, X.shape[1], 1))
-        dataset = on_dask(
-            X,
-            y,
-            order=settings.order,
-            filter=settings.filter,
-            task=settings.task,
-            preprocess=settings.preprocess,
-            missing=settings.missing,
-            sample_weight=sample_weight,
-            rng=self.rng,
-        )
-        facts = Facts("dask", dataset.n_rows, dataset.n_features, dataset.n_outputs)
-        planned = self._plan(facts)
+        dataset = on_dask(X, y, sample_weight=sample_weight, **self._options)
+        planned = self._plan(_facts("dask", dataset))
         return self._search(dataset, dataset.task, dataset.filters[-1], planned)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What every home that prepares its rows itself is made with."""
+        settings = self.settings
+        return {
+            "order": settings.order,
+            "filter": settings.filter,
+            "task": settings.task,
+            "preprocess": settings.preprocess,
+            "missing": settings.missing,
+            "rng": self.rng,
+        }
+
+    def _from_home(self, home: str, dataset: Any, penalised: Callable[[Job], Outcome]) -> Choice:
+        """Choose by the search that is planned, or by the penalised one where it finds the size."""
+        planned = self._plan(_facts(home, dataset))
+        task, coefficients = dataset.task, dataset.filters[-1]
+        if self.budgets is None:
+            outcome = penalised(self._job(task, coefficients))
+            return self._choice(task, planned, outcome, dataset)
+        return self._search(dataset, task, coefficients, planned)
 
     def from_chunks(self, state: Accumulated) -> Choice:
         """Choose from rows that came in chunks."""
@@ -273,6 +253,10 @@ class Fit:
     def _job(self, task: str, coefficients: Floats) -> Job:
         link = self.settings.link_for(task)
         return Job(self.settings, coefficients, link, self.on_step, self.rng)
+
+
+def _facts(home: str, dataset: Dataset) -> Facts:
+    return Facts(home, dataset.n_rows, dataset.n_features, dataset.n_outputs)
 
 
 @dataclass(frozen=True)
