@@ -12,8 +12,7 @@ noise. Those that explain most by themselves take their places: they do less har
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,15 +78,8 @@ class _Fit(NamedTuple):
     residual: float
 
 
-@dataclass(frozen=True)
-class _LeastSquares:
-    """Covariances of columns and outputs, the outputs' variance, and the number of rows."""
-
-    covariance: Floats
-    cross: Floats
-    variance: float
-    n_rows: int
-    place: Any  # an array where long products are taken; None on the host
+class _LeastSquares(Totals):
+    """Least squares on columns whose covariance has a small ridge."""
 
     @classmethod
     def of(cls, totals: Totals) -> "_LeastSquares":
