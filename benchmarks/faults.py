@@ -3,7 +3,8 @@
     python -m benchmarks.faults [--files 20000] [--kills 20]
 
 Each case ends as if nothing had happened, or with one line that says what is wrong. What ends in
-any other way is counted as a failure and named; their number is the exit code.
+any other way is counted as a failure and named; their number is the exit code. The counts are
+written to `benchmarks/results/faults`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_info
 
+from benchmarks.record import RESULTS, Figure, record
 from benchmarks.scale import kills, mutations
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.readers import convert
@@ -299,10 +301,19 @@ def main() -> int:
     outcomes["kills, the same result bit for bit"] = alike
     outcomes["kills FAILED: another result"] = killed - alike
     outcomes["kills after a checkpoint was there"] = kept
+    failed = sum(count for outcome, count in outcomes.items() if "FAILED" in outcome)
     for outcome, count in sorted((+outcomes).items()):
         print(f"{count:6,}  {outcome}")
-    failed = sum(count for outcome, count in outcomes.items() if "FAILED" in outcome)
     print(f"{failed:6,}  failures in all")
+    command = f"python -m benchmarks.faults --files {options.files} --kills {options.kills}"
+    figures = [
+        Figure("damaged files", fuzzed.total(), "files", ">= 20000"),
+        Figure("kills after a checkpoint was there", kept, "kills", ">= 15"),
+        Figure("failures in all", failed, "cases", "<= 0"),
+    ]
+    asked = {figure.bar for figure in figures}
+    figures += [Figure(name, n, "cases") for name, n in (+outcomes).items() if name not in asked]
+    record("faults", outcomes.total() - kept, command, figures, RESULTS / "faults", "Faults")
     return failed
 
 

@@ -1,5 +1,7 @@
 """Kill a fit at random moments, start it again, and see that it ends as if it had not been killed.
 
+One kill in five is at any moment of the fit, the others once its first checkpoint was written.
+
     python -m benchmarks.scale.kills [--kills 20] [--seed 0]
 
 Each fit is a process of its own, which is ended by SIGKILL. State is written five times a second
@@ -9,6 +11,7 @@ instead of twice a minute, since the fit takes seconds.
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,6 +58,23 @@ def ended(process: subprocess.Popen) -> None:
         raise RuntimeError(f"the fit ended with {process.returncode}")
 
 
+def moments(n_kills: int, rng: np.random.Generator) -> list[tuple[bool, float]]:
+    """Whether each kill waits for a checkpoint, and after which share of the time that is left."""
+    return [(k % 5 != 0, rng.random()) for k in range(n_kills)]
+
+
+def killed(process: subprocess.Popen, checkpoint: Path, waits: bool, after_s: float) -> bool:
+    """Whether the fit was killed at this moment: it may end before."""
+    while waits and process.poll() is None and not checkpoint.exists():
+        time.sleep(0.01)
+    try:
+        process.wait(after_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait() == -signal.SIGKILL
+    return False
+
+
 def run(n_kills: int, seed: int, folder: Path) -> tuple[int, int, int]:
     """Kill, start again and compare; returns kills, those that left a checkpoint, equal ends."""
     rows, checkpoint, result = (folder / name for name in ("rows.arrow", "fit.npz", "result.npz"))
@@ -63,20 +83,11 @@ def run(n_kills: int, seed: int, folder: Path) -> tuple[int, int, int]:
     ended(process)
     seconds = time.perf_counter() - start
     expected = dict(np.load(result))
-    rng, killed, kept, same, alike = np.random.default_rng(seed), 0, 0, 0, 0
-    while killed < n_kills:
+    kept, same, alike = 0, 0, 0
+    for waits, share in moments(n_kills, np.random.default_rng(seed)):
         result.unlink()
-        process, start = started(rows, checkpoint, result), time.perf_counter()
-        try:
-            process.wait(rng.uniform(0, seconds))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            killed += 1
-        else:
-            # It ended before the kill: this machine is faster now.
-            seconds = min(seconds, time.perf_counter() - start)
-            continue
+        while not killed(started(rows, checkpoint, result), checkpoint, waits, share * seconds):
+            seconds *= 0.8  # it ended before: this machine is faster now, or waiting took long
         kept += checkpoint.exists()
         ended(started(rows, checkpoint, result))
         found = dict(np.load(result))
@@ -85,11 +96,11 @@ def run(n_kills: int, seed: int, folder: Path) -> tuple[int, int, int]:
         if checkpoint.exists():
             raise RuntimeError("a checkpoint was left behind")
     print(
-        f"{killed} kills within a fit of {seconds:.0f} s, {kept} of which left a checkpoint: "
+        f"{n_kills} kills within a fit of {seconds:.0f} s, {kept} of which left a checkpoint: "
         f"{same} of {n_kills} ended with the same selection (bar {n_kills}), {alike} with the same "
         "scores and learnability bit for bit"
     )
-    return killed, kept, alike
+    return n_kills, kept, alike
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import argparse
 import faulthandler
 import gzip
 import io
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -70,6 +71,7 @@ def kinds(folder: Path) -> list[Kind]:
         "encoding": "utf-8", "decimal": ".",
     }  # fmt: skip
     frame = pa.table({"a": X[:, 0], "t": [f"t{i % 5}" for i in range(_N_ROWS)], "y": y})
+    jsonl = "".join(json.dumps(row) + "\n" for row in frame.to_pylist()).encode()
     parquet, npy = io.BytesIO(), io.BytesIO()
     pa.parquet.write_table(frame, parquet)
     np.save(npy, X)
@@ -86,6 +88,7 @@ def kinds(folder: Path) -> list[Kind]:
         Kind("rows.tsv", tsv, named, partial(references.table, n_numbers=2, hash_dim=64)),
         Kind("rows.csv", tsv.replace(b"\t", b","), named),
         Kind("rows.svm.gz", gzip.compress(svm, mtime=0), sized),
+        Kind("table.jsonl", jsonl, table),
         Kind("table.parquet", parquet.getvalue(), table),
         Kind("sparse.arrow", sparse_arrow),
         Kind("dense.arrow", dense_arrow),
