@@ -85,10 +85,28 @@ def test_import_adds_no_heavy_or_optional_package_to_scikit_learns_own():
         "pyarrow",
     )
     code = (
-        "import sys, sklearn.feature_selection; before = set(sys.modules); import featgrad; "
+        "import sys, sklearn.feature_selection; before = set(sys.modules); "
+        "from featgrad import *; "
         f"print(sorted({set(heavy)} & (set(sys.modules) - before)))"
     )
     assert run(code) == "[]"
+
+
+def test_names_can_be_listed_before_they_are_imported():
+    code = "import featgrad; print(sorted(set(featgrad.__all__) - set(dir(featgrad))))"
+    assert run(code) == "[]"
+    with pytest.raises(AttributeError, match="has no attribute 'Selector'"):
+        _ = featgrad.Selector
+
+
+@pytest.mark.parametrize("given", [["--help"], ["select", "--help"], ["--version"]])
+def test_help_imports_neither_scikit_learn_nor_numba(given: list[str]):
+    code = (
+        "import atexit, sys; from featgrad.cli import main; "
+        "atexit.register(lambda: print({'sklearn', 'numba', 'numpy'} & set(sys.modules))); "
+        f"main({given})"
+    )
+    assert run(code).endswith("set()")
 
 
 def test_dense_fit_compiles_nothing():

@@ -1,14 +1,18 @@
 """Feature selection by gradient descent on an estimate of learnability."""
 
-from featgrad.dataset.constraints import groups_by_origin
-from featgrad.estimate import Estimate
-from featgrad.held_out import Score
-from featgrad.learnability import Learnability, learnability
-from featgrad.online.selector import OnlineFeatureSelector
-from featgrad.path import PathPoint
-from featgrad.permutation import PermutationTest, permutation_test
-from featgrad.readers import open_source
-from featgrad.selector import FeatureGradientSelector
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from featgrad.dataset.constraints import groups_by_origin
+    from featgrad.estimate import Estimate
+    from featgrad.explained_variance import Learnability, learnability
+    from featgrad.held_out import Score
+    from featgrad.online.selector import OnlineFeatureSelector
+    from featgrad.path import PathPoint
+    from featgrad.permutation import PermutationTest, permutation_test
+    from featgrad.readers import open_source
+    from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
     "Estimate",
@@ -23,3 +27,28 @@ __all__ = [
     "open_source",
     "permutation_test",
 ]
+# Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
+_MODULES = {
+    "Estimate": "estimate",
+    "FeatureGradientSelector": "selector",
+    "Learnability": "explained_variance",
+    "OnlineFeatureSelector": "online.selector",
+    "PathPoint": "path",
+    "PermutationTest": "permutation",
+    "Score": "held_out",
+    "groups_by_origin": "dataset.constraints",
+    "learnability": "explained_variance",
+    "open_source": "readers",
+    "permutation_test": "permutation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

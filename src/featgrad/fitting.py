@@ -18,9 +18,9 @@ from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
 from featgrad.estimate import Estimate, unknown
+from featgrad.explained_variance import Learnability
 from featgrad.held_out import HeldOutRows, Judged
 from featgrad.knockoffs.choose import Discoveries, discover
-from featgrad.learnability import Learnability
 from featgrad.moments.array_api import on_accelerator
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint

@@ -16,7 +16,7 @@ from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
 from featgrad.estimate import Estimate
-from featgrad.learnability import Learnability
+from featgrad.explained_variance import Learnability
 from featgrad.math.targets import centre, encode
 from featgrad.readers import convert as write_arrow
 from featgrad.readers.invalid_rows import InvalidRows

@@ -8,7 +8,7 @@ import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.estimate import Estimate
-from featgrad.learnability import Learnability
+from featgrad.explained_variance import Learnability
 from featgrad.report.columns import moments
 from featgrad.report.facts import Concern, SizeFacts
 

@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.constraints import group_labels
 from featgrad.estimate import Estimate
+from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
-from featgrad.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.report import concerns
 from featgrad.report.columns import nearest_chosen

@@ -7,8 +7,8 @@ import numpy as np
 
 from featgrad.dataset.constraints import group_labels
 from featgrad.estimate import Estimate
+from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
-from featgrad.learnability import Learnability
 from featgrad.report.plots.axes import feature_names
 from featgrad.report.text import visible
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from featgrad.estimate import Estimate
-from featgrad.learnability import Learnability
+from featgrad.explained_variance import Learnability
 from featgrad.report.plots.axes import LOG_RATIO, Display, draw_estimates
 
 _ORDERS = (1, 2, 3, 4, 5, 6, 8)
