@@ -94,6 +94,14 @@ def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, rounds: int):
     assert len(found.steps) == len(FIRST_SHARPNESS) + rounds * len(NEXT_SHARPNESS)
 
 
+@pytest.mark.usefixtures("small_working_set")
+def test_no_round_follows_one_that_has_not_changed_the_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
+    found = best(dataset_of(*planted(n_columns=200)), singles(200), 4.0)
+    assert found.features.tolist() == [0, 1, 2, 3]
+    assert found.rounds == 1
+
+
 def test_no_round_follows_where_all_columns_are_in_the_working_set():
     assert best(dataset_of(*planted()), singles(40), 4.0).rounds == 0
 

@@ -5,7 +5,8 @@
 3. Every column is priced by its covariance with the residuals that cross-fitted ridge models of the
    chosen columns leave: the gradient of their explained fraction. The best enter the working set,
    those whose mask has closed leave it, and the descent goes on.
-4. This ends when no column outside is worth more than chance, or after some rounds.
+4. This ends when no column outside is worth more than chance, when those that entered have not
+   changed the set, or after some rounds.
 
 All sets of a path, and those of held-out divisions, take these steps together: one round is one
 pass over the rows for prices and one for moments, however many sets there are.
@@ -144,6 +145,7 @@ class _State:
         self._top = np.inf
         self._steps: list[Step] = []
         self._rounds = 0
+        self._before: Indices = np.empty(0, np.intp)
         rng = np.random.default_rng(0)
         self._sequences = [rng.permutation(len(task.folds)).tolist() for _ in range(_SEQUENCES)]
 
@@ -181,10 +183,12 @@ class _State:
         outside = self._outside()
         rank = max(1, round(ENTERING_NOISE * self._n_entering))
         worth = outside & (prices.values > prices.chance(rank) * self._variances)
+        chosen = self._columns[self._remaining.columns]
         ended = self._watch.stopped or len(self._steps) >= self._max_iter
-        if ended or self._rounds == ROUNDS or not worth.any():
+        ended = ended or self._rounds == ROUNDS or np.array_equal(chosen, self._before)
+        if ended or not worth.any():
             return True
-        self._rounds += 1
+        self._rounds, self._before = self._rounds + 1, chosen
         self._enter(worth)
         return False
 
