@@ -6,11 +6,18 @@ import numpy as np
 
 from featgrad import Estimate
 from featgrad.moments.least_squares import Gains
-from featgrad.report.facts import Facts, SizeFacts
+from featgrad.report.facts import Facts, Redundancy, SizeFacts
+from featgrad.report.values import Profile
 
 
 def estimate(value: float, size: int) -> Estimate:
     return Estimate(value, 0.02, size, 4)
+
+
+def profile(means: list[float]) -> Profile:
+    """Of three bins."""
+    column = np.array(means)[:, None]
+    return Profile(["0 to 1", "1 to 2", "2 to 3"], np.array([6, 8, 2]), column, 0.01 + 0 * column)
 
 
 def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Facts:
@@ -23,13 +30,16 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Fact
             np.arange(size),
             estimate(1 - 1 / (1 + size), size),
             gains=Gains(np.linspace(0.1, 0.2, size), np.full(size, 0.01)),
+            effects=np.resize([0.5, -0.5], size),
             nearest=np.zeros(count, dtype=np.intp),
             correlation=correlation,
         )
         for size in sizes
     ]
     given = {
+        "target": "price",
         "settings": {"Features": "2"},
+        "search": {"Search": "working_set"},
         "data": {"Rows": "10"},
         "provenance": {"Seed": "0"},
         "names": names,
@@ -37,6 +47,14 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Fact
         "sizes": tuple(points),
         "chosen": chosen,
         "everything": estimate(0.9, count),
+        "missing": np.linspace(0.5, 0.0, count),
+        "series": ("mean of price",),
+        "profiles": {0: profile([0.1, 0.4, np.nan]), 1: profile([0.3, 0.2, 0.1])},
+        "redundancy": Redundancy(
+            np.array([0, count - 1, 1]),
+            np.array([-1, 0, -1]),
+            np.array([[1, 0.98, -0.5], [0.98, 1, -0.4], [-0.5, -0.4, 1]]),
+        ),
     }
     return Facts(**(given | changes))
 

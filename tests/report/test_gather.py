@@ -8,6 +8,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import gather_facts
 from featgrad.report.columns import nearest_chosen
+from featgrad.report.settings import settings_in_words
 from featgrad.report.summary import fingerprint
 
 
@@ -220,11 +221,104 @@ def test_settings_other_than_the_defaults_are_reported():
     X, y = table()
     selector = FeatureGradientSelector(2, order=3, random_state=7).fit(X, y)
     facts = gather_facts(selector, X, y)
-    assert facts.settings["Settings"] == "order=3"
+    assert facts.settings["Other parameters"] == "order=3"
     assert facts.provenance["Seed"] == "7"
     assert facts.provenance["Command"] == (
         "FeatureGradientSelector(n_features_to_select=2, order=3, random_state=7).fit(X, y)"
     )
+
+
+AS_A_WHOLE = " of features, each chosen as a whole"
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "words"),
+    [
+        ({"n_features_to_select": 2}, "Number of features", "2"),
+        ({"n_features_to_select": 0.5}, "Number of features", "0.5 of all"),
+        ({}, "Number of features", "the smallest that predicts held-out rows about as well as any"),
+        ({"path_sizes": [4, 1]}, "Sizes tried", "1, 4"),
+        ({"feature_groups": [[0, 1], [2, 3]]}, "Groups", f"2 groups{AS_A_WHOLE}"),
+        ({"feature_groups": list("aabcde")}, "Groups", f"1 group{AS_A_WHOLE}"),
+        ({"missing": "mean"}, "Missing values", "count as the mean of their column"),
+        ({"keep": [3]}, "Always chosen", "1 feature"),
+        (
+            {"max_cost": 2.0, "costs": {0: 2}},
+            "Number of features",
+            "as many as cost no more than 2 in total",
+        ),
+    ],
+)
+def test_settings_are_told_in_words(options, label, words):
+    X, y = table()
+    selector = FeatureGradientSelector(**options, max_iter=5, random_state=0).fit(X, y)
+    assert settings_in_words(selector)[label] == words
+
+
+def test_how_the_search_ran_is_kept_apart_from_the_settings():
+    facts = gathered(*table())
+    assert "Search" in facts.search
+    assert facts.settings == {"Number of features": "2", "Target": "numbers (regression, detected)",
+                              "Other parameters": "max_iter=25"}  # fmt: skip
+
+
+def test_direction_is_that_of_a_model_on_the_chosen():
+    X, y = table()
+    effects = gathered(X, y - 2 * X[:, 1]).selection.effects
+    np.testing.assert_array_equal(np.sign(effects), [1, -1])
+
+
+def test_several_outputs_have_no_direction():
+    X, y = table()
+    assert gathered(X, np.column_stack([y, -y])).selection.effects is None
+
+
+def test_target_is_named_by_the_caller_or_by_itself():
+    X, y = table()
+    assert gathered(X, y).target is None
+    assert gathered(X, pd.Series(y, name="price")).target == "price"
+    assert gathered(X, pd.Series(y, name="price"), target="cost").target == "cost"
+
+
+def test_missing_shares_are_those_of_each_candidate():
+    X, y = table()
+    assert gathered(X, y).missing is None
+    X[:30, 3] = np.nan
+    selector = FeatureGradientSelector(2, missing="mean", random_state=0).fit(X, y)
+    for matrix in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(gather_facts(selector, matrix, y).missing, [0, 0, 0, 0.1, 0, 0])
+
+
+def test_profiles_are_drawn_of_chosen_features_groups_and_the_best_others(monkeypatch):
+    monkeypatch.setattr("featgrad.report.gather._PROFILES", 1)
+    X, y = table()
+    X[:, 2] = X[:, 0] > 0
+    X[:, 3] = X[:, 0] <= 0
+    selector = FeatureGradientSelector(3, feature_groups=[[2, 3]], random_state=0).fit(X, y)
+    facts = gather_facts(selector, X, y)
+    singles = {int(i) for i in facts.selection.features if i not in (2, 3)}
+    assert singles | {0} <= set(facts.profiles) <= singles | {0, 2}
+
+
+def test_a_heat_map_has_the_chosen_and_what_they_replace():
+    X, y = table()
+    redundancy = gathered(X, y).redundancy
+    assert redundancy.features.tolist() == [0, 5, 1]
+    assert redundancy.replaced_by.tolist() == [-1, 0, -1]
+    np.testing.assert_allclose(redundancy.correlations, np.corrcoef(X[:, [0, 5, 1]].T))
+
+
+def test_a_group_is_in_the_heat_map_once():
+    X, y = table()
+    selector = FeatureGradientSelector(4, feature_groups=[[1, 2]], random_state=0).fit(X, y)
+    redundancy = gather_facts(selector, X, y).redundancy
+    assert sorted(redundancy.features) == [0, 1, 5]
+    assert set(redundancy.replaced_by) == {-1}
+
+
+def test_one_feature_has_no_heat_map():
+    X, y = table()
+    assert gathered(X[:, :3], y, k=1).redundancy is None
 
 
 def test_what_would_take_long_is_left_out(monkeypatch):

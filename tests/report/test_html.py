@@ -1,11 +1,13 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from fact_builders import facts, many_facts
+from fact_builders import facts, many_facts, profile
 
 from featgrad.report import write_report
+from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Concern, Group
 from featgrad.report.html import render
 
@@ -32,6 +34,10 @@ def test_names_survive_embedding():
         {"concerns": (Concern(EVIL, EVIL),)},
         {"groups": (Group(EVIL, np.arange(2)),)},
         {"names": [EVIL, "b", "c", "d"]},
+        {"target": EVIL},
+        {"search": {EVIL: EVIL}},
+        {"series": (EVIL,)},
+        {"profiles": {0: profile([0.1, 0.2, 0.3])._replace(bins=[EVIL] * 3)}},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -50,11 +56,54 @@ def test_a_single_size_can_be_drawn():
     assert 'max="0"' in render(facts(list("abcd"), sizes=(2,), chosen=0))
 
 
-def test_groups_have_a_table_of_their_own_where_there_are_any():
-    page = render(facts(list("abcd"), groups=(Group("one", np.arange(2)),)))
-    assert embedded(page)["groups"] == [{"name": "one", "features": [0, 1]}]
-    assert "id='groups'" in page
-    assert "id='groups'" not in render(facts(list("abcd")))
+def test_target_is_in_the_title_where_it_has_a_name():
+    assert "<title>price: 2 of 4 features · featgrad</title>" in render(facts(list("abcd")))
+    assert "<h1>2 of 4 features</h1>" in render(facts(list("abcd"), target=None))
+
+
+def test_profiles_share_one_scale():
+    data = embedded(render(facts(list("abcd"))))
+    assert data["profiles"]["0"]["means"][0] == [round(10_000 * 0.01 / 0.32)]
+    assert data["profiles"]["0"]["means"][2] is None
+    assert data["range"] == ["0.09", "0.41"]
+
+
+def test_one_feature_needs_no_heat_map():
+    assert "<h2>Redundancy</h2>" in render(facts(list("abcd")))
+    assert "<h2>Redundancy</h2>" not in render(facts(list("abcd"), redundancy=None))
+
+
+def test_an_estimate_of_the_rows_that_chose_is_not_called_held_out():
+    held_out = "judged by rows that had no part in choosing"
+    made = facts(list("abcd"))
+    assert held_out in render(made)
+    optimistic = replace(made.selection.learnability, is_optimistic=True)
+    sizes = tuple(replace(point, learnability=optimistic) for point in made.sizes)
+    assert held_out not in render(replace(made, sizes=sizes))
+
+
+@pytest.mark.parametrize(("sizes", "names"), [((1, 2, 4), 4), ((1, 50, 100_000), 100_000)])
+def test_no_letters_of_the_curve_leave_it_or_meet(sizes, names):
+    made = replace(many_facts(sizes[-1]), sizes=facts(["a"] * names, sizes).sizes, chosen=1)
+    curve = draw_curve(made)
+    width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', curve).groups())
+    boxes = []
+    for x, y, anchor, text in re.findall(
+        r'<text x="([\d.]+)" y="([\d.]+)"(?: text-anchor="(\w+)")?>([^<]*)<', curve
+    ):
+        length = 11 * len(text)
+        left = float(x) - {"end": length, "middle": length / 2}.get(anchor, 0)
+        boxes.append((left, left + length, float(y) - 16, float(y)))
+        assert left >= 0
+        assert left + length <= width
+        assert float(y) >= 16
+        assert float(y) <= height
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = (
+                one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+            )
+            assert apart
 
 
 def test_nothing_is_fetched():

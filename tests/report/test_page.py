@@ -1,7 +1,5 @@
 """The report in a real browser."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from browser import PROGRAM, Browser
@@ -49,7 +47,7 @@ def click(page, selector: str) -> None:
 
 def test_names_are_shown_and_not_run(page):
     assert NAMES[0] in names(page)
-    assert page.evaluate("document.title") == "featgrad: 2 of 5 features"
+    assert page.evaluate("document.title") == "price: 2 of 5 features \u00b7 featgrad"
 
 
 def test_an_injected_script_is_refused(browser, tmp_path):
@@ -64,11 +62,39 @@ def test_an_injected_script_is_refused(browser, tmp_path):
 
 def test_chosen_features_come_by_gain(page):
     assert names(page) == [NAMES[1], NAMES[0]]
-    assert column(page, 2) == ["20.00 \u00b1 1.00", "10.00 \u00b1 1.00"]
+    assert column(page, 2) == ["20.00 \u00b1 1.00 \u25bc", "10.00 \u00b1 1.00 \u25b2"]
 
 
-def test_redundant_features_are_named(page):
-    assert column(page, 5) == ["\u2013", "Alpha (0.98)"]
+def test_bars_are_as_long_as_gains(page):
+    bars = "[...document.querySelectorAll('#features svg.gain rect')]"
+    widths = page.evaluate(f"{bars}.map(b => +b.getAttribute('width'))")
+    assert widths[0] == pytest.approx(2 * widths[1])
+    assert page.evaluate(f"{bars}.map(b => b.getAttribute('class'))") == ["minus", "plus"]
+
+
+def test_replaced_features_are_named(page):
+    assert column(page, 6) == ["\u2013", "replaces 1 feature\nAlpha (0.98)"]
+
+
+def test_missing_shares_are_shown(page):
+    assert column(page, 4) == ["37.5", "50.0"]
+
+
+def test_each_chosen_feature_has_its_values_drawn(page):
+    drawn = "[...document.querySelectorAll('#features svg.profile')]"
+    assert page.evaluate(f"{drawn}.map(d => d.querySelectorAll('rect').length)") == [3, 3]
+    # A bin of few rows has no mean.
+    assert page.evaluate(f"{drawn}.map(d => d.querySelectorAll('circle').length)") == [3, 2]
+    titles = page.evaluate(f"{drawn}.map(d => d.querySelector('circle title').textContent)")
+    assert titles == ["0 to 1: mean of price 0.300", "0 to 1: mean of price 0.100"]
+
+
+def test_heat_map_has_a_square_per_pair_and_names_what_is_replaced(page):
+    squares = "[...document.querySelectorAll('.heatmap rect')]"
+    opacities = page.evaluate(f"{squares}.map(s => +s.getAttribute('fill-opacity'))")
+    assert opacities == [1, 0.98, 0.5, 0.98, 1, 0.4, 0.5, 0.4, 1]
+    listed = page.evaluate("[...document.querySelectorAll('.beside li')].map(c => c.innerText)")
+    assert listed == [NAMES[0], "Alpha replaced by 1 (0.98)", "beta"]
 
 
 def test_a_head_sorts_and_turns_round(page):
@@ -96,34 +122,63 @@ def test_slider_moves_by_key_and_updates_the_table(page):
     assert page.evaluate("document.getElementById('names').value") == "\n".join(NAMES[:4])
 
 
-def test_groups_follow_the_slider(browser, tmp_path):
+def test_a_group_is_one_row_with_its_features_folded(browser, tmp_path):
     groups = (Group("<b>", np.arange(2)), Group("second", np.arange(2, 4)))
     write_report(facts(NAMES, groups=groups), tmp_path / "report.html")
     browser.open(tmp_path / "report.html")
-    rows = (
-        "[...document.querySelectorAll('#groups tbody tr')]"
-        ".map(row => [...row.cells].map(cell => cell.innerText))"
-    )
-    first = ["<b>", "chosen", "10.00 \u00b1 1.00", f"{NAMES[0]}, beta"]
-    assert browser.evaluate(rows) == [first, ["second", "left out", "\u2013", "gamma, delta"]]
-    assert column(browser, 2) == ["<b>", "<b>"]
+    assert names(browser) == ["<b>\n2 features"]
+    # A group has no direction.
+    assert column(browser, 2) == ["10.00 \u00b1 1.00"]
+    click(browser, "#features details")
+    browser.evaluate("document.querySelector('#features details').open = true")
+    assert names(browser) == [f"<b>\n2 features\n{NAMES[0]}\nbeta"]
     browser.evaluate("document.getElementById('size').focus()")
     browser.press("ArrowRight")
-    second = ["second", "chosen", "16.67 \u00b1 1.00", "gamma, delta"]
-    assert browser.evaluate(rows) == [second, first]
+    assert names(browser) == ["second\n2 features", "<b>\n2 features"]
+    browser.evaluate("document.getElementById('filter').focus()")
+    browser.send("Input.insertText", text="delta")
+    assert names(browser) == ["second\n2 features"]
     assert browser.errors == []
 
 
-def test_of_many_groups_the_chosen_are_shown(browser, tmp_path):
-    groups = tuple(Group(f"g{i}", np.array([2 * i, 2 * i + 1])) for i in range(300))[::-1]
-    made = replace(many_facts(600), groups=groups)
-    write_report(made, tmp_path / "report.html")
+LONG = "laboratory_measurement_of_protein=plasma/serum.fasting mean"
+
+
+@pytest.mark.parametrize("width", [360, 1100])
+def test_names_are_broken_between_words_only(browser, tmp_path, width):
+    _resize(browser, width)
+    write_report(facts([LONG + str(i) for i in range(5)]), tmp_path / "report.html")
     browser.open(tmp_path / "report.html")
-    assert browser.evaluate("document.querySelectorAll('#groups tbody tr').length") == 50
-    state = "[...document.querySelectorAll('#groups td:nth-child(2)')].map(c => c.innerText)"
-    assert set(browser.evaluate(state)) == {"chosen"}
-    assert "250 more" in browser.evaluate("document.getElementById('more').innerText")
-    assert browser.errors == []
+    # Each line of text that the browser lays out.
+    lines = browser.evaluate(
+        """[...document.querySelectorAll('#features tbody th, .beside .name')].flatMap(name => {
+          const lines = new Map();
+          const walker = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const node = walker.currentNode;
+            for (let i = 0; i < node.length; i++) {
+              const range = document.createRange();
+              range.setStart(node, i); range.setEnd(node, i + 1);
+              const top = Math.round(range.getBoundingClientRect().top);
+              lines.set(top, (lines.get(top) || '') + node.data[i]);
+            }
+          }
+          return [...lines.values()];
+        })"""
+    )
+    browser.send("Emulation.clearDeviceMetricsOverride")
+    assert len(lines) >= 5
+    assert all(line.endswith((*"_=/.01234", "fasting", "fasting ")) for line in lines), lines
+
+
+def _resize(page, width):
+    page.send(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=740,
+        deviceScaleFactor=2,
+        mobile=width < 500,
+    )
 
 
 def test_table_is_sorted_by_keyboard_alone(page):
@@ -146,16 +201,21 @@ def test_dark_mode_turns_the_page_dark(page):
     page.send("Emulation.setEmulatedMedia", features=[])
 
 
-def test_a_phone_needs_no_sideways_scrolling(page):
-    page.send(
-        "Emulation.setDeviceMetricsOverride",
-        width=360,
-        height=740,
-        deviceScaleFactor=2,
-        mobile=True,
-    )
+def test_a_phone_shows_all_columns_without_sideways_scrolling(page):
+    _resize(page, 360)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    cells = page.evaluate(
+        """[...document.querySelectorAll('#features tbody tr:first-child > *')].map(cell => {
+          const box = cell.getBoundingClientRect();
+          return box.width > 0 && box.left >= 0 && box.right <= 360;
+        })"""
+    )
+    labels = page.evaluate(
+        "[...document.querySelectorAll('#features tr:first-child td')].map(c => c.dataset.label)"
+    )
     page.send("Emulation.clearDeviceMetricsOverride")
+    assert cells == [True] * 6
+    assert labels == ["Gain, %", "Alone, %", "Missing, %", "Values", "Related"]
 
 
 def test_pages_of_many_candidates(browser, tmp_path):

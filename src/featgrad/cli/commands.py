@@ -146,7 +146,7 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
 
 
 def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace) -> Facts:
-    about = {"File": str(arguments.file), "Target column": arguments.target or "that of the file"}
+    about = {"File": str(arguments.file)}
     about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
     if not rows.is_complete:
         about["Estimated from"] = f"{len(rows.block):,} random rows; the selection itself from all"
@@ -156,6 +156,7 @@ def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Name
         rows.block.y,
         sample_weight=rows.block.weight,
         names=all_names(rows.source),
+        target=arguments.target,
         about=about,
         command=arguments.command_line,
     )

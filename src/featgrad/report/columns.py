@@ -10,6 +10,8 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad.arrays import Floats, Indices
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
+from featgrad.moments.least_squares import Weighted, ridge_coefficients
+from featgrad.plan import JUDGE_RIDGE
 
 _BLOCK_ENTRIES = 1 << 20
 # Number of chosen columns whose products with all candidates are in memory at once.
@@ -34,11 +36,34 @@ def count_constant(X: Any) -> int:
     return int(np.count_nonzero(inverse_variance(*moments(X), "zscore") == 0))
 
 
-def count_missing(X: Any) -> int:
-    values = X.data if sparse.issparse(X) else X
-    if values.dtype.kind != "f":
-        return 0
-    return sum(int(np.isnan(values[rows]).sum()) for rows in row_blocks(values))
+def count_missing(X: Any) -> Indices:
+    """Missing values of each column."""
+    if X.dtype.kind != "f":
+        return np.zeros(X.shape[1], dtype=np.intp)
+    if sparse.issparse(X):
+        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    counts = (np.count_nonzero(np.isnan(X[rows]), axis=0) for rows in row_blocks(X))
+    return np.asarray(sum(counts))
+
+
+def effects(X: Any, output: Floats, columns: Indices) -> Floats:
+    """Coefficients of some standardised columns in a ridge model of one output."""
+    step = -(-X.shape[0] // _ROWS)
+    chosen, output = X[::step][:, columns], output[::step]
+    mean, variance = moments(chosen)
+    scale = np.sqrt(inverse_variance(mean, variance, "zscore"))
+    rows = Weighted(_filled(chosen, mean) * scale, output - output.mean(), np.ones(len(output)))
+    return np.asarray(ridge_coefficients(rows, JUDGE_RIDGE)[:, 0])
+
+
+def correlations(X: Any, columns: Indices) -> Floats:
+    """Correlations among some columns; missing entries count as the mean."""
+    chosen = X[:: -(-X.shape[0] // _ROWS)][:, columns]
+    mean, _ = moments(chosen)
+    centred = _filled(chosen, mean)
+    norms = np.sqrt(np.sum(centred**2, axis=0))
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    return np.asarray(np.clip(scale[:, None] * (centred.T @ centred) * scale, -1, 1))
 
 
 def nearest_chosen(X: Any, sets: Sequence[Indices]) -> list[tuple[Indices, Floats]]:
@@ -55,7 +80,7 @@ def nearest_chosen(X: Any, sets: Sequence[Indices]) -> list[tuple[Indices, Float
     union = np.unique(np.concatenate(sets))
     for start in range(0, len(union), _BLOCK_COLUMNS):
         block = union[start : start + _BLOCK_COLUMNS]
-        correlation = _products(X, _centred(X, block, mean), mean)
+        correlation = _products(X, _filled(X[:, block], mean[block]), mean)
         correlation *= scale[:, None] * scale[block]
         correlation[block, np.arange(len(block))] = 0.0
         for columns, (nearest, best) in zip(sets, found, strict=True):
@@ -76,17 +101,17 @@ def _improve(nearest: Indices, best: Floats, correlation: Floats, position: Indi
 def _sampled(X: Any) -> Any:
     """Evenly spaced rows; missing entries of a sparse matrix are filled with column means."""
     X = X[:: -(-X.shape[0] // _ROWS)]
-    if sparse.issparse(X) and count_missing(X):
+    if sparse.issparse(X) and count_missing(X).any():
         X = X.astype(np.float64)
         mean, _ = moments(X)
         X.data = np.where(np.isnan(X.data), mean[X.indices], X.data)
     return X
 
 
-def _centred(X: Any, columns: Indices, mean: Floats) -> Floats:
-    chosen = X[:, columns]
-    dense = chosen.toarray() if sparse.issparse(chosen) else chosen
-    return np.asarray(np.nan_to_num(dense.astype(np.float64) - mean[columns]))
+def _filled(X: Any, mean: Floats) -> Floats:
+    """The columns around their means, 0 where an entry is missing."""
+    dense = X.toarray() if sparse.issparse(X) else X
+    return np.asarray(np.nan_to_num(dense.astype(np.float64) - mean))
 
 
 def _products(X: Any, centred: Floats, mean: Floats) -> Floats:

@@ -9,8 +9,10 @@ from featgrad.estimate import Estimate
 from featgrad.report.facts import Facts
 from featgrad.report.plots.axes import LOG_RATIO
 
-_WIDTH, _HEIGHT = 640, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 44
+_WIDTH, _HEIGHT = 640, 300
+# Room for letters of 20 pixels, which they have on a phone.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 40, 36, 56
+_LETTER = 11
 
 Scale = Callable[[float], float]
 
@@ -92,27 +94,34 @@ def _vertical_axis(facts: Facts, y: Scale) -> list[str]:
 
 
 def _horizontal_axis(facts: Facts, x: Scale) -> list[str]:
+    """The chosen size and as many others as have room."""
+    places: list[tuple[float, float]] = []
     parts = []
-    last = -1e9
-    for point in facts.sizes:
-        if x(point.size) - last < 44:
+    for size in [facts.selection.size, *(point.size for point in facts.sizes)]:
+        half = _LETTER * (len(f"{size:,}") + 1) / 2
+        if any(abs(x(size) - place) < half + other for place, other in places):
             continue
-        last = x(point.size)
+        places.append((x(size), half))
         parts.append(
-            f'<text x="{last:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">'
-            f"{point.size:,}</text>"
+            f'<text x="{x(size):.1f}" y="{_HEIGHT - _BOTTOM + 22}" text-anchor="middle">'
+            f"{size:,}</text>"
         )
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    label = f'<text x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle">number of features</text>'
+    label = f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">number of features</text>'
     return [*parts, label]
 
 
 def _everything(facts: Facts, y: Scale) -> str:
+    """A line across the plot, whose label stands above it."""
     height = y(_known(facts.everything))
+    label = f"all {facts.everything.n_features:,}"
+    next_to_it = _LEFT + 74 + _LETTER * len(label)
     return (
         f'<line class="everything" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" '
-        f'y2="{height:.1f}"/><text x="{_LEFT + 4}" y="{height - 5:.1f}">'
-        f"all {facts.everything.n_features:,}</text>"
+        f'y2="{height:.1f}"/><line class="everything" x1="{_LEFT}" x2="{_LEFT + 36}" y1="12" '
+        f'y2="12"/><text x="{_LEFT + 44}" y="17">{label}</text>'
+        f'<line class="chosen" x1="{next_to_it}" x2="{next_to_it + 36}" y1="12" y2="12"/>'
+        f'<text x="{next_to_it + 44}" y="17">chosen: {facts.selection.size:,}</text>'
     )
 
 

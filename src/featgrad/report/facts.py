@@ -1,11 +1,12 @@
 """Contents of a report as plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from featgrad.arrays import Floats, Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.moments.least_squares import Gains
+from featgrad.report.values import Profile
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class SizeFacts:
     learnability: Estimate
     score: Score | None = None  # of a ridge model on them
     gains: Gains | None = None  # explained fraction that is lost without each feature or its group
+    effects: Floats | None = None  # of each feature in a ridge model, if the target is one number
     # Position in `features` of the chosen feature that each candidate correlates with most, -1 for
     # none, and that correlation.
     nearest: Indices | None = None
@@ -35,6 +37,15 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Redundancy:
+    """Correlations among chosen features and those that they replace."""
+
+    features: Indices  # each chosen one is followed by those it replaces
+    replaced_by: Indices  # position in `features` of the chosen one; -1 for chosen ones
+    correlations: Floats
+
+
+@dataclass(frozen=True)
 class Concern:
     """A warning about the selection."""
 
@@ -48,9 +59,11 @@ class Facts:
 
     Attributes
     ----------
-    settings, data, provenance : dict of str to str
-        Settings of the selector, summary of the data, how to reproduce the selection: label and
-        text.
+    target : str or None
+        Name of the target, where it has one.
+    settings, search, data, provenance : dict of str to str
+        Settings of the selector, how the search ran, summary of the data, how to reproduce the
+        selection: label and text.
     names : list of str
         Names of the candidates.
     univariate : ndarray
@@ -61,6 +74,15 @@ class Facts:
         Position in `sizes` of the selected size.
     everything : Estimate
         Fraction of the variance that all candidates together explain.
+    missing : ndarray or None
+        Share of the rows in which each candidate is missing; None where nothing is.
+    series : tuple of str
+        What profiles show of the target.
+    profiles : dict of int to Profile
+        Distribution of some candidates, and of the target over their values. A group is found by
+        its first feature.
+    redundancy : Redundancy or None
+        Correlations among the chosen and what they replace; None where there is one feature.
     stability : ndarray or None
         Share of resamples in which each candidate was chosen.
     groups : tuple of Group
@@ -69,7 +91,9 @@ class Facts:
         Warnings.
     """
 
+    target: str | None
     settings: dict[str, str]
+    search: dict[str, str]
     data: dict[str, str]
     provenance: dict[str, str]
     names: list[str]
@@ -77,6 +101,10 @@ class Facts:
     sizes: tuple[SizeFacts, ...]
     chosen: int
     everything: Estimate
+    missing: Floats | None = None
+    series: tuple[str, ...] = ()
+    profiles: dict[int, Profile] = field(default_factory=dict)
+    redundancy: Redundancy | None = None
     stability: Floats | None = None
     groups: tuple[Group, ...] = ()
     concerns: tuple[Concern, ...] = ()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,12 @@ from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
 from featgrad.math.targets import encode
 from featgrad.report import concerns
-from featgrad.report.columns import nearest_chosen
-from featgrad.report.facts import Facts, Group, SizeFacts
+from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
+from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts
 from featgrad.report.plots.axes import feature_names
+from featgrad.report.settings import search_in_words, settings_in_words
 from featgrad.report.summary import fingerprint, summarise_data, versions
+from featgrad.report.values import Profile, Series, profiles, target_series
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
 # seconds and some tenths of a second.
@@ -28,6 +29,13 @@ _OTHER_GAIN_WORK = 2e7
 _CORRELATIONS = 200_000
 # Candidates that a page can show, besides the chosen ones.
 _CANDIDATES = 100_000
+# Candidates besides the chosen ones whose values are drawn.
+_PROFILES = 300
+# Correlation from which a chosen feature replaces a rejected one.
+REDUNDANT = 0.7
+# Chosen features of a heat map, and rejected ones for each.
+_HEATMAP_CHOSEN = 15
+_HEATMAP_REPLACED = 2
 
 # Features, estimate and score at each size.
 Points = list[tuple[Indices, Estimate, Score | None]]
@@ -40,6 +48,7 @@ def gather_facts(
     *,
     sample_weight: Any = None,
     names: Sequence[str] | None = None,
+    target: str | None = None,
     about: Mapping[str, str] | None = None,
     command: str | None = None,
 ) -> Facts:
@@ -57,6 +66,8 @@ def gather_facts(
         The weights given to `fit`.
     names : sequence of str, default=None
         Names of the features; None takes those that the selector saw, or x0, x1, ...
+    target : str, default=None
+        Name of the target; None takes that of y, where it has one.
     about : mapping of str to str, default=None
         Additional lines of the data's summary, such as the name of the file; they override lines
         of the same label.
@@ -87,16 +98,21 @@ def gather_facts(
     shown = _shown(points, univariate)
     seen_names = getattr(selector, "feature_names_in_", None)
     labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
-    sizes = _sizes(data, matrix, points, chosen, shown, labels)
+    name = getattr(y, "name", None) if target is None else target
+    series = target_series(y, data.task_, "the target" if name is None else str(name))
+    sizes = _sizes(data, matrix, series, points, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
     names, univariate = [every_name[i] for i in shown], univariate[shown]
+    groups = _groups(selector.feature_groups, labels, shown)
+    missing = count_missing(matrix)[shown]
+    drawn = _columns(matrix, shown)
     outputs, _ = encode(y, data.task_)
     found = [
         *concerns.leakage(univariate, names),
         *concerns.group_leakage(data, points[chosen][0], selector.feature_groups),
         *concerns.weakness(sizes[chosen], everything, sizes),
         *concerns.near_duplicates(sizes[chosen], names),
-        *concerns.drift(_columns(matrix, shown), outputs, sizes[chosen], names),
+        *concerns.drift(drawn, outputs, sizes[chosen], names),
     ]
     stability = getattr(selector, "stability_", None)
     # Lines of the caller come first and override those of the summary.
@@ -104,7 +120,9 @@ def gather_facts(
     if len(shown) < matrix.shape[1]:
         summary["Shown here"] = f"{len(shown):,} candidates, those that explain most by themselves"
     return Facts(
-        settings=_settings(selector),
+        target=None if name is None else str(name),
+        settings=settings_in_words(selector),
+        search=search_in_words(selector),
         data=summary,
         provenance={
             "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
@@ -117,8 +135,12 @@ def gather_facts(
         sizes=sizes,
         chosen=chosen,
         everything=everything,
+        missing=missing / matrix.shape[0] if missing.any() else None,
+        series=tuple(series.names),
+        profiles=_profiles(drawn, series, sizes, univariate, groups, names),
+        redundancy=_redundancy(drawn, sizes[chosen], univariate, labels[shown]),
         stability=None if stability is None else np.asarray(stability.frequencies)[shown],
-        groups=_groups(selector.feature_groups, labels, shown),
+        groups=groups,
         concerns=tuple(found),
     )
 
@@ -148,7 +170,13 @@ def _columns(X: Any, shown: Indices) -> Any:
 
 
 def _sizes(
-    data: Learnability, X: Any, points: Points, chosen: int, shown: Indices, labels: Indices
+    data: Learnability,
+    X: Any,
+    series: Series,
+    points: Points,
+    chosen: int,
+    shown: Indices,
+    labels: Indices,
 ) -> tuple[SizeFacts, ...]:
     """Facts about each size; features are numbered as they are shown."""
     every = len(points) * len(shown) <= _CORRELATIONS
@@ -159,11 +187,12 @@ def _sizes(
     sizes = []
     for i, (features, learnability, score) in enumerate(points):
         limit = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
-        gains = None
+        gains, effect = None, None
         if X.shape[0] * len(features) ** 2 <= limit:
             gains = data.gains(features, labels[features])
-        nearest, correlation = near.get(i, (None, None))
-        sizes.append(SizeFacts(positions[i], learnability, score, gains, nearest, correlation))
+            effect = effects(X, series.values, features) if len(series.names) == 1 else None
+        near_here = near.get(i, (None, None))
+        sizes.append(SizeFacts(positions[i], learnability, score, gains, effect, *near_here))
     return tuple(sizes)
 
 
@@ -184,31 +213,54 @@ def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group
     )
 
 
-def _settings(selector: Any) -> dict[str, str]:
-    wanted, penalised = selector.n_features_to_select, selector.plan_.search == "penalty"
-    size = "as many as the penalty leaves" if penalised else str(wanted)
-    if selector.fdr is not None:
-        size = f"as many as keep the expected share of false ones below {selector.fdr:g}"
-    lines = {
-        "Features": size,
-        "Task": f"{selector.task_} (detected)" if selector.task == "auto" else selector.task_,
+def _profiles(
+    X: Any,
+    series: Series,
+    sizes: Sequence[SizeFacts],
+    univariate: Floats,
+    groups: Sequence[Group],
+    names: Sequence[str],
+) -> dict[int, Profile]:
+    """Of the chosen features, the best others and the groups."""
+    best = np.argsort(-univariate, kind="stable")[:_PROFILES]
+    drawn = np.unique(np.concatenate([best, *(point.features for point in sizes)]))
+    grouped = {int(i): group.features for group in groups for i in group.features}
+    units = {int(grouped.get(i, [i])[0]): grouped.get(i, np.array([i])) for i in drawn}
+    found = profiles(X, series, list(units.values()), names)
+    return {
+        first: profile for first, profile in zip(units, found, strict=True) if profile is not None
     }
-    defaults = type(selector)().get_params()
-    shown = {"n_features_to_select", "fdr", "task", "random_state", "verbose"}
-    changed = [
-        f"{name}={shortened(value)}"
-        for name, value in selector.get_params().items()
-        if name not in shown and str(value) != str(defaults[name])
-    ]
-    return lines | ({"Settings": ", ".join(changed)} if changed else {}) | _search(selector)
 
 
-def _search(selector: Any) -> dict[str, str]:
-    """Which search ran and why, and its certificate."""
-    lines = {
-        decision.subject.capitalize(): f"{decision.choice} ({decision.reason})"
-        for decision in selector.plan_.decisions
-    }
-    if selector.certificate_ is not None:
-        lines["Certificate"] = str(selector.certificate_)
-    return lines
+def _redundancy(
+    X: Any, selection: SizeFacts, univariate: Floats, labels: Indices
+) -> Redundancy | None:
+    """The chosen by gain, each before those that it replaces; of a group its strongest feature."""
+    order = selection.features[np.argsort(-univariate[selection.features], kind="stable")]
+    if selection.gains is not None:
+        gain = dict(zip(selection.features, selection.gains.values, strict=True))
+        order = np.array(sorted(order, key=lambda i: -gain[i]), dtype=np.intp)
+    _, first = np.unique(labels[order], return_index=True)
+    leading = order[np.sort(first)][:_HEATMAP_CHOSEN]
+    features: list[int] = []
+    replaced_by: list[int] = []
+    for feature in leading:
+        place = len(features)
+        replaced = _replaced(selection, feature)[:_HEATMAP_REPLACED]
+        features += [int(feature), *replaced]
+        replaced_by += [-1, *[place] * len(replaced)]
+    if len(features) < 2:
+        return None
+    columns = np.array(features)
+    return Redundancy(columns, np.array(replaced_by), correlations(X, columns))
+
+
+def _replaced(selection: SizeFacts, feature: int) -> list[int]:
+    """Rejected candidates that a chosen feature replaces, the closest first."""
+    if selection.nearest is None or selection.correlation is None:
+        return []
+    place = int(np.searchsorted(selection.features, feature))
+    size = np.abs(selection.correlation)
+    close = np.flatnonzero((selection.nearest == place) & (size >= REDUNDANT))
+    rejected = np.setdiff1d(close, selection.features)
+    return rejected[np.argsort(-size[rejected], kind="stable")].tolist()  # type: ignore[no-any-return]

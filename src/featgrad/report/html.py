@@ -20,11 +20,14 @@ from featgrad.arrays import Floats, Indices
 from featgrad.atomic import atomic_path
 from featgrad.held_out import Score
 from featgrad.report.curve import draw_curve
-from featgrad.report.facts import Facts, SizeFacts
-from featgrad.report.text import visible
+from featgrad.report.facts import Facts, Redundancy, SizeFacts
+from featgrad.report.gather import REDUNDANT
+from featgrad.report.heatmap import draw_heatmap
+from featgrad.report.text import counted, visible
+from featgrad.report.values import Profile, number_text
 
-# Correlation from which a chosen feature makes a rejected one redundant.
-_REDUNDANT = 0.7
+# Correlation from which the closest chosen feature is named.
+_RELATED = 0.3
 
 
 def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
@@ -57,17 +60,23 @@ def render(facts: Facts) -> str:
         script=script,
         style=style,
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'",
-        headline=escape(f"{selection.size:,} of {len(facts.names):,} features"),
+        headline=escape(_headline(facts)),
+        target="the target" if facts.target is None else f"“{escape(facts.target)}”",
         explained=escape(str(selection.learnability)),
+        judged="too high, as the rows that chose the features were asked again"
+        if selection.learnability.is_optimistic
+        else "judged by rows that had no part in choosing",
         score="" if selection.score is None else _score(selection.score),
         everything=escape(str(facts.everything)),
         concerns=_concerns(facts),
         settings=_lines(facts.settings),
+        search=_lines(facts.search),
         data=_lines(facts.data),
         provenance=_lines(facts.provenance),
         curve=draw_curve(facts),
         path=_path_rows(facts),
-        groups=_asset("groups.html") if facts.groups else "",
+        redundancy="" if facts.redundancy is None else _redundancy(facts, facts.redundancy),
+        series=escape("; ".join(facts.series)),
         last=len(facts.sizes) - 1,
         chosen=facts.chosen,
         names=escape(", ".join(facts.names[i] for i in selection.features)),
@@ -80,8 +89,17 @@ def escape(text: str) -> str:
     return html.escape(visible(text))
 
 
+def _headline(facts: Facts) -> str:
+    named = "" if facts.target is None else f"{facts.target}: "
+    return f"{named}{facts.selection.size:,} of {counted(facts.everything.n_features, 'feature')}"
+
+
 def _score(score: Score) -> str:
-    return escape(f"A ridge model on features so chosen predicts held-out rows with {score}.")
+    name = {"R2": "an R² of", "AUC": "an area under the ROC curve (AUC) of"}[score.name]
+    return (
+        f"A ridge model on features chosen in this way predicts held-out rows with {name} "
+        f"{score.value:.3f} ± {score.standard_error:.3f}."
+    )
 
 
 def _asset(name: str) -> str:
@@ -114,6 +132,21 @@ def _path_rows(facts: Facts) -> str:
     return "\n".join(rows)
 
 
+def _redundancy(facts: Facts, redundancy: Redundancy) -> str:
+    items = []
+    for i, (feature, place) in enumerate(
+        zip(redundancy.features, redundancy.replaced_by, strict=True)
+    ):
+        text = f"<span class='name'>{escape(facts.names[feature])}</span>"
+        if place >= 0:
+            correlation = redundancy.correlations[i, place]
+            text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"
+        items.append(f"<li class='{'replaced' if place >= 0 else 'in'}'>{text}</li>")
+    return Template(_asset("redundancy.html")).substitute(
+        heatmap=draw_heatmap(redundancy), names="\n".join(items)
+    )
+
+
 def _compact(facts: Facts) -> dict[str, Any]:
     """Integers in place of fractions, and each set as its difference from the previous one."""
     sizes = []
@@ -128,9 +161,44 @@ def _compact(facts: Facts) -> dict[str, Any]:
             {"name": visible(g.name), "features": g.features.tolist()} for g in facts.groups
         ],
         "stability": None if facts.stability is None else _scaled(facts.stability, 100),
+        "missing": None if facts.missing is None else _scaled(facts.missing, 1000),
+        "series": [visible(name) for name in facts.series],
+        **_drawn(facts.profiles),
         "sizes": sizes,
-        "redundant": round(100 * _REDUNDANT),
+        "redundant": round(100 * REDUNDANT),
+        "related": round(100 * _RELATED),
     }
+
+
+def _drawn(profiles: Mapping[int, Profile]) -> dict[str, Any]:
+    """Profiles with the means in ten-thousandths of their common range, and that range."""
+    ends = [
+        end
+        for profile in profiles.values()
+        for end in (profile.means - profile.errors, profile.means + profile.errors)
+    ]
+    known = np.concatenate([np.zeros(0), *(end[~np.isnan(end)] for end in ends)])
+    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+    span = (high - low) or 1.0
+    drawn = {
+        i: {
+            "bins": [visible(name) for name in profile.bins],
+            "counts": profile.counts.tolist(),
+            "means": [_known((row - low) / span) for row in profile.means],
+            "errors": [_known(row / span) for row in profile.errors],
+        }
+        for i, profile in profiles.items()
+    }
+    return {
+        "profiles": drawn,
+        "range": [number_text(low), number_text(high)],
+        "low": low,
+        "span": span,
+    }
+
+
+def _known(values: Floats) -> list[int] | None:
+    return None if np.isnan(values).any() else _scaled(values, 10_000)
 
 
 def _compact_size(point: SizeFacts, previous: Indices) -> dict[str, Any]:
@@ -140,6 +208,7 @@ def _compact_size(point: SizeFacts, previous: Indices) -> dict[str, Any]:
         "explained": str(point.learnability),
         "gains": None if point.gains is None else _scaled(point.gains.values, 10_000),
         "errors": None if point.gains is None else _scaled(point.gains.standard_errors, 10_000),
+        "signs": None if point.effects is None else np.sign(point.effects).astype(int).tolist(),
         "nearest": None if point.nearest is None else point.nearest.tolist(),
         "correlation": None if point.correlation is None else _scaled(point.correlation, 100),
     }

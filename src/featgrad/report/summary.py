@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.report.columns import count_constant, count_missing, row_blocks
+from featgrad.report.values import label_text
 
 _PACKAGES = ("featgrad", "numpy", "scipy", "scikit-learn")
 
@@ -19,7 +20,7 @@ def summarise_data(X: Any, y: Any, task: str) -> dict[str, str]:
     lines = {"Rows": f"{n_rows:,}", "Candidate features": f"{n_columns:,}"}
     if sparse.issparse(X):
         lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
-    missing, constant = count_missing(X), count_constant(X)
+    missing, constant = int(count_missing(X).sum()), count_constant(X)
     lines["Missing values"] = f"{missing / (n_rows * n_columns):.2%}" if missing else "none"
     if constant:
         lines["Constant features"] = f"{constant:,}, never chosen"
@@ -36,14 +37,9 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
         )
     labels, counts = np.unique(y, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:5]
-    shares = ", ".join(f"{_label(labels[i])}: {counts[i] / counts.sum():.1%}" for i in largest)
+    shares = ", ".join(f"{label_text(labels[i])}: {counts[i] / counts.sum():.1%}" for i in largest)
     more = len(labels) - len(largest)
     return f"{len(labels)} classes ({shares}{f', {more} more' if more else ''})"
-
-
-def _label(label: Any) -> str:
-    """Text files hold floats: class 1 is read as 1.0."""
-    return f"{label:g}" if isinstance(label, np.floating) else str(label)
 
 
 def versions() -> str:

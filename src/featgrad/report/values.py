@@ -1,0 +1,118 @@
+"""Values of a feature, and the target over them, in a few bins."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featgrad.arrays import Flags, Floats, Indices
+from featgrad.math.targets import Encoding
+
+# Bins of a profile, and distinct values up to which each has a bin of its own.
+_BINS = 12
+# Rows on which profiles are drawn.
+_ROWS = 5000
+# Rows from which a bin has a mean.
+_LEAST_ROWS = 5
+# Outputs of the target that are drawn.
+_MAX_SERIES = 4
+
+
+class Series(NamedTuple):
+    """What is drawn of the target: one column for each name."""
+
+    names: list[str]
+    values: Floats
+
+
+class Profile(NamedTuple):
+    """Rows and the target in bins of a feature's values."""
+
+    bins: list[str]
+    counts: Indices
+    means: Floats  # shape (bins, series); NaN where rows are few
+    errors: Floats  # standard errors of the means
+
+
+def target_series(y: Any, task: str, name: str) -> Series:
+    """Numbers as they are, classes and labels by their share of the rows."""
+    encoding = Encoding.of(y, task)
+    columns = encoding.columns(y)
+    if task == "ordinal":
+        return Series([f"mean rank of {name}"], columns.sum(axis=1)[:, None])
+    if encoding.classes is not None:
+        classes = encoding.classes[-1:] if task == "binary" else encoding.classes
+        names = [f"share of {name} = {label_text(label)}" for label in classes]
+    elif columns.shape[1] == 1:
+        names = [f"mean of {name}"]
+    else:
+        names = [f"mean of output {i + 1}" for i in range(columns.shape[1])]
+    # The most frequent classes and labels, or the first outputs.
+    order = np.arange(len(names)) if task == "regression" else np.argsort(-columns.mean(axis=0))
+    drawn = np.sort(order[:_MAX_SERIES])
+    return Series([names[i] for i in drawn], columns[:, drawn])
+
+
+def label_text(label: Any) -> str:
+    """Text files hold floats: class 1 is read as 1.0."""
+    return f"{label:g}" if isinstance(label, np.floating) else str(label)
+
+
+def number_text(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def profiles(
+    X: Any, target: Series, units: Sequence[Indices], names: Sequence[str]
+) -> list[Profile | None]:
+    """Profile of each unit, a feature or a group, on evenly spaced rows."""
+    step = -(-X.shape[0] // _ROWS)
+    X, values = X[::step], target.values[::step]
+    found: list[Profile | None] = []
+    for features in units:
+        columns = X[:, features]
+        dense = np.asarray(columns.toarray() if sparse.issparse(columns) else columns, float)
+        if len(features) == 1:
+            found.append(_of_numbers(dense[:, 0], values))
+        else:
+            found.append(_of_categories(dense, values, [names[i] for i in features]))
+    return found
+
+
+def _of_numbers(x: Floats, values: Floats) -> Profile | None:
+    present = ~np.isnan(x)
+    x, values = x[present], values[present]
+    if len(x) == 0:
+        return None
+    distinct = np.unique(x)
+    if len(distinct) <= _BINS:
+        return _binned([f"{value:.6g}" for value in distinct], x[:, None] == distinct, values)
+    # Outer bins take what lies far out.
+    low, high = np.quantile(x, [0.01, 0.99])
+    if np.unique(np.clip(x, low, high)).size <= 2:
+        low, high = distinct[0], distinct[-1]
+    edges = np.linspace(low, high, _BINS + 1)
+    of_row = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _BINS - 1)
+    bins = [f"{number_text(a)} to {number_text(b)}" for a, b in pairwise(edges)]
+    return _binned(bins, of_row[:, None] == np.arange(_BINS), values)
+
+
+def _of_categories(X: Floats, values: Floats, names: list[str]) -> Profile | None:
+    """Profile of indicator columns, of which at most one is 1 in a row."""
+    if not np.isin(X, (0, 1)).all() or X.sum(axis=1).max() > 1:
+        return None
+    frequent = np.argsort(-X.sum(axis=0), kind="stable")[:_BINS]
+    means = X[:, frequent].T @ values[:, 0] / np.maximum(X[:, frequent].sum(axis=0), 1)
+    shown = frequent[np.argsort(means, kind="stable")]
+    return _binned([names[i] for i in shown], X[:, shown] == 1, values)
+
+
+def _binned(bins: list[str], inside: Flags, values: Floats) -> Profile:
+    counts = np.count_nonzero(inside, axis=0)
+    enough: NDArray[Any] = np.where(counts >= _LEAST_ROWS, counts, np.nan)[:, None]
+    means = inside.T @ values / enough
+    variance = np.maximum(inside.T @ values**2 / enough - means**2, 0.0)
+    return Profile(bins, counts, means, np.sqrt(variance / enough))
