@@ -87,6 +87,14 @@ def test_what_a_better_set_of_all_rows_adds_is_a_margin():
     assert better.interval[1] > same.interval[1] + 0.2
 
 
+def test_what_a_worse_set_of_all_rows_explains_less_is_subtracted():
+    X, Y = drawn()
+    (same, _), _ = judged(X, Y, [0, 1], [[0, 1]] * 4)
+    (worse, _), _ = judged(X, Y, [0, 2], [[0, 1]] * 4)
+    assert worse.value < same.value - 0.2
+    assert worse.margin == 0
+
+
 def test_fewer_than_two_rows_for_each_feature_give_a_lower_bound():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 40))

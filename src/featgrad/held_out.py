@@ -4,7 +4,8 @@ Groups of folds are held out in turn, and the search is repeated without them. E
 found is judged by the rows held out from it: what the best linear model on it explains
 (`featgrad.moments.least_squares`), and how well a ridge model of the other rows predicts. The mean
 over groups is about the set from all rows, which is found from more of them and can be better: by
-how much at most is what it explains more of all rows, the margin of the estimate.
+how much at most is what it explains more of all rows, the margin of the estimate. Where it explains
+less of them, chosen or not, it is worse: that is subtracted.
 """
 
 import math
@@ -96,8 +97,10 @@ class HeldOutRows:
         error = _SHARED_ROWS * math.sqrt(variance)
         whole = self._rows(chosen).whitened()
         enough = _is_enough(whole) and all(part.is_enough for part in parts)
-        margin = adjusted(whole) - sum(part.weights.sum() * part.explained for part in parts)
-        margin = max(margin, 0.0) if enough else math.inf
+        more = adjusted(whole) - sum(part.weights.sum() * part.explained for part in parts)
+        if enough:
+            value += min(more, 0.0)
+        margin = max(more, 0.0) if enough else math.inf
         return Estimate(float(np.clip(value, -1, 1)), error, len(chosen), margin=margin)
 
     def _score(self, parts: "Sequence[_Part]") -> Score:

@@ -187,6 +187,30 @@ def test_only_some_folds_are_the_folds_of_their_rows(home: str, n_features: int)
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
+def test_standardised_folds_are_those_of_standardised_rows(home: str, n_features: int):
+    data, parts = example(60, n_features, n_outputs=2), cut(60, 8)
+    data.X[:, 4] = 0
+    variances = np.linspace(1, 2, n_features)
+    found, scale = folds_of(data, parts, home).standardised(variances)
+    weights = data.weights / data.weights.sum()
+    squares = weights @ data.X**2
+    columns = np.sqrt(np.where(squares > 0, squares / variances, 1))
+    outputs = np.sqrt(weights @ data.outputs**2)
+    rows = Example(data.X / columns, data.outputs / outputs, data.weights, data.mask)
+    same = folds_of(rows, parts, home)
+    assert relative_error(scale.columns, columns) <= TOLERANCE
+    np.testing.assert_allclose(scale.outputs, outputs)
+    np.testing.assert_allclose(found.variance, 1)
+    assert relative_error(found.covariance(), same.covariance()) <= TOLERANCE
+    assert relative_error(found.cross(), same.cross()) <= TOLERANCE
+    value, same_value = (
+        folds.value_and_gradient(data.mask, filters.coefficients("monotone", 3), SCALE, range(8))[0]
+        for folds in (found, same)
+    )
+    assert relative_error(value, same_value) <= TOLERANCE
+
+
+@pytest.mark.parametrize("n_features", [9, 40])
 def test_only_some_columns_are_a_mask_of_zeros_and_ones(home: str, n_features: int):
     data = example(60, n_features)
     chosen = np.array([2, 5, 8])

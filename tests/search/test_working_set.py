@@ -340,8 +340,22 @@ def test_certificate_of_some_folds_does_not_depend_on_the_weight_of_others():
         dataset = in_memory(X, y, weight, n_folds=N_FOLDS)
         [found] = search(dataset, singles(40), Task(2.0, np.arange(6)))
         certificates.append(found.certificate)
-    # Columns are standardised by all rows, so that they are a little different.
+    # Prices are of columns that all rows standardise, so that they are a little different.
     np.testing.assert_allclose(certificates[1], certificates[0], rtol=0.3)
+
+
+@pytest.mark.parametrize("larger", ["columns", "outputs"])
+def test_rows_that_do_not_choose_have_no_say_in_the_scale(larger: str):
+    rng = np.random.default_rng(0)
+    X, others = rng.standard_normal((400, 40)), folds_of_rows(np.ones(400), N_FOLDS) >= 8
+    Y = X[:, :8].reshape(400, 2, 4) @ np.array([1.3, 1.2, 1.1, 1.0])
+    Y += rng.standard_normal(Y.shape)
+    sets = []
+    for factor in (1, 30):
+        (X[:, :4] if larger == "columns" else Y[:, :1])[others] *= factor
+        [found] = search(dataset_of(X, Y), singles(40), Task(5.0, np.arange(8)))
+        sets.append(found.features.tolist())
+    assert sets[0] == sets[1]
 
 
 def test_prices_are_those_of_models_without_the_rows_of_each_fold(monkeypatch):

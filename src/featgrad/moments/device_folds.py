@@ -11,7 +11,7 @@ from scipy.linalg import hankel
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.moments.device_arrays import Tensor, fetched, sent, sent_together
 from featgrad.moments.device_paths import all_paths
-from featgrad.moments.folds import Folds
+from featgrad.moments.folds import Folds, Scale
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,14 @@ class DeviceFolds(Folds):
 
     def only(self, chosen: Sequence[int]) -> "DeviceFolds":
         return DeviceFolds([self.folds[i] for i in chosen], self.grams[list(chosen)])
+
+    def _column_squares(self) -> Floats:
+        return fetched(self.grams.sum(0).diagonal())
+
+    def _divided(self, scale: Scale) -> "DeviceFolds":
+        columns = sent(scale.columns, self.grams.device).to(self.grams.dtype)
+        folds = [fold.divided(scale) for fold in self.folds]
+        return DeviceFolds(folds, self.grams / columns / columns[:, None])
 
     @cached_property
     def _covariance(self) -> Floats:

@@ -24,6 +24,13 @@ from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
 
 
+class Scale(NamedTuple):
+    """What columns and outputs are divided by."""
+
+    columns: Floats
+    outputs: Floats
+
+
 class Fold(NamedTuple):
     """What is known of the rows of one fold."""
 
@@ -55,6 +62,22 @@ class Fold(NamedTuple):
         rows = None if self.rows is None else self.rows[:, indices]
         gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
         return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
+
+    def column_squares(self) -> Floats:
+        """Diagonal of C_f."""
+        if self.gram is not None:
+            return np.diagonal(self.gram).astype(np.float64)
+        assert self.rows is not None
+        return np.asarray(np.sum(self.rows**2, axis=0, dtype=np.float64))
+
+    def divided(self, scale: Scale) -> "Fold":
+        columns = scale.columns.astype(np.float32)
+        return self._replace(
+            cross=self.cross / scale.columns[:, None] / scale.outputs,
+            squares=self.squares / scale.outputs**2,
+            rows=None if self.rows is None else self.rows / columns,
+            gram=None if self.gram is None else self.gram / columns / columns[:, None],
+        )
 
     def joined(self, other: "Fold") -> "Fold":
         """The fold of the rows of both."""
@@ -201,6 +224,21 @@ class Folds:
         """Moments over all folds."""
         variance = float(np.sum(self.variance))
         return Totals(self.covariance(), self.cross(), variance, self.n_rows, self.place)
+
+    def standardised(self, variances: Floats) -> tuple["Folds", Scale]:
+        """With columns of these variances and outputs of variance 1 over these folds.
+
+        What does not vary stays as it is.
+        """
+        squares = self._column_squares() / self._total / variances
+        scale = Scale(*(np.sqrt(np.where(part > 0, part, 1)) for part in (squares, self.variance)))
+        return self._divided(scale), scale
+
+    def _column_squares(self) -> Floats:
+        return np.asarray(sum(fold.column_squares() for fold in self.folds))
+
+    def _divided(self, scale: Scale) -> "Folds":
+        return Folds([fold.divided(scale) for fold in self.folds])
 
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs).

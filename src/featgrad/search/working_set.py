@@ -20,7 +20,7 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
-from featgrad.moments.folds import Folds, Totals
+from featgrad.moments.folds import Folds, Scale, Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import (
     CANDIDATES_FACTOR,
@@ -66,12 +66,19 @@ def search(
     while active:
         columns = np.unique(np.concatenate([state.columns for state in active]))
         moments = dataset.fold_moments(columns)
-        parts = {state.folds: moments.only(state.folds) for state in active}
-        totals = {folds: part.totals() for folds, part in parts.items()}
+        # Other rows than those that choose have no say in the scale of columns and outputs: they
+        # may have to judge.
+        parts = {
+            state.folds: moments.only(state.folds).standardised(variances[columns])
+            for state in active
+        }
+        totals = {folds: part.totals() for folds, (part, _) in parts.items()}
         for state in active:
             places = np.searchsorted(columns, state.columns)
+            part, scale = parts[state.folds]
             state.take_weights(moments.weights)
-            state.improve(parts[state.folds].columns(places), totals[state.folds].columns(places))
+            state.improve(part.columns(places), totals[state.folds].columns(places))
+            state.divide_model(Scale(scale.columns[places], scale.outputs))
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
@@ -176,6 +183,11 @@ class _State:
         schedule = schedule[: max(0, left)]
         self._v = descent.run(moments, self._v, self._scale, schedule, self._steps)
         self._eliminate(moments, totals)
+
+    def divide_model(self, scale: Scale) -> None:
+        """Take the model back to columns and outputs that were not divided by this."""
+        columns = scale.columns[self._remaining.columns]
+        self._cross_fitted *= scale.outputs / columns[:, None]
 
     def settle(self, prices: Prices) -> bool:
         """Take the prices of all columns; whether the search for this set has ended."""
