@@ -59,6 +59,18 @@ class Estimate:
         caution = ", too high: of the rows that chose" if self.is_optimistic else ""
         return f"{bound}{self.value:.3f} ({low:.3f} to {high:.3f}{caution})"
 
+    def _repr_html_(self) -> str:
+        """The text and, between 0 and 1, the interval and the value in it."""
+        if math.isnan(self.value):
+            return f"<span>{self}</span>"
+        low, high, value = (200 * max(end, 0.0) for end in (*self.interval, self.value))
+        return (
+            f'<span>{self}</span> <svg width="200" height="12" fill="currentColor" role="img" '
+            f'aria-label="interval"><rect y="5" width="200" height="2" opacity="0.2"/>'
+            f'<rect x="{low:.1f}" y="3" width="{high - low:.1f}" height="6" opacity="0.4"/>'
+            f'<rect x="{value - 1:.1f}" width="3" height="12"/></svg>'
+        )
+
 
 def unknown(n_features: int) -> Estimate:
     """What is known of features where rows do not suffice."""

@@ -40,6 +40,7 @@ from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_ac
 from featgrad.plan import Plan
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
+from featgrad.report.table import as_html
 from featgrad.search.base import Certificate
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.settings import Settings
@@ -568,6 +569,11 @@ class FeatureGradientSelector(
         check_number("verbose", self.verbose, Integral, at_least=0)
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram and, once fitted, what was chosen."""
+        diagram: str = super()._html_repr()
+        return diagram + as_html(self) if self.__sklearn_is_fitted__() else diagram
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

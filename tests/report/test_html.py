@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -125,3 +126,10 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
     with pytest.raises(OSError, match=r"report\.html"):
         write_report(facts(list("abcd")), tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_facts_show_themselves_in_a_frame_that_cannot_reach_the_notebook():
+    shown = facts(list("abcd"))._repr_html_()
+    page = unescape(re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts"[^<]*</iframe>',
+                                 shown)[1])  # fmt: skip
+    assert page == render(facts(list("abcd")))

@@ -1,6 +1,11 @@
-import numpy as np
+import re
 
-from featgrad import FeatureGradientSelector, Learnability
+import numpy as np
+import pandas as pd
+import pytest
+
+from featgrad import Estimate, FeatureGradientSelector, Learnability
+from featgrad.estimate import unknown
 from featgrad.report import summarise
 
 
@@ -50,3 +55,32 @@ def test_nothing_chosen_is_an_empty_table():
     X, y = rng.standard_normal((100, 30)), rng.standard_normal(100)
     lines = summarise(chosen(X, y, "auto"), X, y).splitlines()
     assert lines[3].startswith("explained by these 0 features: 0.000")
+
+
+def test_a_notebook_shows_what_was_chosen_below_the_diagram():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((200, 3)), columns=["<b>", "weak", "noise"])
+    y = 3 * X["<b>"] + X["weak"] + rng.standard_normal(200)
+    unfitted = FeatureGradientSelector(2, random_state=0)
+    assert "chosen" not in unfitted._repr_html_().rpartition("</div>")[2]
+    shown = unfitted.fit(X, y)._repr_html_()
+    assert "<summary>2 of 3 features chosen</summary>" in shown
+    assert "<ol><li>&lt;b&gt;</li><li>weak</li></ol>" in shown
+    assert str(unfitted.learnability_) in shown
+
+
+def test_a_long_list_is_folded():
+    X = np.random.default_rng(0).standard_normal((100, 30))
+    selector = FeatureGradientSelector(21, estimate=False, random_state=0).fit(X, X.sum(axis=1))
+    assert "<details><summary>21 of 30 features chosen</summary>" in selector._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("estimate", "bars"),
+    [(Estimate(0.5, 0.1, 3), 3), (Estimate(-0.1, 0.01, 3), 3), (unknown(3), 0)],
+)
+def test_an_estimate_shows_its_interval(estimate, bars):
+    shown = estimate._repr_html_()
+    assert str(estimate) in shown
+    assert shown.count("<rect") == bars
+    assert not re.search(r'(width|x)="-(?!1\.0)', shown)

@@ -1,6 +1,7 @@
 """Contents of a report as plain data."""
 
 from dataclasses import dataclass, field
+from html import escape
 
 from featgrad.arrays import Floats, Indices
 from featgrad.estimate import Estimate
@@ -112,3 +113,13 @@ class Facts:
     @property
     def selection(self) -> SizeFacts:
         return self.sizes[self.chosen]
+
+    def _repr_html_(self) -> str:
+        """The report in a frame of its own, for notebooks."""
+        # Imported here: pages are made of facts.
+        from featgrad.report.html import render
+
+        page = escape(render(self))
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="700"></iframe>'
+        )

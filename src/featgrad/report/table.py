@@ -1,6 +1,7 @@
-"""A plain table of the chosen features."""
+"""A plain table of the chosen features, and their list for notebooks."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +10,14 @@ from featgrad.dataset.constraints import group_labels
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
+from featgrad.moments.array_api import on_host
 from featgrad.report.plots.axes import feature_names
-from featgrad.report.text import visible
+from featgrad.report.text import counted, visible
 
 # Number of features that the row of a group names.
 _MAX_NAMES = 3
+# Longest list that a notebook shows unfolded.
+_UNFOLDED = 20
 
 
 class Row(NamedTuple):
@@ -109,3 +113,17 @@ def as_text(
     longest = max(map(len, known))
     lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
     return "\n".join(lines)
+
+
+def as_html(selector: Any) -> str:
+    """The chosen features, the best first, and what they explain."""
+    seen = getattr(selector, "feature_names_in_", None)
+    chosen = selector.get_support(indices=True)
+    ranked = chosen[np.argsort(on_host(selector.ranking_)[chosen], kind="stable")]
+    names = (f"x{i}" if seen is None else str(seen[i]) for i in ranked)
+    items = "".join(f"<li>{escape(visible(name))}</li>" for name in names)
+    unfolded = " open" if len(chosen) <= _UNFOLDED else ""
+    of_all = f"{len(chosen):,} of {counted(selector.n_features_in_, 'feature')} chosen"
+    explained = selector.learnability_
+    below = "" if explained is None else f"<div>explained: {explained._repr_html_()}</div>"
+    return f"<details{unfolded}><summary>{of_all}</summary><ol>{items}</ol></details>{below}"
