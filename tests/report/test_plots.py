@@ -19,6 +19,7 @@ from featgrad.report import (
     OrderDisplay,
     PathDisplay,
     StabilityDisplay,
+    TimelineDisplay,
 )
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install featgrad[plot]")
@@ -116,6 +117,46 @@ def test_comparison_separates_shared_from_single(selector, table):
     assert display.overlap == len(both) / len({0, 4} | set(other.get_support(indices=True)))
     assert ticks(display.ax_.get_xticklabels()) == ["ours", "F"]
     assert len(display.dots_.get_offsets()) == 5
+
+
+def lists_of_features(count: int, length: int) -> list:
+    """Each display that lists features, with long names."""
+    names = [f"{i:02d}{'W' * (length - 2)}" for i in range(count)]
+    masks = np.ones(count, bool), np.ones(count, bool)
+    choice = SimpleNamespace(kind="choice", row=0, left=(), entered=tuple(range(count)))
+    return [
+        StabilityDisplay(np.linspace(1, 0, count), names, masks[0]),
+        ComparisonDisplay(*masks, names),
+        TimelineDisplay([choice], 100, names),
+    ]
+
+
+@pytest.mark.parametrize("length", [5, 120])
+@pytest.mark.parametrize("place", range(3))
+def test_names_are_never_cut(place, length):
+    display = lists_of_features(30, length)[place].plot(max_features=30)
+    display.figure_.draw_without_rendering()
+    figure = display.figure_.bbox
+    for label in display.ax_.get_yticklabels():
+        box = label.get_window_extent()
+        assert figure.x0 <= box.x0 < box.x1 <= figure.x1
+        assert figure.y0 <= box.y0 < box.y1 <= figure.y1
+    assert display.ax_.get_window_extent().width > 300
+    rows = sorted(label.get_window_extent().y0 for label in display.ax_.get_yticklabels())
+    assert min(np.diff(rows)) > label.get_window_extent().height
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_twenty_features_are_listed_by_default(place):
+    display = lists_of_features(30, 5)[place].plot()
+    assert len(display.ax_.get_yticklabels()) == 20
+
+
+def test_names_are_no_formulas():
+    display = StabilityDisplay([1.0], ["$a_b$ and \\x"], [True]).plot()
+    display.figure_.draw_without_rendering()
+    assert ticks(display.ax_.get_yticklabels()) == ["$a_b$ and \\x"]
+    assert not display.ax_.get_yticklabels()[0].get_parse_math()
 
 
 def test_comparison_needs_the_same_features(selector):

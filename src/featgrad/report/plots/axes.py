@@ -7,6 +7,10 @@ from featgrad.estimate import Estimate
 
 # Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
 LOG_RATIO = 20
+# Features that are listed by default.
+MAX_FEATURES = 20
+# Inches of a new figure beside the names of features, and for each line of them.
+_AXES_WIDTH, _LINE = 4.5, 0.22
 
 
 class Display:
@@ -14,6 +18,7 @@ class Display:
 
     ax_: Any
     figure_: Any
+    _is_new: bool
     _draw: Callable[..., None]
 
     def plot(self, ax: Any = None, **options: Any) -> Self:
@@ -24,7 +29,7 @@ class Display:
         ax : matplotlib axes, default=None
             Axes to draw on; None creates new ones.
         **options
-            Where features are listed, `max_features`, the number of features to show, 40 or 30 by
+            Where features are listed, `max_features`, the number of features to show, 20 by
             default; elsewhere for matplotlib's `plot` or `imshow`.
 
         Returns
@@ -35,10 +40,23 @@ class Display:
             import matplotlib.pyplot as plt
         except ImportError:
             raise ImportError("Plots need matplotlib: pip install 'featgrad[plot]'.") from None
-        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self._is_new = ax is None
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         self._draw(**options)
         return self
+
+    def _list_features(self, names: Sequence[str]) -> None:
+        """Name the rows from top to bottom; a new figure grows with the names."""
+        self.ax_.set_yticks(range(len(names)), names, parse_math=False)
+        self.ax_.invert_yaxis()
+        if self._is_new and names:
+            boxes = [label.get_window_extent() for label in self.ax_.get_yticklabels()]
+            longest = max(box.width for box in boxes) / self.figure_.dpi
+            width, height = self.figure_.get_size_inches()
+            self.figure_.set_size_inches(
+                max(width, longest + _AXES_WIDTH), max(height, 1 + _LINE * len(names))
+            )
 
 
 def feature_names(selector: Any) -> list[str]:

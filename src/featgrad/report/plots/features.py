@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from featgrad.report.plots.axes import Display, feature_names
+from featgrad.report.plots.axes import MAX_FEATURES, Display, feature_names
 
 
 class ComparisonDisplay(Display):
@@ -84,7 +84,7 @@ class ComparisonDisplay(Display):
         masks = first.get_support(), second.get_support()
         return cls(*masks, feature_names(first), labels).plot(ax)
 
-    def _draw(self, *, max_features: int = 40) -> None:
+    def _draw(self, *, max_features: int = MAX_FEATURES) -> None:
         """Draw shared features first, then those of the first, then those of the second."""
         shared, only = self.first & self.second, self.first & ~self.second
         sets = (shared, only, self.second & ~self.first)
@@ -94,8 +94,7 @@ class ComparisonDisplay(Display):
         self.dots_ = self.ax_.scatter(column, row, c=colours)
         self.ax_.set_xticks([0, 1], self.labels)
         self.ax_.set_xlim(-0.5, 1.5)
-        self.ax_.set_yticks(np.arange(len(shown)), [self.names[i] for i in shown])
-        self.ax_.invert_yaxis()
+        self._list_features([self.names[i] for i in shown])
         counts = " + ".join(str(np.count_nonzero(members)) for members in sets)
         self.ax_.set_title(f"shared + only first + only second: {counts}")
 
@@ -199,14 +198,16 @@ class StabilityDisplay(Display):
         self.names, self.chosen, self.title = names, np.asarray(chosen, dtype=bool), title
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, max_features: int = 30, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, max_features: int = MAX_FEATURES, ax: Any = None
+    ) -> Self:
         """Draw the stability of a fitted selector.
 
         Parameters
         ----------
         estimator : FeatureGradientSelector
             Fitted with `n_resamples`, hence with a `stability_`.
-        max_features : int, default=30
+        max_features : int, default=20
             Number of features to show.
         ax : matplotlib axes, default=None
             Axes to draw on; None creates new ones.
@@ -224,13 +225,11 @@ class StabilityDisplay(Display):
         names, chosen = feature_names(estimator), estimator.get_support()
         return cls(stability.frequencies, names, chosen, title).plot(ax, max_features=max_features)
 
-    def _draw(self, *, max_features: int = 30) -> None:
+    def _draw(self, *, max_features: int = MAX_FEATURES) -> None:
         shown = np.argsort(-self.frequencies, kind="stable")[:max_features]
         colours = np.where(self.chosen[shown], "C0", "lightgray")
-        height = np.arange(len(shown))
-        self.bars_ = self.ax_.barh(height, self.frequencies[shown], color=colours)
-        self.ax_.set_yticks(height, [self.names[i] for i in shown])
-        self.ax_.invert_yaxis()
+        self.bars_ = self.ax_.barh(np.arange(len(shown)), self.frequencies[shown], color=colours)
+        self._list_features([self.names[i] for i in shown])
         self.ax_.set_xlim(0, 1)
         self.ax_.set_xlabel("share of resamples (blue: chosen)")
         self.ax_.set_title(self.title)

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from featgrad.report.plots.axes import Display, feature_names
+from featgrad.report.plots.axes import MAX_FEATURES, Display, feature_names
 
 
 class TimelineDisplay(Display):
@@ -79,7 +79,7 @@ class TimelineDisplay(Display):
     def _add(self, feature: int, start: int, stop: int) -> None:
         self.spans.setdefault(feature, []).append((start, stop))
 
-    def _draw(self, max_features: int = 40) -> None:
+    def _draw(self, max_features: int = MAX_FEATURES) -> None:
         """Features that were in the set for longest, those that entered first on top."""
         length = {f: sum(stop - start for start, stop in own) for f, own in self.spans.items()}
         longest = sorted(length, key=lambda f: -length[f])[:max_features]
@@ -89,7 +89,6 @@ class TimelineDisplay(Display):
             self.ax_.broken_barh(widths, (place - 0.4, 0.8))
         for row in self.alarms:
             self.ax_.axvline(row, color="tab:red", linestyle="--", linewidth=1)
-        self.ax_.set_yticks(range(len(shown)), [self.names[feature] for feature in shown])
-        self.ax_.invert_yaxis()
+        self._list_features([self.names[feature] for feature in shown])
         self.ax_.set_xlim(0, self.n_rows)
         self.ax_.set_xlabel("rows")
