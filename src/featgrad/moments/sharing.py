@@ -13,6 +13,8 @@ from typing import Any
 
 import numba
 
+from featgrad.moments.threads import is_alone
+
 # Number of pieces with separate sums: a constant, so that results do not depend on the number of
 # threads.
 PIECES = 16
@@ -23,7 +25,7 @@ def shared(kernel: Callable[..., None], n_pieces: int, *arguments: Any) -> None:
 
     The kernel must be compiled with `nogil`.
     """
-    n_threads = min(n_pieces, numba.config.NUMBA_NUM_THREADS)
+    n_threads = 1 if is_alone() else min(n_pieces, numba.config.NUMBA_NUM_THREADS)
     edges = [n_pieces * i // n_threads for i in range(n_threads + 1)]
     own, *others = pairwise(edges)
     futures = [_threads().submit(kernel, *run, *arguments) for run in others]

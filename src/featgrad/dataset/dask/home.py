@@ -2,7 +2,8 @@
 
 A visit sends what is asked (a few numbers per column, models, a standardiser) to the workers and
 brings sums back, never rows but those of a sample that does not grow with their number. Each visit
-computes the partitions again, unless they were persisted before.
+computes the partitions again, unless they were persisted before. One task computes and adds up some
+partitions, one after the other, where these can be computed by themselves.
 
 The place of a row follows from its partition and its position there, and sums are merged in the
 order of the partitions: neither depends on the workers, so that a lost one changes nothing.
@@ -21,17 +22,19 @@ from numpy.typing import ArrayLike
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
-from featgrad.dataset.dask.partitions import Partition, naming, partitions_of
+from featgrad.dataset.dask.partitions import Partition, Recipe, naming, partitions_of, recipes
 from featgrad.dataset.first_reading import FirstSums, origin_rows
 from featgrad.dataset.placed import Encoder, Placed, entries_per_row
 from featgrad.dataset.random_order import Places, RandomOrder
 from featgrad.dataset.row_sums import RowSums
-from featgrad.moments.threads import one_blas_thread
+from featgrad.moments.threads import one_thread
 from featgrad.plan import folds_of
 from featgrad.preprocess.standardise import Standardiser
 
 # Sums that are merged at once.
 _MERGED = 4
+# Tasks of a visit, as a multiple of the root of the number of partitions.
+_TASKS = 4
 # Entries of the rows that are added at once.
 _BLOCK_ENTRIES = 1 << 22
 T = TypeVar("T")
@@ -71,12 +74,13 @@ class OnDask(Placed):
         rng: np.random.RandomState,
     ) -> None:
         self._preprocess, self.n_features = preprocess, empty.n_features
-        nothing = delayed(empty, traverse=False)
-        parts = [delayed(_first_reading)(nothing, part) for part in partitions]
-        first = _computed(_tree(_merged_readings, parts))
+        alone = recipes(partitions)
+        self._at_once = 1 if alone is None else 1 + int(len(partitions) ** 0.5 / _TASKS)
+        parts: Sequence[Partition | Recipe] = partitions if alone is None else alone
+        first = self._over(parts, _first_reading, _merged_readings, empty)
         self._learn(first.sums, order, filter, n_folds)
         first.sums.limits.check(None)
-        used = [(part, n) for part, n in zip(partitions, first.counts, strict=True) if n]
+        used = [(part, n) for part, n in zip(parts, first.counts, strict=True) if n]
         runs = RandomOrder(rng).runs([n for _, n in used])
         self._parts = [(part, run) for (part, _), run in zip(used, runs, strict=True)]
         means = delayed(first.sums.means, traverse=False)
@@ -84,13 +88,25 @@ class OnDask(Placed):
         self.standardiser, self._n_entries = _computed(origins)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
-        """Add up the rows of each partition, and then the sums of these."""
-        begin, encoder = (delayed(it, traverse=False) for it in (start, self._encoder))
-        add = delayed(_state_of_partition)
-        parts = [add(begin, encoder, run, part) for part, run in self._parts]
+        """Add up the rows of some partitions in each task, and then the sums of these."""
+        question = start, self._encoder
         sums = start()
-        sums.restore(_computed(_tree(_merged_states, parts, begin)))
+        sums.restore(self._over(self._parts, _state_of_partitions, _merged_states, question))
         return sums
+
+    def _over(
+        self,
+        parts: Sequence[Any],
+        answer: Callable[[Any, Sequence[Any]], T],
+        merge: Callable[[Any, Sequence[T]], T],
+        question: Any,
+    ) -> T:
+        """Answers for some parts at a time, and a tree of merged ones, in the order of the parts."""
+        asked = delayed(question, traverse=False)
+        answers = [delayed(answer)(asked, some) for some in _by(self._at_once, parts)]
+        while len(answers) > 1:
+            answers = [delayed(merge)(asked, some) for some in _by(_MERGED, answers)]
+        return _computed(answers[0])
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         raise NotImplementedError("plan has no search that streams rows of partitions")
@@ -103,23 +119,26 @@ class _FirstReading(NamedTuple):
     sums: FirstSums
 
 
-def _first_reading(empty: FirstSums, partition: Partition) -> _FirstReading:
-    sums = copy.deepcopy(empty)
-    with naming(partition.number):
-        for block in partition.rows():
-            sums.add(block)
-    return _FirstReading([sums.n_rows], sums)
+def _first_reading(empty: FirstSums, partitions: Sequence[Partition | Recipe]) -> _FirstReading:
+    reading = _FirstReading([], copy.deepcopy(empty))
+    for partition in partitions:
+        before = reading.sums.n_rows
+        with naming(partition.number):
+            for block in partition.rows():
+                reading.sums.add(block)
+        reading.counts.append(reading.sums.n_rows - before)
+    return reading
 
 
-def _merged_readings(parts: Sequence[_FirstReading]) -> _FirstReading:
-    counts, sums = [n for part in parts for n in part.counts], copy.deepcopy(parts[0].sums)
-    for part in parts[1:]:
+def _merged_readings(empty: FirstSums, parts: Sequence[_FirstReading]) -> _FirstReading:
+    counts, sums = [n for part in parts for n in part.counts], copy.deepcopy(empty)
+    for part in parts:
         sums.merge(part.sums)
     return _FirstReading(counts, sums)
 
 
 def _origins(
-    means: Floats | None, preprocess: str, partition: Partition
+    means: Floats | None, preprocess: str, partition: Partition | Recipe
 ) -> tuple[Standardiser, int]:
     """A standardiser, and the entries of a row."""
     [block] = partition.rows()
@@ -127,27 +146,34 @@ def _origins(
     return Standardiser.from_sample(rows, means, preprocess), entries_per_row(rows)
 
 
-def _state_of_partition(
-    start: Callable[[], RowSums], encoder: Encoder, run: Indices | Places, partition: Partition
+_Question = tuple[Callable[[], RowSums], Encoder]
+
+
+def _state_of_partitions(
+    question: _Question, parts: Sequence[tuple[Partition | Recipe, Indices | Places]]
 ) -> Arrays:
-    """Sums over the rows of a partition."""
-    sums, places = start(), run.drawn() if isinstance(run, Places) else run
-    [block] = partition.rows()
-    if len(block) != len(places):
-        raise ValueError(
-            f"Partition {partition.number} had {len(places)} rows of positive weight when it was "
-            f"first computed and {len(block)} when it was computed again: use data that stay the "
-            "same, or persist them."
-        )
-    step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
-    with one_blas_thread():
-        for first in range(0, len(block), step):
-            last = min(first + step, len(block))
-            sums.add(encoder(block.rows(first, last), places[first:last]))
+    """Sums over the rows of partitions."""
+    start, encoder = question
+    sums = start()
+    for partition, run in parts:
+        places = run.drawn() if isinstance(run, Places) else run
+        [block] = partition.rows() or [None]
+        if block is None or len(block) != len(places):
+            raise ValueError(
+                f"Partition {partition.number} had {len(places)} rows of positive weight when it "
+                f"was first computed and {0 if block is None else len(block)} when it was computed "
+                "again: use data that stay the same, or persist them."
+            )
+        step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
+        with one_thread():
+            for first in range(0, len(block), step):
+                last = min(first + step, len(block))
+                sums.add(encoder(block.rows(first, last), places[first:last]))
     return sums.state()
 
 
-def _merged_states(states: Sequence[Arrays], start: Callable[[], RowSums]) -> Arrays:
+def _merged_states(question: _Question, states: Sequence[Arrays]) -> Arrays:
+    start, _ = question
     sums = start()
     for state in states:
         more = start()
@@ -156,12 +182,9 @@ def _merged_states(states: Sequence[Arrays], start: Callable[[], RowSums]) -> Ar
     return sums.state()
 
 
-def _tree(merge: Callable[..., T], parts: Sequence[Delayed], *shared: Any) -> Delayed:
-    """Parts merged some at a time, in their order."""
-    while len(parts) > 1:
-        groups = [parts[first : first + _MERGED] for first in range(0, len(parts), _MERGED)]
-        parts = [delayed(merge)(group, *shared) for group in groups]
-    return parts[0]
+def _by(count: int, parts: Sequence[T]) -> list[Sequence[T]]:
+    """So many at a time."""
+    return [parts[first : first + count] for first in range(0, len(parts), count)]
 
 
 def _computed(wanted: Delayed) -> Any:

@@ -3,12 +3,17 @@
 Nothing is rechunked: column chunks of a partition are joined where it is visited.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import dask
 import numpy as np
+from dask.core import istask
 from dask.delayed import Delayed
+from dask.optimization import cull
+from dask.sizeof import sizeof
 from scipy import sparse
 from sklearn.utils import check_array
 
@@ -17,6 +22,9 @@ from featgrad.dataset.dask.collections import is_array, is_frame
 from featgrad.dataset.placed import used_rows
 from featgrad.readers import Block
 from featgrad.readers.block import canonical
+
+# Bytes of what several partitions are computed from that each of them may have for itself.
+_SMALL = 1 << 20
 
 
 class Partition(NamedTuple):
@@ -44,13 +52,50 @@ class Partition(NamedTuple):
         return Block(X, y, weight)
 
 
+class Recipe:
+    """A partition that is computed inside the task that visits it: its rows stay there."""
+
+    def __init__(self, number: int, keys: Any, tasks: Mapping[Any, Any]) -> None:
+        self.number, self._keys, self._tasks = number, keys, tasks
+
+    def rows(self) -> list[Block]:
+        """Rows in use; nothing where there are none."""
+        X, y, *weight = dask.get(self._tasks, self._keys)
+        return Partition(self.number, X, y, *weight or [None]).rows()
+
+
+def recipes(partitions: Sequence[Partition]) -> Sequence[Recipe] | None:
+    """How to compute partitions one by one; None where some have tasks in common or are persisted.
+
+    Dask computes common tasks once, and knows where persisted partitions are.
+    """
+    graph: dict[Any, Any] = {}
+    for part in (*partitions[0].X, partitions[0].y, partitions[0].weight):
+        graph |= {} if part is None else dict(part.dask)
+    found = []
+    for number, X, y, weight in partitions:
+        others = [part.key for part in (y, weight) if part is not None]
+        keys = [[chunk.key for chunk in X], *others]
+        found.append((number, keys, cull(graph, [*keys[0], *others])[0]))
+    uses = Counter(key for _, _, tasks in found for key in tasks)
+    common = [graph[key] for key, count in uses.items() if count > 1]
+    if any(istask(node) or sizeof(node) > _SMALL for node in common) or _has_futures(graph):
+        return None
+    return [Recipe(*parts) for parts in found]
+
+
+def _has_futures(graph: Mapping[Any, Any]) -> bool:
+    return any(type(node).__module__.startswith("distributed") for node in graph.values())
+
+
 def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
     """The partitions of Dask collections, which have to be alike."""
     if is_frame(X):
         _check_numeric(X)
         chunks: Sequence[Sequence[Delayed]] = [[part] for part in X.to_delayed()]
     else:
-        chunks = X.to_delayed().tolist()
+        # Optimised one by one, features and targets would have no task in common any more.
+        chunks = X.to_delayed(optimize_graph=False).tolist()
     targets = _column("y", y, X, len(chunks))
     weights: Sequence[Any] = [None] * len(chunks)
     if sample_weight is not None:
@@ -75,7 +120,7 @@ def _column(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
             f"{name} is of type {type(given).__name__} but X is a Dask collection: give a Dask "
             "array or series with the partitions of X."
         )
-    parts = given.to_delayed()
+    parts = given.to_delayed(optimize_graph=not is_array(given))
     if is_array(given):
         if given.ndim == 2 and parts.shape[1] > 1:
             raise ValueError(f"{name} has chunks of columns: rechunk it to have one.")
