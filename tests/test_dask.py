@@ -192,6 +192,39 @@ def test_nothing_is_rechunked_or_kept(monkeypatch):
     select().fit(array(X, sizes, 3), array(y, sizes))
 
 
+class Counted:
+    """A source of rows that counts how often each chunk is read."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.ndim, self.dtype = values, values.shape, 2, values.dtype
+        self.read: list[int] = []
+
+    def __getitem__(self, index):
+        self.read.append(index[0].start)
+        return self.values[index]
+
+
+def test_features_and_target_are_read_together_once_in_each_visit():
+    da = pytest.importorskip("dask.array")
+    X, y = planted()
+    source = Counted(np.column_stack([y, X]))
+    rows = da.from_array(source, chunks=(60, 31), meta=np.empty((0, 0)))
+    found = select().fit(rows[:, 1:], rows[:, 0])
+    assert_same(found, in_one_process(select(), X, y))
+    # Twice, and the first partition once more for the origins of the columns.
+    assert sorted(source.read) == sorted([*range(0, N_ROWS, 60)] * 2 + [0])
+
+
+def test_tasks_that_partitions_have_in_common_run_once_in_each_visit():
+    da = pytest.importorskip("dask.array")
+    X, y = planted()
+    source = Counted(np.column_stack([y, X]))
+    rows = da.from_array(source, chunks=(300, 31), meta=np.empty((0, 0))).rechunk((100, 31))
+    found = select().fit(rows[:, 1:], rows[:, 0])
+    assert_same(found, in_one_process(select(), X, y))
+    assert sorted(source.read) == [0, 0, 0, 300, 300]
+
+
 @pytest.mark.parametrize("n_column_chunks", [1, 3])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_transform_is_lazy(container, n_column_chunks: int):
@@ -237,7 +270,7 @@ def dying_once(block, marker: Path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_lost_worker_changes_nothing(tmp_path):
+def test_neither_a_lost_worker_nor_persisted_rows_change_anything(tmp_path):
     distributed = pytest.importorskip("distributed")
     X, y = planted()
     sizes = uneven(N_ROWS)
@@ -250,6 +283,8 @@ def test_a_lost_worker_changes_nothing(tmp_path):
     ):
         parts = array(X, sizes).map_blocks(dying_once, tmp_path / "dead", dtype=float, meta=X[:0])
         found = select().fit(parts, array(y, sizes))
+        persisted = select().fit(parts.persist(), array(y, sizes).persist())
     assert (tmp_path / "dead").exists()
     assert found.get_support().tolist() == expected.get_support().tolist()
     np.testing.assert_array_equal(found.scores_, expected.scores_)
+    np.testing.assert_array_equal(persisted.scores_, expected.scores_)

@@ -101,7 +101,7 @@ class OnDask(Placed):
         merge: Callable[[Any, Sequence[T]], T],
         question: Any,
     ) -> T:
-        """Answers for some parts at a time, and a tree of merged ones, in the order of the parts."""
+        """Answers for some parts at a time, merged in a tree, in the order of the parts."""
         asked = delayed(question, traverse=False)
         answers = [delayed(answer)(asked, some) for some in _by(self._at_once, parts)]
         while len(answers) > 1:
