@@ -1,5 +1,6 @@
 """Fits of Dask collections against the same rows in one process."""
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -145,6 +146,21 @@ def test_the_partition_of_a_wrong_type_is_named():
         select().fit(texts, array(y, sizes))
 
 
+def test_categories_of_numbers_and_dummies_of_texts():
+    X, y = planted()
+    frame = pd.DataFrame(X).rename(columns=str).assign(y=y)
+    frame["1"] = pd.Categorical(np.round(frame["1"], 1))
+    kinds = np.select([X[:, 4] > 0, X[:, 5] > 0], ["a", "b"], "c")
+    frame["kind"] = pd.Categorical(kinds)
+    features = dd.get_dummies(dd.from_pandas(frame, npartitions=5, sort=False), columns=["kind"])
+    y_parts = features.pop("y")
+    expected = pd.get_dummies(frame.drop(columns="y"), columns=["kind"]).astype(float)
+    groups = [name.split("_")[0] for name in expected.columns]
+    found = select(6, feature_groups=groups).fit(features, y_parts)
+    assert_same(found, in_one_process(select(6, feature_groups=groups), expected.to_numpy(), y))
+    assert found.feature_names_in_[-1] == "kind_c"
+
+
 def test_columns_that_hold_no_numbers_are_named():
     frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), npartitions=1)
     with pytest.raises(ValueError, match="Column 'b' of X holds"):
@@ -259,6 +275,61 @@ def test_learnability_of_collections():
     assert Learnability(frame, series).estimate(["1", "2", "3"]).value == pytest.approx(
         expected.value, abs=0.01
     )
+
+
+class Here:
+    """A client of the scheduler that tests use."""
+
+    as_current = staticmethod(contextlib.nullcontext)
+
+
+@pytest.fixture(params=["table", "rows"])
+def folder(request, tmp_path) -> Path:
+    """Parquet files of uneven row groups: numbers and text, or lists of entries."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = planted()
+    if request.param == "table":
+        frame = pd.DataFrame(X).rename(columns=str)
+        frame["kind"] = pd.Categorical(np.where(X[:, 4] > 0, "a", np.where(X[:, 5] > 0, "b", "c")))
+        table = pa.Table.from_pandas(frame.assign(y=y), preserve_index=False)
+    else:
+        rows = sparse.csr_array(X.astype(np.float32))
+        idx = pa.ListArray.from_arrays(rows.indptr, rows.indices)
+        val = pa.ListArray.from_arrays(rows.indptr, rows.data)
+        table = pa.table({"idx": idx, "val": val, "y": y})
+    for i, start in enumerate((0, 250, 260)):
+        part = table.slice(start, (250, 10, 340)[i])
+        pq.write_table(part, tmp_path / f"part-{i}.parquet", row_group_size=70)
+    return tmp_path
+
+
+def test_workers_read_row_groups_of_files(folder: Path):
+    source = open_source(folder / "part-*.parquet", target="y", block_rows=32)
+    parts = [sum(len(block) for block in part) for part in source.parts()]
+    assert parts == [70, 70, 70, 40, 10, 70, 70, 70, 70, 60]
+    options = {"feature_groups": source.groups}
+    found = select(8, **options).fit_source(source, client=Here())
+    assert_same(found, select(8, **options).fit_source(source))
+
+
+def test_the_row_of_a_file_that_cannot_be_read_is_named(folder: Path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "part-1.parquet"
+    table = pq.read_table(path)
+    y = [*table["y"].to_pylist()[:-1], None]
+    pq.write_table(table.set_column(table.schema.get_field_index("y"), "y", pa.array(y)), path)
+    source = open_source(folder, target="y")
+    with pytest.raises(ValueError, match=r"Partition 4: .*part-1.parquet, row 10: .*target"):
+        select(8).fit_source(source, client=Here())
+
+
+def test_files_on_a_cluster_take_no_checkpoint(tmp_path):
+    X, y = planted()
+    source = open_source(X, target=y)
+    with pytest.raises(ValueError, match="leave out checkpoint or client"):
+        select().fit_source(source, checkpoint=tmp_path / "fit.npz", client=Here())
 
 
 def dying_once(block, marker: Path):

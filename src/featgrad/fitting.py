@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,10 +109,19 @@ class Fit:
         # Imported here: it needs Dask.
         from featgrad.dataset.dask.home import on_dask
 
+        return self._on_dask(X.shape[1], partial(on_dask, X, y, sample_weight=sample_weight))
+
+    def from_files(self, source: Source) -> Choice:
+        """Choose from files that workers of Dask read."""
+        from featgrad.dataset.dask.home import files_on_dask
+
+        return self._on_dask(source.n_features, partial(files_on_dask, source))
+
+    def _on_dask(self, n_features: int, opened: Callable[..., Any]) -> Choice:
         self.settings.check_on_host("Dask")
         # What cannot be done is refused before anything is computed.
-        self._plan(Facts("dask", 0, X.shape[1], 1))
-        dataset = on_dask(X, y, sample_weight=sample_weight, **self._options)
+        self._plan(Facts("dask", 0, n_features, 1))
+        dataset = opened(**self._options)
         planned = self._plan(_facts("dask", dataset))
         return self._search(dataset, dataset.task, dataset.filters[-1], planned)
 

@@ -298,7 +298,9 @@ class FeatureGradientSelector(
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_source(self, source: Source, checkpoint: str | os.PathLike[str] | None = None) -> Self:
+    def fit_source(
+        self, source: Source, checkpoint: str | os.PathLike[str] | None = None, client: Any = None
+    ) -> Self:
         """Choose features from rows that need not fit into memory.
 
         The source is read block by block: three times up to some 1,100 features, once for the
@@ -318,6 +320,9 @@ class FeatureGradientSelector(
             A file to which the state of the fit is written every half minute. A fit that was
             killed goes on from it when it is started again with the same parameters and source,
             and chooses the same features. It is removed at the end.
+        client : distributed.Client, default=None
+            Lets the workers of this Dask cluster read the source: each some row groups of its
+            Parquet files, which have the same paths there. The features are the same.
 
         Returns
         -------
@@ -340,10 +345,21 @@ class FeatureGradientSelector(
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
         self._budgets(source.n_features)
-        with open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes:
-            rng = passes.random(check_random_state(self.random_state))
-            self._adopt(self._fit(source.n_features, rng, context).from_source(source, passes))
-            passes.remove()
+        if client is not None:
+            if checkpoint is not None:
+                raise ValueError(
+                    f"checkpoint={os.fspath(checkpoint)!r} is for a fit in one process: leave out "
+                    "checkpoint or client."
+                )
+            fit = self._fit(source.n_features, check_random_state(self.random_state), context)
+            with client.as_current():
+                self._adopt(fit.from_files(source))
+        else:
+            with open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes:
+                rng = passes.random(check_random_state(self.random_state))
+                fit = self._fit(source.n_features, rng, context)
+                self._adopt(fit.from_source(source, passes))
+                passes.remove()
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self

@@ -1,5 +1,6 @@
 """Record batches of Arrow IPC files and of Parquet files."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -27,6 +28,14 @@ class BatchFile:
     def batches(self, block_rows: int) -> Iterator[Any]:
         """Validated record batches of at most `block_rows` rows."""
         raise NotImplementedError
+
+    def parts(self) -> "Sequence[BatchFile]":
+        """Parts that can be read apart, each from one file."""
+        return [self]
+
+    @property
+    def path(self) -> Path:
+        return self._path
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -75,6 +84,8 @@ class ParquetFiles(BatchFile):
     def __init__(self, paths: Path | Sequence[Path]) -> None:
         self._paths = [paths] if isinstance(paths, Path) else paths
         super().__init__(self._paths[0])
+        # Row groups of each file.
+        self._groups: list[Sequence[int]] = []
         self.n_rows = 0
         for path in self._paths:
             with self._reading(path), self._open(path) as file:
@@ -84,13 +95,25 @@ class ParquetFiles(BatchFile):
                 elif schema != self.schema.remove_metadata():
                     raise ValueError(f"{path} has other columns than {self._paths[0]}.")
                 self.n_rows += file.metadata.num_rows
+                self._groups.append(range(file.num_row_groups))
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        for path in self._paths:
+        for path, groups in zip(self._paths, self._groups, strict=True):
             with self._reading(path), self._open(path) as file:
-                for batch in file.iter_batches(batch_size=block_rows):
+                for batch in file.iter_batches(batch_size=block_rows, row_groups=groups):
                     batch.validate(full=True)
                     yield batch
+
+    def parts(self) -> "list[ParquetFiles]":
+        """Each row group."""
+        parts = []
+        for path, groups in zip(self._paths, self._groups, strict=True):
+            for group in groups:
+                part = copy.copy(self)
+                part._path, part.name = path, str(path)
+                part._paths, part._groups = [path], [[group]]
+                parts.append(part)
+        return parts
 
     def _open(self, path: Path) -> Any:
         import pyarrow.parquet as pq

@@ -6,7 +6,7 @@ size whose buffer is a dense matrix; also `y`, and optionally `weight`.
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,14 @@ class ArrowRowsSource(BaseSource):
         if layout is not None and len(layout) != self.n_features:
             raise ValueError(f"{file.name} has {size} features but {len(layout)} names.")
         self.feature_names = layout
+
+    def parts(self) -> list[Self]:
+        parts = []
+        for file in self._file.parts():
+            part = self._part(file.path)
+            part._file = file
+            parts.append(part)
+        return parts
 
     def _check_types(self) -> None:
         from pyarrow import types

@@ -1,6 +1,8 @@
 """Arrow and Parquet files whose columns are features."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,17 @@ class ArrowTable:
                 for column in [batch.column(name)]
             ]
             yield Chunk(columns, tokens, reasons)
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    def parts(self) -> Iterator["ArrowTable"]:
+        """Tables of parts of the rows."""
+        for file in self._file.parts():
+            part = copy.copy(self)
+            part._file, part.name = file, file.name
+            yield part
 
     def _kind(self, column: str, kind: Any) -> str:
         from pyarrow import types

@@ -1,9 +1,10 @@
 """Sources of rows: protocol, base classes, and reading ahead."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,9 @@ class Source(Protocol):
         Rows per block.
     skipped : int
         Number of invalid rows that the latest iteration skipped.
+
+    `parts` gives sources of parts of the rows, in their order, that can be read by other processes:
+    the row groups of Parquet files, all rows of others.
     """
 
     @property
@@ -51,6 +55,7 @@ class Source(Protocol):
     def block_rows(self) -> int: ...
     @property
     def skipped(self) -> int: ...
+    def parts(self) -> "Sequence[Source]": ...
     def __iter__(self) -> Iterator[Block]: ...
 
 
@@ -93,6 +98,18 @@ class BaseSource:
                 "when it was read again: leave it unchanged."
             )
         self._rows_before = n_rows
+
+    def parts(self) -> Sequence[Self]:
+        return [self]
+
+    def _part(self, path: Path) -> Self:
+        """A copy that is to read a part of the rows, from one file."""
+        part = copy.copy(self)
+        part._invalid = copy.copy(self._invalid)
+        part._invalid.name = str(path)
+        part._paths, part.n_rows, part._rows_before = [path], None, -1
+        part._stamp = part._stamp_now()
+        return part
 
     def _stamp_now(self) -> list[tuple[int, int]]:
         """Size and time of the last change of each file that is there."""

@@ -140,6 +140,16 @@ class TableSource(TokenSource):
             if column.kind == "one-hot"
         }
 
+    def parts(self) -> Sequence[Self]:
+        if not hasattr(self._table, "parts"):
+            return [self]
+        parts = []
+        for table in self._table.parts():
+            part = self._part(table.path)
+            part._table = table
+            parts.append(part)
+        return parts
+
     def _count_tokens(self, top: TopTokens) -> None:
         for chunk in self._read((), self._text):
             for column, start in zip(self._layout.columns, self._layout.starts[:-1], strict=True):

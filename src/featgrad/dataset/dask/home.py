@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
-from featgrad.dataset.dask.partitions import Partition, Recipe, naming, partitions_of, recipes
+from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, partitions_of
 from featgrad.dataset.first_reading import FirstSums, origin_rows
 from featgrad.dataset.placed import Encoder, Placed, entries_per_row
 from featgrad.dataset.random_order import Places, RandomOrder
@@ -30,6 +30,7 @@ from featgrad.dataset.row_sums import RowSums
 from featgrad.moments.threads import one_thread
 from featgrad.plan import folds_of
 from featgrad.preprocess.standardise import Standardiser
+from featgrad.readers import Block, Source
 
 # Sums that are merged at once.
 _MERGED = 4
@@ -40,21 +41,29 @@ _BLOCK_ENTRIES = 1 << 22
 T = TypeVar("T")
 
 
-def on_dask(
-    X: Any,
-    y: Any,
+def on_dask(X: Any, y: Any, *, sample_weight: Any, **options: Any) -> "OnDask":
+    """Rows of Dask collections."""
+    return _made(partitions_of(X, y, sample_weight), X.shape[1], **options)
+
+
+def files_on_dask(source: Source, **options: Any) -> "OnDask":
+    """Rows of files that are read by the workers, each of which has them."""
+    parts = [FilePart(i, part) for i, part in enumerate(source.parts())]
+    return _made(parts, source.n_features, **options)
+
+
+def _made(
+    parts: Sequence[Part],
+    n_features: int,
     *,
     order: int,
     filter: str | ArrayLike,
     task: str,
     preprocess: str,
     missing: str,
-    sample_weight: Any,
     rng: np.random.RandomState,
 ) -> "OnDask":
-    """Rows of Dask collections."""
-    parts = partitions_of(X, y, sample_weight)
-    first = FirstSums(X.shape[1], task, missing)
+    first = FirstSums(n_features, task, missing)
     return OnDask(parts, first, order, filter, preprocess, folds_of(order), rng)
 
 
@@ -65,7 +74,7 @@ class OnDask(Placed):
 
     def __init__(
         self,
-        partitions: Sequence[Partition],
+        parts: Sequence[Part],
         empty: FirstSums,
         order: int,
         filter: str | ArrayLike,
@@ -74,9 +83,8 @@ class OnDask(Placed):
         rng: np.random.RandomState,
     ) -> None:
         self._preprocess, self.n_features = preprocess, empty.n_features
-        alone = recipes(partitions)
-        self._at_once = 1 if alone is None else 1 + int(len(partitions) ** 0.5 / _TASKS)
-        parts: Sequence[Partition | Recipe] = partitions if alone is None else alone
+        delayed_ones = isinstance(parts[0], Partition)
+        self._at_once = 1 if delayed_ones else 1 + int(len(parts) ** 0.5 / _TASKS)
         first = self._over(parts, _first_reading, _merged_readings, empty)
         self._learn(first.sums, order, filter, n_folds)
         first.sums.limits.check(None)
@@ -91,7 +99,7 @@ class OnDask(Placed):
         """Add up the rows of some partitions in each task, and then the sums of these."""
         question = start, self._encoder
         sums = start()
-        sums.restore(self._over(self._parts, _state_of_partitions, _merged_states, question))
+        sums.restore(self._over(self._parts, _state_of_parts, _merged_states, question))
         return sums
 
     def _over(
@@ -106,7 +114,8 @@ class OnDask(Placed):
         answers = [delayed(answer)(asked, some) for some in _by(self._at_once, parts)]
         while len(answers) > 1:
             answers = [delayed(merge)(asked, some) for some in _by(_MERGED, answers)]
-        return _computed(answers[0])
+        found: T = _computed(answers[0])
+        return found
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         raise NotImplementedError("plan has no search that streams rows of partitions")
@@ -119,12 +128,12 @@ class _FirstReading(NamedTuple):
     sums: FirstSums
 
 
-def _first_reading(empty: FirstSums, partitions: Sequence[Partition | Recipe]) -> _FirstReading:
+def _first_reading(empty: FirstSums, parts: Sequence[Part]) -> _FirstReading:
     reading = _FirstReading([], copy.deepcopy(empty))
-    for partition in partitions:
+    for part in parts:
         before = reading.sums.n_rows
-        with naming(partition.number):
-            for block in partition.rows():
+        with naming(part.number):
+            for block in part.rows():
                 reading.sums.add(block)
         reading.counts.append(reading.sums.n_rows - before)
     return reading
@@ -137,39 +146,41 @@ def _merged_readings(empty: FirstSums, parts: Sequence[_FirstReading]) -> _First
     return _FirstReading(counts, sums)
 
 
-def _origins(
-    means: Floats | None, preprocess: str, partition: Partition | Recipe
-) -> tuple[Standardiser, int]:
+def _origins(means: Floats | None, preprocess: str, part: Part) -> tuple[Standardiser, int]:
     """A standardiser, and the entries of a row."""
-    [block] = partition.rows()
-    rows = origin_rows(block)
+    rows = origin_rows(next(part.rows()))
     return Standardiser.from_sample(rows, means, preprocess), entries_per_row(rows)
 
 
 _Question = tuple[Callable[[], RowSums], Encoder]
 
 
-def _state_of_partitions(
-    question: _Question, parts: Sequence[tuple[Partition | Recipe, Indices | Places]]
-) -> Arrays:
-    """Sums over the rows of partitions."""
+def _state_of_parts(question: _Question, parts: Sequence[tuple[Part, Indices | Places]]) -> Arrays:
+    """Sums over the rows of parts."""
     start, encoder = question
     sums = start()
-    for partition, run in parts:
-        places = run.drawn() if isinstance(run, Places) else run
-        [block] = partition.rows() or [None]
-        if block is None or len(block) != len(places):
+    for part, run in parts:
+        places, seen = run.drawn() if isinstance(run, Places) else run, 0
+        for block in part.rows():
+            own = places[seen : seen + len(block)]
+            seen += len(block)
+            if seen <= len(places):
+                _add(sums, encoder, block, own)
+        if seen != len(places):
             raise ValueError(
-                f"Partition {partition.number} had {len(places)} rows of positive weight when it "
-                f"was first computed and {0 if block is None else len(block)} when it was computed "
-                "again: use data that stay the same, or persist them."
+                f"Partition {part.number} had {len(places)} rows of positive weight when it was "
+                f"first computed and {seen} when it was computed again: use data that stay the "
+                "same, or persist them."
             )
-        step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
-        with one_thread():
-            for first in range(0, len(block), step):
-                last = min(first + step, len(block))
-                sums.add(encoder(block.rows(first, last), places[first:last]))
     return sums.state()
+
+
+def _add(sums: RowSums, encoder: Encoder, block: Block, places: Indices) -> None:
+    step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
+    with one_thread():
+        for first in range(0, len(block), step):
+            last = min(first + step, len(block))
+            sums.add(encoder(block.rows(first, last), places[first:last]))
 
 
 def _merged_states(question: _Question, states: Sequence[Arrays]) -> Arrays:

@@ -20,7 +20,7 @@ from sklearn.utils import check_array
 from featgrad.checks import MATRIX
 from featgrad.dataset.dask.collections import is_array, is_frame
 from featgrad.dataset.placed import used_rows
-from featgrad.readers import Block
+from featgrad.readers import Block, Source
 from featgrad.readers.block import canonical
 
 # Bytes of what several partitions are computed from that each of them may have for itself.
@@ -35,9 +35,9 @@ class Partition(NamedTuple):
     y: Any
     weight: Any
 
-    def rows(self) -> list[Block]:
-        """Rows in use; nothing where there are none."""
-        return list(used_rows([self._block()]))
+    def rows(self) -> Iterator[Block]:
+        """Rows in use."""
+        return used_rows([self._block()])
 
     def _block(self) -> Block:
         chunks = [_matrix(chunk) for chunk in self.X]
@@ -58,16 +58,32 @@ class Recipe:
     def __init__(self, number: int, keys: Any, tasks: Mapping[Any, Any]) -> None:
         self.number, self._keys, self._tasks = number, keys, tasks
 
-    def rows(self) -> list[Block]:
-        """Rows in use; nothing where there are none."""
+    def rows(self) -> Iterator[Block]:
+        """Rows in use."""
         X, y, *weight = dask.get(self._tasks, self._keys)
         return Partition(self.number, X, y, *weight or [None]).rows()
 
 
-def recipes(partitions: Sequence[Partition]) -> Sequence[Recipe] | None:
-    """How to compute partitions one by one; None where some have tasks in common or are persisted.
+class FilePart(NamedTuple):
+    """A part of files, read where it is visited."""
 
-    Dask computes common tasks once, and knows where persisted partitions are.
+    number: int
+    source: Source
+
+    def rows(self) -> Iterator[Block]:
+        """Rows in use, block by block."""
+        return used_rows(self.source)
+
+
+# What is visited; all but partitions are computed by the task that visits them.
+Part = Partition | Recipe | FilePart
+
+
+def _recipes(partitions: Sequence[Partition]) -> Sequence[Part]:
+    """How to compute partitions one by one.
+
+    They stay as they are where some have tasks in common, which Dask computes once, or are
+    persisted: Dask knows where.
     """
     graph: dict[Any, Any] = {}
     for part in (*partitions[0].X, partitions[0].y, partitions[0].weight):
@@ -80,7 +96,7 @@ def recipes(partitions: Sequence[Partition]) -> Sequence[Recipe] | None:
     uses = Counter(key for _, _, tasks in found for key in tasks)
     common = [graph[key] for key, count in uses.items() if count > 1]
     if any(istask(node) or sizeof(node) > _SMALL for node in common) or _has_futures(graph):
-        return None
+        return partitions
     return [Recipe(*parts) for parts in found]
 
 
@@ -88,7 +104,7 @@ def _has_futures(graph: Mapping[Any, Any]) -> bool:
     return any(type(node).__module__.startswith("distributed") for node in graph.values())
 
 
-def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
+def partitions_of(X: Any, y: Any, sample_weight: Any) -> Sequence[Part]:
     """The partitions of Dask collections, which have to be alike."""
     if is_frame(X):
         _check_numeric(X)
@@ -101,7 +117,7 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
     if sample_weight is not None:
         weights = _column("sample_weight", sample_weight, X, len(chunks))
     parts = zip(chunks, targets, weights, strict=True)
-    return [Partition(i, *part) for i, part in enumerate(parts)]
+    return _recipes([Partition(i, *part) for i, part in enumerate(parts)])
 
 
 @contextmanager
@@ -143,10 +159,12 @@ def _differ(given: Any, X: Any) -> bool:
 
 def _check_numeric(X: Any) -> None:
     for name, dtype in X.dtypes.items():
-        if getattr(dtype, "kind", "O") not in "biuf":
+        categories = getattr(dtype, "categories", None)
+        kind = dtype.kind if categories is None else categories.dtype.kind
+        if kind not in "biuf":
             raise ValueError(
                 f"Column {name!r} of X holds {dtype}: convert it to numbers, as "
-                "dask.dataframe.get_dummies does with categories, or leave it out."
+                "dask.dataframe.get_dummies does with known categories, or leave it out."
             )
 
 
