@@ -304,3 +304,31 @@ def test_the_version_is_told(capsys):
         main(["--version"])
     assert stopped.value.code == 0
     assert capsys.readouterr().out.startswith("featgrad ")
+
+
+@pytest.mark.parametrize("fits_into_memory", [True, False])
+def test_workers_of_a_cluster_read_a_folder(fits_into_memory: bool, tmp_path, monkeypatch, capsys):
+    distributed = pytest.importorskip("distributed")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    if not fits_into_memory:
+        monkeypatch.setattr("featgrad.cli.loading._MAX_MEMORY_BYTES", 1 << 13)
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((1000, 8))
+    columns = {f"x{i}": values[:, i] for i in range(8)}
+    columns |= {"kind": np.where(values[:, 7] > 0, "a", "b"), "y": values[:, 1] - values[:, 4]}
+    table = pa.table(columns)
+    for i in range(2):
+        part = table.slice(500 * i, 500)
+        pq.write_table(part, tmp_path / f"part-{i}.parquet", row_group_size=150)
+    files = str(tmp_path / "part-*.parquet")
+    command = ["select", files, "--target", "y", "-k", "2", "--json", "-q"]
+    options = {"n_workers": 1, "processes": False, "protocol": "tcp", "dashboard_address": None}
+    with distributed.LocalCluster(**options, silence_logs=50) as cluster:
+        assert main([*command, "--dask", cluster.scheduler_address]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(command) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert found["features"] == expected["features"] == ["x1", "x4"]
+    assert (found["rows"], found["skipped"]) == (1000, 0)
+    explained = expected["learnability"]["explained"]
+    assert found["learnability"]["explained"] == pytest.approx(explained, abs=0.01)

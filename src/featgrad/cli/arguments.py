@@ -21,6 +21,7 @@ _EXAMPLES = {
         "featgrad select patients.csv --target diagnosis",
         "featgrad select patients.csv --target diagnosis -k 10 --report report.html",
         "featgrad select big.parquet --target y --checkpoint fit.npz --write small.parquet",
+        "featgrad select 'part-*.parquet' --target y --dask tcp://scheduler:8786",
     ],
     "score": ["featgrad score patients.csv --target diagnosis --features age bmi"],
     "path": ["featgrad path patients.csv --target diagnosis --sizes 1 2 5 10 20"],
@@ -124,6 +125,8 @@ def _search_options() -> ArgumentParser:
     text = "halves of the rows for stability, default 0"
     add("--resamples", type=_count, default=0, metavar="N", help=text)
     add("--checkpoint", type=Path, metavar="PATH", help="large files: resume if interrupted")
+    text = "fit on a Dask cluster: its address, or local for the cores of this machine"
+    add("--dask", metavar="ADDRESS", help=text)
     add("--device", metavar="NAME", help="fit on an accelerator, such as cuda; needs torch")
     add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from featgrad.cli.cluster import connected
 from featgrad.cli.columns import features_named, groups_of
 from featgrad.cli.errors import UsageError, resumable
 from featgrad.cli.loading import LoadedRows, ProgressSource, load_rows
@@ -61,7 +62,9 @@ class Fitting:
             random_state=arguments.seed,
         )
         selector.set_callbacks(progress.searching(n_sizes))
-        if rows.is_complete:
+        if arguments.dask is not None:
+            rows = self._on_cluster(selector, rows)
+        elif rows.is_complete:
             block = rows.block
             selector.fit(block.X, block.y, sample_weight=block.weight)
         else:
@@ -82,6 +85,14 @@ class Fitting:
         if source.sample is None:
             return load_rows(source, read_all=True)
         return LoadedRows.from_sample(source, source.sample)
+
+    def _on_cluster(self, selector: FeatureGradientSelector, rows: LoadedRows) -> LoadedRows:
+        """Fit where workers read the rows; returns a sample of these if they are too many."""
+        with connected(self._arguments.dask) as client:
+            selector.fit_source(rows.source, checkpoint=self._arguments.checkpoint, client=client)
+            if rows.is_complete:
+                return rows
+            return rows.drawn_by(client)
 
     def _smallest(self) -> int:
         """Smallest possible number of features."""

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from featgrad.cli.cluster import random_rows
 from featgrad.cli.progress import Progress
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
-from featgrad.readers.sample import Sample
+from featgrad.readers.sample import Sample, bytes_of
 from featgrad.readers.source import SourceWrapper
 
 # Data that take no more memory are loaded and fitted as a whole.
@@ -33,6 +34,7 @@ class ProgressSource(SourceWrapper):
     """
 
     collect_sample = False
+    skipped: int
 
     def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
         super().__init__(source)
@@ -71,6 +73,13 @@ class LoadedRows:
         kept = np.zeros(len(self.block), bool)
         kept[drawn] = True
         return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
+
+    def drawn_by(self, client: Any) -> "LoadedRows":
+        """Random rows that workers of a Dask cluster read."""
+        expected = (self.source.expected_rows or self.n_rows) / len(self.block)
+        share = min(1.0, _SAMPLE_BYTES / (bytes_of(self.block) * expected))
+        block, n_rows, self.source.skipped = random_rows(client, self.source, share)
+        return LoadedRows(self.source, n_rows, block, is_complete=len(block) == n_rows)
 
     @classmethod
     def from_sample(cls, source: ProgressSource, sample: Sample) -> "LoadedRows":

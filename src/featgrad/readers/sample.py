@@ -52,11 +52,12 @@ class Sample:
             block, keys = block.only(drawn), keys[drawn]
         if len(block):
             self._blocks.append((block, keys))
-            self.n_bytes += _size(block)
+            self.n_bytes += bytes_of(block)
             self._n_kept += len(block)
 
 
-def _size(block: Block) -> int:
+def bytes_of(block: Block) -> int:
+    """Memory of the features."""
     if sparse.issparse(block.X):
         return int(block.X.data.nbytes + block.X.indices.nbytes)
     return int(block.X.nbytes)
