@@ -90,20 +90,22 @@ EXACT_ORDER_ROWS = 1 << 17
 # Rows that are learned from at once, and after which features are chosen; fewer at first.
 ONLINE_BLOCK = 100
 ONLINE_DECISION = 500
-# Half-lives until which the set is chosen anew whenever rows have doubled.
+# Half-lives until which the set is chosen anew at every decision.
 LEARNING_HALF_LIVES = 4
 # Recent rows, the past of columns that enter the working set: half-lives and entries at most.
 RECENT_HALF_LIVES = 2
 RECENT_ENTRIES = 1 << 22
-# Order of the filter whose ridge is used where rows are few relative to the set.
-ONLINE_ORDER = 4
+# The ridge, as a share of the largest eigenvalue of the columns.
+ONLINE_RIDGE = 0.1
+# Share of the columns that enter at once which may be noise.
+ONLINE_NOISE = 0.5
 # Alarms: half-lives that errors are remembered for, blocks before the first alarm, the rise of
 # errors that is still forgiven and what a single block counts at most, in standard deviations.
 ALARM_MEMORY = 4
 ALARM_WARM_UP = 20
 ALARM_REFERENCE = 0.5
 ALARM_LARGEST = 3.0
-# Half-lives that rows before an alarm are older for it.
+# Half-lives that rows before an alarm are older for it, at most.
 ALARM_HALF_LIVES = 3
 # Events that are remembered.
 HISTORY_LENGTH = 10_000

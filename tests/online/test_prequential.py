@@ -15,7 +15,8 @@ def alarms(errors: np.ndarray, rate: float) -> list[int]:
     """Blocks that raise an alarm."""
     detector, found = ChangeDetector(rate, half_life=2000), []
     for block, error in enumerate(errors):
-        if detector.add(float(error)):
+        residuals = np.sqrt([[error]])
+        if detector.add(residuals, residuals):
             found.append(block)
             detector.restart()
     return found
@@ -37,3 +38,15 @@ def test_delay_of_alarms(rise: float, blocks: int):
 
 def test_lower_rates_have_higher_thresholds():
     assert threshold(1e-3) < threshold(1e-5)
+
+
+def test_what_is_still_true_is_the_slope_since_errors_rose():
+    rng, detector = np.random.default_rng(0), ChangeDetector(1e-6, half_life=2000)
+    for block in range(200):
+        predictions, noise = rng.standard_normal((2, 1000, 1))
+        slope = 1.0 if block < 100 else 0.25
+        outputs = slope * predictions + noise
+        if detector.add(outputs, outputs - predictions):
+            break
+    assert block > 100
+    assert detector.still_true == pytest.approx(0.25, abs=0.1)

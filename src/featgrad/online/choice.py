@@ -1,22 +1,25 @@
 """Which columns of the working set are chosen.
 
-While the stream is young, and after an alarm, the set is chosen anew whenever rows have doubled: by
-elimination and swaps, as from any other rows. Later it changes only for what is beyond chance:
-columns that explain more of what the set leaves than the best of all columns would if they were
-noise may enter, and elimination leaves out the ones that matter least.
+While the stream is young, and after an alarm, the set is chosen anew by elimination at every
+decision. Later it changes only for what is beyond chance: columns may enter that explain more of
+what the set leaves than noise does, by the rule of Benjamini & Hochberg (1995), and elimination
+leaves out the ones that matter least. One column needs much to enter; several that gain at the same
+time, as in a gradual change, need less each.
+
+The ridge is a share of the largest eigenvalue, however many rows there are: what a set explains of
+past rows by small directions, a model that follows the stream does not find again in the next ones.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc
 
-from featgrad.arrays import Flags, Floats
+from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
-from featgrad.plan import FILL_ROWS_PER_UNIT, ONLINE_DECISION, ONLINE_ORDER, ROOM
+from featgrad.plan import FILL_ROWS_PER_UNIT, ONLINE_DECISION, ONLINE_NOISE, ONLINE_RIDGE
 from featgrad.search.elimination import eliminate, remaining
-from featgrad.search.refinement import can_swap, refine, swap_ridge
 from featgrad.search.units import Units
 
 
@@ -30,43 +33,50 @@ class Fitted(NamedTuple):
     gains : ndarray of shape (columns,)
         Explained fraction that each column of the working set would add; of no meaning for chosen
         ones.
-    chance : float
-        What the best of all columns would add if they were noise, at any choice from these rows.
+    noise : float
+        Mean gain of a column of noise.
     """
 
     losses: Floats
     gains: Floats
-    chance: float
+    noise: float
 
 
 def chosen_anew(totals: Totals, size: int) -> Flags:
     """The best set of a size, whatever was chosen before."""
-    units = _single(len(totals.cross))
-    chosen = eliminate(totals, units, size, ridge_for(totals, size))
-    return refine(totals, units, chosen)
+    return eliminate(totals, _single(len(totals.cross)), size, _ridge(totals))
 
 
 def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flags:
     """The set after columns have entered that explain more than chance."""
-    if np.count_nonzero(chosen) * FILL_ROWS_PER_UNIT > totals.n_rows:
-        return chosen
-    fitted = fit(totals, chosen, n_features)
-    gains = np.where(chosen, 0.0, fitted.gains)
-    entering = np.argsort(-gains, kind="stable")[:size]
-    entering = entering[gains[entering] > fitted.chance]
+    entering = _entering(totals, chosen, n_features)
     if len(entering) == 0:
         return chosen
     candidates = np.union1d(np.flatnonzero(chosen), entering)
-    inner = totals.columns(candidates)
-    kept = eliminate(inner, _single(len(candidates)), size, ridge_for(inner, size))
+    kept = chosen_anew(totals.columns(candidates), size)
     found = np.zeros(len(chosen), bool)
     found[candidates[kept]] = True
     return found
 
 
-def fit(totals: Totals, chosen: Flags, n_features: int) -> Fitted:
+def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
+    """Columns that explain more than noise, of which a share at most is noise."""
+    count, n_outputs = int(np.count_nonzero(chosen)), totals.cross.shape[1]
+    if count * FILL_ROWS_PER_UNIT > totals.n_rows:
+        return np.zeros(0, np.intp)
+    fitted = fit(totals, chosen)
+    levels = chdtrc(n_outputs, n_outputs * fitted.gains / max(fitted.noise, 1e-300))
+    others = np.flatnonzero(~chosen)
+    order = others[np.argsort(levels[others], kind="stable")][:count]
+    # The set is looked at several times before its rows are forgotten.
+    n_tests = (n_features - count) * max(1.0, totals.n_rows / ONLINE_DECISION)
+    passed = levels[order] * n_tests <= ONLINE_NOISE * np.arange(1, len(order) + 1)
+    return order[: np.max(np.flatnonzero(passed), initial=-1) + 1]
+
+
+def fit(totals: Totals, chosen: Flags) -> Fitted:
     """Ridge regression on the chosen columns, and what all others would add to it."""
-    ridge = ridge_for(totals, int(np.count_nonzero(chosen)))
+    ridge = _ridge(totals)
     found = remaining(totals, _single(len(totals.cross)), chosen, ridge)
     inverse, cross, covariance = found.inverse, totals.cross, totals.covariance
     beta = inverse @ cross[found.columns]
@@ -76,35 +86,19 @@ def fit(totals: Totals, chosen: Flags, n_features: int) -> Fitted:
     gains = np.sum((cross - shared @ beta) ** 2, axis=1) / np.maximum(own, 1e-12)
     explained = float(np.sum(beta * cross[found.columns])) / variance
     freedom = max(totals.n_rows - len(found.columns), 1)
-    unexplained = max(1 - explained, 0.0) * totals.n_rows / freedom
-    # The set is looked at several times before its rows are forgotten.
-    n_looks = max(1.0, totals.n_rows / ONLINE_DECISION)
-    chance = _chance(n_features * n_looks, cross.shape[1]) / totals.n_rows * unexplained
-    return Fitted(found.losses / variance, gains / variance, chance)
+    return Fitted(found.losses / variance, gains / variance, max(1 - explained, 0.0) / freedom)
 
 
 def coefficients(totals: Totals) -> Floats:
     """Ridge regression on all columns of variance 1, shape (columns, outputs)."""
     everything = np.ones(len(totals.cross), bool)
-    ridge = ridge_for(totals, len(totals.cross))
-    found = remaining(totals, _single(len(totals.cross)), everything, ridge)
+    found = remaining(totals, _single(len(totals.cross)), everything, _ridge(totals))
     return np.asarray(found.inverse @ totals.cross)
 
 
-def ridge_for(totals: Totals, size: int) -> float:
-    """Small where rows are many relative to the set, else that of the filter."""
-    if len(totals.cross) == 0:
-        # No column has varied yet; any ridge will do.
-        return 1.0
-    if can_swap(totals.n_rows, size):
-        return swap_ridge(totals)
-    return ROOM * (top_of_covariance(totals) or 1.0) / ONLINE_ORDER
-
-
-def _chance(n_columns: float, n_outputs: int) -> float:
-    """A bound of the largest of p chi-squares with C degrees of freedom, over C."""
-    others, log = n_outputs - 1, math.log(max(n_columns, 2))
-    return (others + 2 * math.sqrt(others * log) + 2 * log) / n_outputs
+def _ridge(totals: Totals) -> float:
+    # Where no column has varied yet, any ridge will do.
+    return ONLINE_RIDGE * (top_of_covariance(totals) or 1.0)
 
 
 def _single(count: int) -> Units:

@@ -4,6 +4,9 @@ Every block of rows is predicted before anything is learned from it. An alarm is
 mean squared error of blocks rises: by a cumulative sum of standardised logarithms of errors, less
 half a standard deviation each, that stays at 0 or above. For normal ones it exceeds ``h`` after
 ``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed (Siegmund 1985).
+
+How much of the past is still true is told by the rows since the sum left 0: the slope of their
+targets on their predictions is 1 if nothing has changed, 0 if predictions say nothing any more.
 """
 
 import math
@@ -71,9 +74,23 @@ class ChangeDetector:
         """Forget what errors were like."""
         self._sum, self._count = 0.0, 0
         self._weight = self._total = self._squares = 0.0
+        self._agreement = self._power = 0.0
 
-    def add(self, error: float) -> bool:
-        """Take the mean squared error of a block; whether errors have risen."""
+    @property
+    def still_true(self) -> float:
+        """Slope of targets on predictions, since errors began to rise."""
+        return self._agreement / self._power if self._power > 0 else 1.0
+
+    def add(self, deviations: Floats, residuals: Floats) -> bool:
+        """Take outputs less their mean, and less their predictions; whether errors have risen."""
+        if self._sum == 0:
+            self._agreement = self._power = 0.0
+        predictions = deviations - residuals
+        self._agreement += float(np.sum(predictions * deviations))
+        self._power += float(np.sum(predictions**2))
+        return self._add(float(np.mean(np.sum(residuals**2, axis=1))))
+
+    def _add(self, error: float) -> bool:
         error, risen = math.log(max(error, 1e-300)), False
         if self._count >= ALARM_WARM_UP:
             mean = self._total / self._weight

@@ -80,7 +80,7 @@ class OnlineState:
         self._early: OnlineState | None = None
         # The first row of the stream, or the first one after the last alarm.
         self._beginning = 0
-        self._next_choice = self._next_anew = ONLINE_BLOCK
+        self._next_choice = ONLINE_BLOCK
 
     @property
     def n_rows(self) -> int:
@@ -152,7 +152,7 @@ class OnlineState:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
         assert self._working is not None
         totals = self._totals()
-        fitted = choice.fit(totals, self._chosen(), self.n_features)
+        fitted = choice.fit(totals, self._chosen())
         variance = max(totals.variance, 1e-300)
         gains = self._columns.prices().values / variance
         gains[self._working.columns] = fitted.gains
@@ -192,8 +192,9 @@ class OnlineState:
             values = self._working.values(X)
             places = self._working.places(self.features)
             residuals = outputs - self._offset - values[:, places] @ self._coefficients
-            self.judge.add(outputs - self._working.output_means(), residuals, weights)
-            risen = self.detector.add(float(np.mean(np.sum(residuals**2, axis=1))))
+            deviations = outputs - self._working.output_means()
+            self.judge.add(deviations, residuals, weights)
+            risen = self.detector.add(deviations, residuals)
             self._working.add(values, outputs, weights)
         self._columns.add(X, weights, residuals)
         self.recent.add(Block(time, X, outputs))
@@ -208,12 +209,13 @@ class OnlineState:
             self._fit_model()
 
     def _raise_alarm(self) -> None:
-        """Note the change, let rows from before it count less, and choose anew after it."""
+        """Note the change, let earlier rows count as far as they are true, and choose anew."""
         self.history.alarm(self.clock.n_rows, self.features)
+        kept = min(max(self.detector.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
+        self.clock.skip(-np.log2(kept))
         self.detector.restart()
-        self.clock.skip(ALARM_HALF_LIVES)
         self._beginning = self.clock.n_rows
-        self._next_choice = self._next_anew = self.clock.n_rows + ONLINE_BLOCK
+        self._next_choice = self.clock.n_rows + ONLINE_BLOCK
 
     def _rescale(self, factor: float) -> None:
         self._columns.rescale(factor)
@@ -242,9 +244,8 @@ class OnlineState:
         totals = self._totals()
         size = min(self.size, len(totals.cross))
         young = age <= LEARNING_HALF_LIVES * self.clock.half_life
-        if len(before) == 0 or (young and n_rows >= self._next_anew):
+        if young or len(before) == 0:
             chosen = choice.chosen_anew(totals, size)
-            self._next_anew = n_rows + age
         else:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])
@@ -259,13 +260,13 @@ class OnlineState:
         if not outside.any():
             return np.zeros(0, np.intp)
         prices = self._columns.prices()
-        values = np.where(outside, prices.values, 0.0)
+        values = np.where(outside, prices.values, -np.inf)
         if room > 0:
-            # Anything that varies may enter while there is room.
+            # Anything may enter while there is room, also what may vary later.
             count, least = room, -np.inf
         else:
             count, least = self._n_entering, _chance(prices, self._n_entering)
-        able = np.flatnonzero((values != 0) & (values > least))
+        able = np.flatnonzero(values > least)
         best = able[np.argsort(-values[able], kind="stable")[:count]]
         return np.asarray(np.sort(best))
 
@@ -282,7 +283,7 @@ class OnlineState:
             return
         chosen = self._chosen()
         totals = self._totals()
-        gains = np.where(chosen, np.inf, choice.fit(totals, chosen, self.n_features).gains)
+        gains = np.where(chosen, np.inf, choice.fit(totals, chosen).gains)
         best = np.argsort(-gains, kind="stable")[: self._capacity]
         self._working.keep(np.sort(best))
 
