@@ -77,8 +77,7 @@ def judge(stream, peer, size):
         if truth is not None and start >= WARM_UP:
             found.append(np.isin(truth, columns).mean())
     y, scores = stream.y[WARM_UP:], scores[WARM_UP:]
-    right = np.mean((scores > 0) == y)
-    same = np.mean(stream.y[WARM_UP:] == stream.y[WARM_UP - 1 : -1])
+    right, same = np.mean((scores > 0) == y), no_change(stream)["accuracy"]
     return {
         "auc": float(roc_auc_score(y, scores)),
         "accuracy": float(right),
@@ -90,5 +89,7 @@ def judge(stream, peer, size):
 
 
 def no_change(stream):
-    """Accuracy of predicting the class of the row before."""
-    return float(np.mean(stream.y[WARM_UP:] == stream.y[WARM_UP - 1 : -1]))
+    """Figures of predicting the class of the row before."""
+    y, before = stream.y[WARM_UP:], stream.y[WARM_UP - 1 : -1]
+    auc, accuracy = float(roc_auc_score(y, before)), float(np.mean(y == before))
+    return {"auc": auc, "accuracy": accuracy, "kappa_temporal": 0.0}

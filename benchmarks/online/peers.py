@@ -166,13 +166,35 @@ class Ofs:
         self.columns = np.sort(np.argsort(-np.abs(weights), kind="stable")[: self._size])
 
 
+class River:
+    """SelectKBest of river: correlations of each column since the start, row by row."""
+
+    def __init__(self, n_columns, size):
+        from river import feature_selection, stats
+
+        self._size = size
+        self._selector = feature_selection.SelectKBest(stats.PearsonCorr(), k=size, use_abs=True)
+        self.columns = np.arange(size)
+
+    def learn(self, X, y):
+        for values, label in zip(X, y.tolist(), strict=True):
+            if sp.issparse(values):
+                row = dict(zip(values.coords[-1].tolist(), values.data.tolist(), strict=True))
+            else:
+                row = dict(enumerate(values.tolist()))
+            self._selector.learn_one(row, label)
+        board = self._selector.leaderboard
+        best = sorted(board, key=lambda column: -abs(board[column]))[: self._size]
+        self.columns = np.sort(np.array(best, int))
+
+
 PEERS = {
     "featgrad": Featgrad,
     "window F": WindowF,
     "window L1": WindowL1,
     "FIRES": Fires,
     "OFS": Ofs,
+    "river SelectKBest": River,
     "frozen": Frozen,
     "all columns": AllColumns,
 }
-SELECTING = ("window F", "window L1", "FIRES", "OFS", "frozen")

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
 
-from benchmarks.sources import locate, read_npz
+from benchmarks.builders import log_counts
+from benchmarks.sources import locate, read_npz, read_texts
 
 ROWS = 20_000
 COLUMNS = 1_000
@@ -125,6 +127,13 @@ def real(name, sizes, positive):
     return build
 
 
+def imdb(seed):
+    """Word counts of reviews in the order of their file; positive from a rating of 7 on."""
+    ratings, documents = read_texts("imdb_train_raw")
+    X = log_counts(CountVectorizer(min_df=5, dtype=np.float64).fit_transform(documents))
+    return Stream(sp.csr_array(X), (ratings.astype(int) >= 7).astype(int), (10, 50, 200))
+
+
 GENERATED = {
     "abrupt": abrupt,
     "gradual": gradual,
@@ -135,6 +144,7 @@ GENERATED = {
 }
 REAL = {
     "spam_stream": real("spam_stream", (10, 50, 200), 1),
-    "noaa_weather": real("noaa_weather", (4,), 1),
+    "noaa_weather": real("noaa_weather", (2, 4, 6), 1),
     "covtype": real("covtype", (10, 50), 2),
+    "imdb": imdb,
 }

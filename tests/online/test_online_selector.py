@@ -209,3 +209,14 @@ def test_several_classes():
 def test_parameters_are_checked(parameters, message: str):
     with pytest.raises(ValueError, match=message):
         OnlineFeatureSelector(**parameters).partial_fit(np.eye(3), np.arange(3))
+
+
+def test_first_rows_need_a_feature():
+    with pytest.raises(ValueError, match="X has no features"):
+        OnlineFeatureSelector(1).partial_fit([{}, {}], [0.0, 1.0])
+
+
+def test_features_that_do_not_vary_yet_are_nothing_to_choose_from():
+    selector = OnlineFeatureSelector(1, task="regression")
+    selector.partial_fit([{"a": 1.0}] * 150, np.arange(150.0))
+    assert selector.features_.tolist() == []

@@ -19,7 +19,7 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import FILL_ROWS_PER_UNIT, ONLINE_DECISION, ONLINE_NOISE, ONLINE_RIDGE
-from featgrad.search.elimination import eliminate, remaining
+from featgrad.search.elimination import eliminate
 from featgrad.search.units import Units
 
 
@@ -44,7 +44,11 @@ class Fitted(NamedTuple):
 
 def chosen_anew(totals: Totals, size: int) -> Flags:
     """The best set of a size, whatever was chosen before."""
-    return eliminate(totals, _single(len(totals.cross)), size, _ridge(totals))
+    count = len(totals.cross)
+    if count <= size:
+        return np.ones(count, bool)
+    units = Units(np.arange(count), np.ones(count), np.zeros(count, bool))
+    return eliminate(totals, units, size, _ridge(totals))
 
 
 def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flags:
@@ -76,30 +80,25 @@ def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
 
 def fit(totals: Totals, chosen: Flags) -> Fitted:
     """Ridge regression on the chosen columns, and what all others would add to it."""
-    ridge = _ridge(totals)
-    found = remaining(totals, _single(len(totals.cross)), chosen, ridge)
-    inverse, cross, covariance = found.inverse, totals.cross, totals.covariance
-    beta = inverse @ cross[found.columns]
-    variance = max(totals.variance, 1e-300)
-    shared = covariance[:, found.columns]
-    own = np.diagonal(covariance) + ridge - np.sum((shared @ inverse) * shared, axis=1)
+    cross, ridge, variance = totals.cross, _ridge(totals), max(totals.variance, 1e-300)
+    shared = totals.covariance[:, chosen]
+    inverse = np.linalg.inv(shared[chosen] + ridge * np.eye(shared.shape[1]))
+    beta = inverse @ cross[chosen]
+    losses = np.sum(beta**2, axis=1) / np.diagonal(inverse)
+    own = np.diagonal(totals.covariance) + ridge - np.sum((shared @ inverse) * shared, axis=1)
     gains = np.sum((cross - shared @ beta) ** 2, axis=1) / np.maximum(own, 1e-12)
-    explained = float(np.sum(beta * cross[found.columns])) / variance
-    freedom = max(totals.n_rows - len(found.columns), 1)
-    return Fitted(found.losses / variance, gains / variance, max(1 - explained, 0.0) / freedom)
+    unexplained = max(1 - float(np.sum(beta * cross[chosen])) / variance, 0.0)
+    noise = unexplained / max(totals.n_rows - len(beta), 1)
+    return Fitted(losses / variance, gains / variance, noise)
 
 
 def coefficients(totals: Totals) -> Floats:
     """Ridge regression on all columns of variance 1, shape (columns, outputs)."""
-    everything = np.ones(len(totals.cross), bool)
-    found = remaining(totals, _single(len(totals.cross)), everything, _ridge(totals))
-    return np.asarray(found.inverse @ totals.cross)
+    ridge = _ridge(totals) * np.eye(len(totals.cross))
+    return np.asarray(np.linalg.solve(totals.covariance + ridge, totals.cross))
 
 
 def _ridge(totals: Totals) -> float:
     # Where no column has varied yet, any ridge will do.
-    return ONLINE_RIDGE * (top_of_covariance(totals) or 1.0)
-
-
-def _single(count: int) -> Units:
-    return Units(np.arange(count), np.ones(count), np.zeros(count, bool))
+    top = top_of_covariance(totals) if len(totals.cross) else 0.0
+    return ONLINE_RIDGE * (top or 1.0)

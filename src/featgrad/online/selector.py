@@ -248,6 +248,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             indptr.append(len(indices))
         if not np.all(np.isfinite(data)):
             raise ValueError("X contains NaN or infinity: leave such features out of their dicts.")
+        if not names:
+            raise ValueError("X has no features: give at least one before the first empty dict.")
         self._names = names
         if len(names) != getattr(self, "n_features_in_", 0):
             self.n_features_in_ = len(names)

@@ -259,14 +259,17 @@ class OnlineState:
         room = self._capacity - len(self._working.columns)
         if not outside.any():
             return np.zeros(0, np.intp)
+        if not self.is_sparse and np.count_nonzero(outside) <= room:
+            # All columns of a narrow table: what does not vary yet may do so later.
+            return np.flatnonzero(outside)
         prices = self._columns.prices()
-        values = np.where(outside, prices.values, -np.inf)
+        values = np.where(outside, prices.values, 0.0)
         if room > 0:
-            # Anything may enter while there is room, also what may vary later.
+            # Anything that varies may enter while there is room.
             count, least = room, -np.inf
         else:
             count, least = self._n_entering, _chance(prices, self._n_entering)
-        able = np.flatnonzero(values > least)
+        able = np.flatnonzero((values != 0) & (values > least))
         best = able[np.argsort(-values[able], kind="stable")[:count]]
         return np.asarray(np.sort(best))
 
