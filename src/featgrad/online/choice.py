@@ -93,8 +93,12 @@ def fit(totals: Totals, chosen: Flags) -> Fitted:
 
 
 def coefficients(totals: Totals) -> Floats:
-    """Ridge regression on all columns of variance 1, shape (columns, outputs)."""
-    ridge = _ridge(totals) * np.eye(len(totals.cross))
+    """Ridge regression on all columns of variance 1, shape (columns, outputs).
+
+    The ridge is that of Hoerl, Kennard & Baldwin (1975), where half of the variance is explained.
+    """
+    count = len(totals.cross)
+    ridge = count / max(totals.n_rows, 1) * np.eye(count)
     return np.asarray(np.linalg.solve(totals.covariance + ridge, totals.cross))
 
 
