@@ -226,10 +226,9 @@ def of_gains(runs):
             order = np.random.default_rng(seed).permutation(len(y))
             half = min(len(y) // 2, TEST_ROWS)
             here, there = order[:half], order[half : 2 * half]
-            options = {"estimate": False, "random_state": seed}
-            chosen = FeatureGradientSelector(15, **options).fit(X[here], y[here]).get_support(True)
-            gains = Learnability(X[here], y[here]).gains(chosen)
-            expected = lost(X[here], outputs[here], X[there], outputs[there], chosen)
+            [point] = FeatureGradientSelector(15, random_state=seed).fit(X[here], y[here]).path_
+            gains = point.gains
+            expected = lost(X[here], outputs[here], X[there], outputs[there], point.features)
             ranks.append(spearmanr(gains.values, expected).statistic)
             negative.append(np.sum(gains.values < -2 * gains.standard_errors))
         medians.append(np.median(ranks))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import sem
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
@@ -13,6 +14,8 @@ from featgrad.search.comparison import held_out_groups
 
 N_FOLDS = 12
 COLUMNS = np.arange(6)
+# Columns 2 and 4 are a group.
+UNITS = np.array([0, 1, 2, 3, 2, 4])
 
 
 def judged(X, Y, chosen, divisions, task: str = "regression"):
@@ -20,7 +23,7 @@ def judged(X, Y, chosen, divisions, task: str = "regression"):
     sample = dataset.sample(COLUMNS)
     if task != "regression":
         sample = sample._replace(target=replace_task(sample.target, task))
-    rows = HeldOutRows(sample, COLUMNS, held_out_groups(N_FOLDS))
+    rows = HeldOutRows(sample, COLUMNS, UNITS, held_out_groups(N_FOLDS))
     sets = [np.array(features, dtype=np.intp) for features in divisions]
     return rows.judge(np.array(chosen), sets), sample
 
@@ -53,7 +56,7 @@ DIVISIONS = ([0, 1], [0, 2], [0, 1], [1, 5])
 
 def test_score_of_numbers_is_the_r2_of_held_out_rows():
     X, Y = drawn()
-    (_, score), sample = judged(X, Y, [0, 1], DIVISIONS)
+    (_, score, _), sample = judged(X, Y, [0, 1], DIVISIONS)
     assert score.name == "R2"
     assert score.value == pytest.approx(
         r2_score(sample.problem.outputs, predictions(sample, DIVISIONS)), rel=1e-6
@@ -62,7 +65,7 @@ def test_score_of_numbers_is_the_r2_of_held_out_rows():
 
 def test_score_of_classes_is_the_mean_area_under_the_curve():
     X, Y = drawn(classes=True)
-    (_, score), sample = judged(X, Y, [0, 1], DIVISIONS, "binary")
+    (_, score, _), sample = judged(X, Y, [0, 1], DIVISIONS, "binary")
     predicted, areas = predictions(sample, DIVISIONS), []
     for group in held_out_groups(N_FOLDS):
         test = np.isin(sample.folds, group)
@@ -74,14 +77,15 @@ def test_score_of_classes_is_the_mean_area_under_the_curve():
 
 def test_no_features_explain_nothing():
     X, Y = drawn()
-    (found, score), _ = judged(X, Y, np.zeros(0, np.intp), [[]] * 4)
+    (found, score, gains), _ = judged(X, Y, np.zeros(0, np.intp), [[]] * 4)
     assert (found.value, found.standard_error, score.value) == (0, 0, pytest.approx(0))
+    assert gains is None
 
 
 def test_what_a_better_set_of_all_rows_adds_is_a_margin():
     X, Y = drawn()
-    (same, _), _ = judged(X, Y, [0, 2], [[0, 2]] * 4)
-    (better, _), _ = judged(X, Y, [0, 1], [[0, 2]] * 4)
+    (same, *_), _ = judged(X, Y, [0, 2], [[0, 2]] * 4)
+    (better, *_), _ = judged(X, Y, [0, 1], [[0, 2]] * 4)
     assert same.margin == pytest.approx(0)
     assert better.value == same.value
     assert better.interval[1] > same.interval[1] + 0.2
@@ -89,10 +93,34 @@ def test_what_a_better_set_of_all_rows_adds_is_a_margin():
 
 def test_what_a_worse_set_of_all_rows_explains_less_is_subtracted():
     X, Y = drawn()
-    (same, _), _ = judged(X, Y, [0, 1], [[0, 1]] * 4)
-    (worse, _), _ = judged(X, Y, [0, 2], [[0, 1]] * 4)
+    (same, *_), _ = judged(X, Y, [0, 1], [[0, 1]] * 4)
+    (worse, *_), _ = judged(X, Y, [0, 2], [[0, 1]] * 4)
     assert worse.value < same.value - 0.2
     assert worse.margin == 0
+
+
+def losses(sample, features: list[int], without: list[int]) -> np.ndarray:
+    """What each row loses without some of the features."""
+    left = [i for i in features if i not in without]
+    errors = [
+        np.sum((sample.problem.outputs - predictions(sample, [each] * 4)) ** 2, axis=1)
+        for each in (left, features)
+    ]
+    return errors[0] - errors[1]
+
+
+def test_gains_are_losses_of_rows_without_which_a_feature_was_found():
+    X, Y = drawn()
+    X[:, 2] = X[:, 4] + Y[:, 0]
+    divisions = [[0, 1], [0, 2, 4], [0, 1, 2, 4], [1, 5]]
+    (_, _, gains), sample = judged(X, Y, [0, 2, 4], divisions)
+    place, variance = np.digitize(sample.folds, [3, 6, 9]), np.mean(sample.problem.outputs**2)
+    expected = []
+    for unit, found in (([0], [True, True, True, False]), ([2, 4], [False, True, True, False])):
+        lost = losses(sample, [0, 2, 4], unit) * np.array(found)[place] / variance
+        of_groups = sem([lost[place == group].mean() for group in range(4)])
+        expected.append((lost.mean(), max(lost.std() / np.sqrt(len(lost)), of_groups)))
+    np.testing.assert_allclose(np.transpose(gains), np.array(expected)[[0, 1, 1]], rtol=1e-6)
 
 
 def test_fewer_than_two_rows_for_each_feature_give_a_lower_bound():

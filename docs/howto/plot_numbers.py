@@ -39,9 +39,9 @@ print(summarise(selector, X, y))
 # model could reach, since coefficients have to be learned, too.
 #
 # The **gain** is what held-out rows lose when one feature is left out of a ridge model on the
-# chosen ones, with its standard error. Features that can stand in for each other have small gains.
-# All rows chose the features: where rows are few, gains say which features matter more, not how
-# much new rows would lose.
+# chosen ones, with its standard error; nothing where the feature was not found without these rows,
+# as chance would not find it again. Features that can stand in for each other have small gains. Of
+# a set that you name yourself, :meth:`~featgrad.Learnability.gains` takes features as given.
 #
 # Does the interval cover?
 # ------------------------

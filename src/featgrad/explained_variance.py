@@ -170,6 +170,8 @@ class Learnability:
         """Explained fraction that held-out rows lose without each one of the features.
 
         Ridge models of nine tenths of the rows predict the last tenth, with and without a feature.
+        Of features that were chosen from the same rows those that were so by chance seem to be of
+        use: see the gains of `FeatureGradientSelector.path_` for those.
 
         Parameters
         ----------
@@ -208,8 +210,9 @@ class Learnability:
         _, of_feature = np.unique(labels, return_inverse=True)
         problem = self._problem.columns(chosen)
         rows = Weighted(problem.engine.values() * mask[chosen], problem.outputs, problem.weights)
-        folds = np.arange(len(rows.weights)) * _GAIN_FOLDS // len(rows.weights)
-        found = losses_without(rows, of_feature, folds, JUDGE_RIDGE)
+        held_out = np.array_split(np.arange(len(rows.weights)), _GAIN_FOLDS)
+        counted = np.ones((_GAIN_FOLDS, of_feature.max() + 1), bool)
+        found = losses_without(rows, of_feature, held_out, counted, JUDGE_RIDGE)
         return Gains(*(beside(self._given, part[of_feature]) for part in found))
 
     def alone(self, features: Any = None) -> Any:

@@ -215,7 +215,7 @@ class Fit:
         """With estimates of what each set explains."""
         everywhere = [subset.features for subset in outcome.subsets]
         everywhere += [found for subset in outcome.subsets for found in subset.divisions]
-        judges = _Judges(dataset, np.unique(np.concatenate(everywhere)))
+        judges = _Judges(dataset, np.unique(np.concatenate(everywhere)), self.budgets)
         path = []
         for place, subset in enumerate(outcome.subsets):
             # Where held-out rows have chosen the size, others than those have to judge it.
@@ -231,13 +231,13 @@ class Fit:
         if subset.divisions:
             return judges.held_out.judge(features, subset.divisions)
         if not self.settings.estimate:
-            return Judged(None, None)
+            return Judged(None)
         if len(features) == 0:
-            return Judged(Estimate(0.0, 0.0, 0), None)
+            return Judged(Estimate(0.0, 0.0, 0))
         if planned.search == "working_set" and subset.budget not in planned.streamed_budgets:
-            return Judged(unknown(len(features)), None)
+            return Judged(unknown(len(features)))
         estimate = judges.that_chose.estimate(np.searchsorted(judges.columns, features))
-        return Judged(replace(estimate, is_optimistic=True), None)
+        return Judged(replace(estimate, is_optimistic=True))
 
     def _plan(self, facts: Facts) -> Plan:
         settings, budgets = self.settings, self._budgets(facts.n_rows)
@@ -274,11 +274,14 @@ class _Judges:
 
     dataset: Dataset
     columns: Indices
+    budgets: Budgets | None
 
     @cached_property
     def held_out(self) -> HeldOutRows:
+        assert self.budgets is not None
+        units = self.budgets.units.of_column[self.columns]
         groups = held_out_groups(self.dataset.n_folds)
-        return HeldOutRows(self._sample, self.columns, groups)
+        return HeldOutRows(self._sample, self.columns, units, groups)
 
     @cached_property
     def that_chose(self) -> Learnability:

@@ -6,6 +6,9 @@ found is judged by the rows held out from it: what the best linear model on it e
 over groups is about the set from all rows, which is found from more of them and can be better: by
 how much at most is what it explains more of all rows, the margin of the estimate. Where it explains
 less of them, chosen or not, it is worse: that is subtracted.
+
+A feature's gain is what rows of a group lose without it, and nothing where it was not found without
+the group: features that were chosen by chance are not found again.
 """
 
 import math
@@ -17,7 +20,14 @@ import numpy as np
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Sample
 from featgrad.estimate import Estimate
-from featgrad.moments.least_squares import Weighted, adjusted, explained, ridge_coefficients
+from featgrad.moments.least_squares import (
+    Gains,
+    Weighted,
+    adjusted,
+    explained,
+    losses_without,
+    ridge_coefficients,
+)
 from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
 
 # Models of different groups share most of their rows, so that groups are not independent (Bates,
@@ -51,7 +61,8 @@ class Judged(NamedTuple):
     """What is known of a set."""
 
     learnability: Estimate | None
-    score: Score | None
+    score: Score | None = None
+    gains: Gains | None = None
 
 
 class HeldOutRows:
@@ -63,12 +74,16 @@ class HeldOutRows:
         The rows, with all columns that are chosen anywhere.
     columns : ndarray of int
         Those columns, rising.
+    units : ndarray of int
+        The unit of each column: a feature, or a group of them.
     groups : sequence of ndarray of int
         Folds that are held out together.
     """
 
-    def __init__(self, sample: Sample, columns: Indices, groups: Sequence[Indices]) -> None:
-        self._problem, self._columns = sample.problem, columns
+    def __init__(
+        self, sample: Sample, columns: Indices, units: Indices, groups: Sequence[Indices]
+    ) -> None:
+        self._problem, self._columns, self._units = sample.problem, columns, units
         self._is_regression = sample.target.task == "regression"
         self._held_out = [np.isin(sample.folds, group) for group in groups]
         self._weights = self._problem.weights
@@ -78,7 +93,19 @@ class HeldOutRows:
     def judge(self, chosen: Indices, divisions: Sequence[Indices]) -> Judged:
         """Judge a set by those that were found without each group."""
         parts = [self._part(*one) for one in zip(divisions, self._held_out, strict=True)]
-        return Judged(self._learnability(chosen, parts), self._score(parts))
+        gains = self._gains(chosen, divisions) if len(chosen) else None
+        return Judged(self._learnability(chosen, parts), self._score(parts), gains)
+
+    def _gains(self, chosen: Indices, divisions: Sequence[Indices]) -> Gains:
+        """What rows lose without each feature or its group, where these were found without them."""
+        names, units = np.unique(self._units_of(chosen), return_inverse=True)
+        found = np.array([np.isin(names, self._units_of(features)) for features in divisions])
+        held_out = [np.flatnonzero(rows) for rows in self._held_out]
+        gains = losses_without(self._rows(chosen), units, held_out, found, JUDGE_RIDGE)
+        return Gains(*(part[units] for part in gains))
+
+    def _units_of(self, columns: Indices) -> Indices:
+        return self._units[np.searchsorted(self._columns, columns)]
 
     def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
         w, V = self._weights, self._variance

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from featgrad.arrays import Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
+from featgrad.moments.least_squares import Gains
 
 
 class PathPoint(NamedTuple):
@@ -21,9 +22,14 @@ class PathPoint(NamedTuple):
         choosing them, with its interval. None without `estimate`.
     score : Score or None
         How well a ridge model on so many features predicts those rows.
+    gains : Gains or None
+        Explained fraction that those rows lose without each of the features, or without its group,
+        with standard errors; nothing is lost where a feature was not found without the rows. None
+        where the search is not repeated.
     """
 
     size: int
     features: Indices
     learnability: Estimate | None
-    score: Score | None
+    score: Score | None = None
+    gains: Gains | None = None

@@ -31,10 +31,18 @@ def titles(facts):
 
 def test_selection_is_described_by_its_gains_and_its_estimate():
     X, y = table()
-    facts = gathered(X, y)
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
+    facts = gather_facts(selector, X, y)
     assert facts.selection.features.tolist() == [0, 1]
-    np.testing.assert_array_equal(facts.selection.gains, Learnability(X, y).gains([0, 1]))
+    assert facts.selection.gains is selector.path_[0].gains
     assert facts.everything == Learnability(X, y).estimate()
+
+
+def test_gains_are_of_the_given_rows_where_no_others_judge():
+    X, y = table()
+    selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(X, y)
+    gains = gather_facts(selector, X, y).selection.gains
+    np.testing.assert_array_equal(gains, Learnability(X, y).gains([0, 1]))
 
 
 def test_rejected_features_are_assigned_to_the_chosen_they_resemble():
@@ -150,7 +158,8 @@ def test_stability_and_groups_are_taken_over():
 def test_features_of_a_group_have_its_gain():
     X, y = table()
     groups = [[0, 5], [1, 2]]
-    selector = FeatureGradientSelector(4, feature_groups=groups, random_state=0).fit(X, y)
+    options = {"feature_groups": groups, "estimate": False, "random_state": 0}
+    selector = FeatureGradientSelector(4, **options).fit(X, y)
     data, selection = Learnability(X, y), gather_facts(selector, X, y).selection
     assert selection.features.tolist() == [0, 1, 2, 5]
     np.testing.assert_array_equal(selection.gains, data.gains([0, 1, 2, 5], list("abba")))
@@ -325,7 +334,8 @@ def test_what_would_take_long_is_left_out(monkeypatch):
     monkeypatch.setattr("featgrad.report.gather._OTHER_GAIN_WORK", 0)
     monkeypatch.setattr("featgrad.report.gather._CORRELATIONS", 6)
     X, y = table()
-    selector = FeatureGradientSelector(2, path_sizes=[1], random_state=0).fit(X, y)
+    options = {"path_sizes": [1], "estimate": False, "random_state": 0}
+    selector = FeatureGradientSelector(2, **options).fit(X, y)
     other, chosen = gather_facts(selector, X, y).sizes
     assert other.gains is None
     assert other.nearest is None
@@ -345,8 +355,7 @@ def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
     facts = gather_facts(selector, X, y, names=names)
     assert len(facts.names) == len(facts.univariate) == len(facts.stability) < 12
     assert [facts.names[i] for i in facts.selection.features] == ["n0", "n1", "n7"]
-    expected = Learnability(X, y).gains([0, 1, 7], list("aab"))
-    np.testing.assert_array_equal(facts.selection.gains, expected)
+    assert facts.selection.gains is selector.path_[0].gains
     assert [[facts.names[i] for i in group.features] for group in facts.groups] == [["n0", "n1"]]
     assert facts.data["Candidate features"] == "12"
     assert facts.data["Shown here"].startswith(f"{len(facts.names)} candidates")

@@ -32,7 +32,7 @@ def test_a_group_has_one_row_that_names_its_features():
     groups = ["one", "many", "many", "many", "many"]
     selector = chosen(X, y, 5, feature_groups=groups)
     lines = summarise(selector, X, y, names=list("abcde")).splitlines()
-    values, errors = Learnability(X, y).gains(np.arange(5), groups)
+    values, errors = selector.path_[0].gains
     assert lines[2:4] == [
         f"many (b, c, d, ...)  {100 * values[1]:4.1f}% +- {100 * errors[1]:.1f}",
         f"one (a)              {100 * values[0]:4.1f}% +- {100 * errors[0]:.1f}",
@@ -45,7 +45,7 @@ def test_gains_are_in_per_cent_of_the_variance():
     y = X.sum(axis=1) + 0.1 * rng.standard_normal(200)
     selector = chosen(X, y, 1)
     first = summarise(selector, X, y).splitlines()[2]
-    (value,), (error,) = Learnability(X, y).gains(selector.get_support())
+    (value,), (error,) = selector.path_[0].gains
     [name] = selector.get_feature_names_out()
     assert first == f"{name}       {100 * value:4.1f}% +- {100 * error:.1f}"
 

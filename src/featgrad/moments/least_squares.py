@@ -11,11 +11,12 @@ estimates the variance that the best model on these columns explains on new rows
 the less noise it has.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Flags, Floats, Indices
 
 # Directions of less variance, relative to the largest, are rounding.
 _ROUNDING = 1e-7
@@ -162,20 +163,27 @@ def best_linear(rows: Weighted) -> tuple[float, float]:
     return value, float(np.sqrt(max(np.sum(influences**2) - excess, excess)))
 
 
-def losses_without(rows: Weighted, units: Indices, folds: Indices, ridge: float) -> Gains:
-    """Explained fraction that rows of each fold lose, in models of the others, without each unit.
+def losses_without(
+    rows: Weighted, units: Indices, held_out: Sequence[Indices], counted: Flags, ridge: float
+) -> Gains:
+    """Explained fraction that held-out rows lose, in models of the others, without each unit.
 
-    With ``H = (C + ridge I)^-1`` and coefficients B, those without the columns g are
-    ``B - H_:g H_gg^-1 B_g``.
+    Groups of rows are held out in turn; what those of a group lose counts where `counted`, of shape
+    (groups, units), is true. With ``H = (C + ridge I)^-1`` and coefficients B, those without the
+    columns g are ``B - H_:g H_gg^-1 B_g``. Errors are those of the mean of rows or, if these are
+    larger, of groups.
     """
-    n_units = int(units.max()) + 1
-    losses = np.zeros((len(rows.weights), n_units))
-    for fold in np.unique(folds):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        losses[outside] = _losses(rows.take(inside), rows.take(outside), units, ridge)
+    everything = np.arange(len(rows.weights))
+    losses = np.zeros((len(rows.weights), counted.shape[1]))
+    for outside, counts in zip(held_out, counted, strict=True):
+        inside = np.setdiff1d(everything, outside)
+        losses[outside] = counts * _losses(rows.take(inside), rows.take(outside), units, ridge)
     share = rows.weights / rows.weights.sum()
     values = share @ losses
-    errors = np.sqrt(share**2 @ (losses - values) ** 2)
+    of_rows = share**2 @ (losses - values) ** 2
+    off = np.array([share[group] @ (losses[group] - values) for group in held_out])
+    of_groups = np.sum(off**2, axis=0) * len(off) / (len(off) - 1)
+    errors = np.sqrt(np.maximum(of_rows, of_groups))
     return Gains(values / rows.variance, errors / rows.variance)
 
 

@@ -13,6 +13,7 @@ from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
 from featgrad.math.targets import encode
+from featgrad.moments.least_squares import Gains
 from featgrad.report import concerns
 from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
 from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts
@@ -37,8 +38,8 @@ REDUNDANT = 0.7
 _HEATMAP_CHOSEN = 15
 _HEATMAP_REPLACED = 2
 
-# Features, estimate and score at each size.
-Points = list[tuple[Indices, Estimate, Score | None]]
+# Features, estimate, score and gains at each size.
+Points = list[tuple[Indices, Estimate, Score | None, Gains | None]]
 
 
 def gather_facts(
@@ -152,7 +153,7 @@ def _points(selector: Any, data: Learnability) -> tuple[Points, int]:
         estimate = point.learnability
         if estimate is None:
             estimate = replace(data.estimate(point.features), is_optimistic=True)
-        points.append((np.sort(point.features), estimate, point.score))
+        points.append((point.features, estimate, point.score, point.gains))
     sizes = [point.size for point in selector.path_]
     return points, sizes.index(selector.n_features_)
 
@@ -185,11 +186,11 @@ def _sizes(
     found = nearest_chosen(_columns(X, shown), [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
     sizes = []
-    for i, (features, learnability, score) in enumerate(points):
+    for i, (features, learnability, score, gains) in enumerate(points):
         limit = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
-        gains, effect = None, None
+        effect = None
         if X.shape[0] * len(features) ** 2 <= limit:
-            gains = data.gains(features, labels[features])
+            gains = data.gains(features, labels[features]) if gains is None else gains
             effect = effects(X, series.values, features) if len(series.names) == 1 else None
         near_here = near.get(i, (None, None))
         sizes.append(SizeFacts(positions[i], learnability, score, gains, effect, *near_here))

@@ -64,8 +64,8 @@ def summarise(
     >>> print(summarise(FeatureGradientSelector(2, random_state=0).fit(X, y), X, y))
     feature  gain
     -------  -------------
-    bmi      13.9% +- 3.0
-    s5       11.3% +- 2.4
+    bmi      14.1% +- 3.0
+    s5       11.1% +- 3.0
     <BLANKLINE>
     explained by these 2 features: 0.458 (0.379 to 0.538)
     ridge model on them:           R2 0.453 (+- 0.033)
@@ -87,8 +87,10 @@ def selection_rows(selector: Any, data: Learnability, names: Sequence[str]) -> l
     titles = {}
     if groups is not None and np.ndim(next(iter(groups))) == 0:
         titles = {label: str(groups[i]) for i, label in zip(chosen, labels, strict=True)}
+    point = next(point for point in selector.path_ if point.size == len(chosen))
+    gains = data.gains(chosen, labels) if point.gains is None else point.gains
     rows: dict[int, Row] = {}
-    for i, label, gain, error in zip(chosen, labels, *data.gains(chosen, labels), strict=True):
+    for i, label, gain, error in zip(chosen, labels, *gains, strict=True):
         title = titles.get(label, names[i])
         row = rows.setdefault(label, Row(title, [], float(gain), float(error)))
         row.features.append(names[i])
