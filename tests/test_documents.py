@@ -14,6 +14,13 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+SOURCES = [*PAGES, *(ROOT / "docs").glob("*/plot_*.py"), *(ROOT / "src").rglob("*.py")]
+# What a reader of English stumbles over.
+UNIDIOMATIC = re.compile(
+    r"\bMend\b|\b(is|are) no numbers?\b|\btold from\b|\bthese 1 |\b1 (features|rows|sets|groups)\b"
+)
+
+
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
@@ -38,3 +45,15 @@ def test_commands_run(command, tmp_path, monkeypatch):
     frame["clinic"] = np.resize(["north", "south"], len(frame))
     frame.iloc[::3, 18:].to_csv("patients.csv", index=False)
     assert main(shlex.split(command)[1:]) == 0
+
+
+@pytest.mark.parametrize("page", SOURCES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_english_is_plain(page):
+    assert not UNIDIOMATIC.findall(page.read_text())
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "howto").glob("*.py")), ids=lambda p: p.stem
+)
+def test_every_how_to_has_a_picture(page):
+    assert "plt.show()" in page.read_text()

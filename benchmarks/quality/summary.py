@@ -3,6 +3,7 @@
 import json
 
 from benchmarks.quality import tables, times
+from featgrad.report.text import counted
 
 # Near chance for a linear judge, whatever is chosen.
 NOT_LINEAR = "madelon"
@@ -72,7 +73,8 @@ def as_markdown(kind, summary):
 
 
 def score_table(table, ranks, sets):
-    """Sets as rows, selectors as columns, the best of each set in bold."""
+    """Sets as rows, selectors as columns, the best of each set in bold; the reference first."""
+    table = dict(sorted(table.items(), key=lambda item: item[0] != tables.REFERENCE))
     lines = [row("set", *table), row(*["---"] * (len(table) + 1))]
     for name in sets:
         best = max((scores[name] for scores in table.values() if name in scores), default=None)
@@ -101,7 +103,9 @@ def average_text(scores, sets):
     if not found:
         return "-"
     average = sum(found) / len(found)
-    return f"{average:.4f}" + ("" if len(found) == len(sets) else f" ({len(found)} sets)")
+    return f"{average:.4f}" + (
+        "" if len(found) == len(sets) else f" ({counted(len(found), 'set')})"
+    )
 
 
 def cost_table(summary):

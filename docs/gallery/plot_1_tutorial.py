@@ -40,7 +40,7 @@ plt.show()
 # Which ones?
 # -----------
 # The gain is what held-out rows lose when a feature alone is left out. It is small for features
-# that others can stand in for, however much they explain on their own. What all six explain
+# that others can replace, however much they explain on their own. What all six explain
 # together comes from rows that had no part in choosing them. ``selector.at(3)`` is the selector of
 # another size, without fitting again.
 print(summarise(selector, X, y))
@@ -67,7 +67,7 @@ plt.show()
 # %%
 # Show it to others
 # -----------------
-# One HTML file with the curve, the features, what they make redundant, what looks suspicious and
-# how to get the same again. The command does all of this at once:
+# One HTML file with the curve, the features and their values, what they replace, what looks
+# suspicious and how to get the same again. The command does all of this at once:
 # ``featgrad select patients.csv --target diagnosis --report report.html``.
 write_report(gather_facts(selector, X, y), "tumours.html")

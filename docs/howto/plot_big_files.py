@@ -2,19 +2,21 @@
 Choose from files that do not fit into memory
 =============================================
 
-A *source* reads rows block by block, as often as needed: CSV, TSV, svmlight and VW text (also
-compressed), Parquet, Arrow and .npy files, arrays and frames. Memory goes with the size of a block
-and the number of features, not with the number of rows.
+A *source* reads rows block by block, as often as needed: CSV, TSV, JSON lines, svmlight and VW text
+(also compressed), Parquet, Arrow and .npy files, arrays and frames. Memory goes with the size of a
+block and the number of features, not with the number of rows.
 """
 
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.readers import convert
+from featgrad.report import PathDisplay
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name, "rows.csv")
@@ -28,9 +30,11 @@ rows.to_csv(path, index=False)
 # ``fit_source`` takes the place of ``fit``. A fit that was interrupted resumes from its
 # ``checkpoint`` when it is started again.
 source = open_source(path, target="y")
-selector = FeatureGradientSelector(2, random_state=0)
+selector = FeatureGradientSelector(2, path_sizes=[1, 2, 5, 10], random_state=0)
 selector.fit_source(source, checkpoint=Path(folder.name, "fit.npz"))
 print(selector.get_feature_names_out(), selector.learnability_)
+PathDisplay.from_estimator(selector)
+plt.show()
 
 # %%
 # Invalid rows

@@ -9,13 +9,14 @@ takes a variable as a whole is up to you; where there are very many categories, 
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from featgrad import FeatureGradientSelector, groups_by_origin, open_source
+from featgrad import FeatureGradientSelector, Learnability, groups_by_origin, open_source
 
 rng = np.random.default_rng(0)
 flats = pd.DataFrame(
@@ -29,7 +30,7 @@ flats = pd.DataFrame(
 rent = 8 * flats["area"] + 300 * (flats["district"] == "centre") + rng.normal(0, 50, 1000)
 
 # %%
-# Single categories. Rare ones share one column, so that none is too rare to tell anything.
+# Single categories. Rare ones share one column, so that none is too rare to be of use.
 encode = make_column_transformer(
     (OneHotEncoder(sparse_output=False, min_frequency=20), ["district", "heating"]),
     remainder="passthrough",
@@ -46,6 +47,18 @@ groups = groups_by_origin(encode)
 whole = FeatureGradientSelector(6, feature_groups=groups, random_state=0)
 whole.fit(encode.transform(flats), rent)
 print(whole.get_feature_names_out())
+
+# %%
+# What held-out rows lose without each variable:
+data = Learnability(encode.transform(flats), rent)
+everything = np.arange(data.n_features_in_)
+gains = data.gains(everything, groups)
+_, first = np.unique(groups, return_index=True)
+variables = [str(name).split("_")[0] for name in data.feature_names_in_[first]]
+_, ax = plt.subplots(figsize=(6, 2.5), layout="constrained")
+ax.barh(variables, gains.values[first], xerr=gains.standard_errors[first])
+ax.set_xlabel("explained fraction that is lost without the variable")
+plt.show()
 
 # %%
 # From a file

@@ -52,10 +52,10 @@ plt.show()
 # - The rate is an average over data sets, for the choice as a whole; single features have their
 #   e-values.
 # - Knockoffs assume that the features are about jointly Gaussian, with a covariance that the rows
-#   can tell; nothing is assumed about the target. Logarithms of skewed features help. With no more
+#   determine; nothing is assumed about the target. Logarithms of skewed features help. With no more
 #   rows than strongly correlated features the rate can be exceeded somewhat.
-# - Features that stand in for each other to the last digit cannot be told apart, and none of them
-#   is chosen. As one of ``feature_groups`` they count as one, and the rate is that of groups.
+# - Exact copies of each other cannot be distinguished, and none of them is chosen. As one of
+#   ``feature_groups`` they count as one, and the rate is that of groups.
 # - The rate holds for one choice of `fdr` made beforehand, not for the best-looking one of several.
 
 # %%

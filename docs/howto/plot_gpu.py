@@ -7,6 +7,7 @@ setting of scikit-learn is needed. Rows on the host are sent there by ``device="
 torch: ``pip install -e ".[gpu]"``. This page runs on the CPU of torch where there is no GPU.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -50,6 +51,14 @@ print(type(selector.transform(there)).__name__, selector.get_support(indices=Tru
 # are 32: as unbiased as over rows, and a few milliseconds for a gigabyte.
 value, gradient = Learnability(there, y).value_and_gradient(np.full(200, 0.5))
 print(f"{value:.3f}", gradient.shape)
+
+# %%
+# What each feature explains by itself, from the same rows on the device:
+_, ax = plt.subplots(figsize=(7, 2.5), layout="constrained")
+alone = Learnability(there, y).alone()
+ax.bar(np.arange(200), alone.cpu() if device == "cuda" else alone)
+ax.set(xlabel="feature", ylabel="explained by itself")
+plt.show()
 
 # %%
 # What is better on the host

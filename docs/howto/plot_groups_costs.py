@@ -48,7 +48,7 @@ print("with texture, without the worst radius:", *selector.get_feature_names_out
 # %%
 # How sure is the choice?
 # -----------------------
-# ``n_resamples`` repeats the search on random halves of the rows. Features that stand in for each
-# other share their places.
+# ``n_resamples`` repeats the search on random halves of the rows. Features that can
+# replace each other are each chosen less often.
 StabilityDisplay.from_estimator(selector, max_features=10)
 plt.show()

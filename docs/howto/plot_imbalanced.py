@@ -5,10 +5,11 @@ Weigh rows of a rare class
 Where one class is rare, weights make both count the same. Rows of weight 0 count as absent.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from featgrad import FeatureGradientSelector, learnability
+from featgrad import FeatureGradientSelector, Learnability
 
 rng = np.random.default_rng(0)
 y = rng.random(4000) < 0.03
@@ -19,8 +20,15 @@ weights = compute_sample_weight("balanced", y)
 # %%
 # The explained fraction is about rows as they are weighted: among rows that are nearly all of one
 # class there is little variance to explain.
-print("as they are:", learnability(X, y))
-print("weighted:   ", learnability(X, y, sample_weight=weights))
+plain, weighted = Learnability(X, y), Learnability(X, y, sample_weight=weights)
+print("as they are:", plain.estimate())
+print("weighted:   ", weighted.estimate())
+_, ax = plt.subplots(figsize=(7, 2.5), layout="constrained")
+ax.plot(weighted.alone(), "o", label="weighted")
+ax.plot(plain.alone(), "o", label="as they are")
+ax.set(xlabel="feature", ylabel="explained by itself")
+ax.legend()
+plt.show()
 
 # %%
 for name, given in (("as they are", None), ("weighted", weights)):

@@ -1,15 +1,16 @@
 """
-Read the numbers
-================
+How many features, and what do the numbers mean?
+================================================
 
-What a selection reports, which rows it comes from, and how far to trust it.
+How to settle the number of features, what a selection reports, which rows the figures come from,
+and how far to trust them.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from featgrad import FeatureGradientSelector, Learnability, permutation_test
-from featgrad.report import summarise
+from featgrad.report import PathDisplay, summarise
 
 rng = np.random.default_rng(0)
 
@@ -21,6 +22,27 @@ def draw(n_rows, strength):
 
 
 X, y = draw(200, 0.5)
+
+# %%
+# How many features?
+# ------------------
+# - **For the best prediction** give no number. ``"auto"``, the default, takes the smallest size
+#   that predicts held-out rows as well as any, within one standard error, and no features at all
+#   where none predict them better than noise would.
+# - **For a given number or budget** say so: ``FeatureGradientSelector(5)`` searches for the best
+#   five, and ``max_cost`` for the best within a total cost.
+# - **To see for yourself** ask for several sizes with ``path_sizes``; one fit finds the best set of
+#   each. Where the curve has levelled off, more features add nothing.
+# - **To make few false claims** about which features matter give ``fdr`` in place of a number: see
+#   :ref:`sphx_glr_auto_howto_plot_error_control.py`.
+automatic = FeatureGradientSelector(random_state=0).fit(X, y)
+print("chosen by held-out rows:", automatic.n_features_, "features")
+PathDisplay.from_estimator(automatic)
+plt.show()
+
+# %%
+# What do the numbers mean?
+# -------------------------
 selector = FeatureGradientSelector(5, random_state=0).fit(X, y)
 print(summarise(selector, X, y))
 
@@ -40,7 +62,7 @@ print(summarise(selector, X, y))
 #
 # The **gain** is what held-out rows lose when one feature is left out of a ridge model on the
 # chosen ones, with its standard error; nothing where the feature was not found without these rows,
-# as chance would not find it again. Features that can stand in for each other have small gains. Of
+# as chance would not find it again. Features that can replace each other have small gains. Of
 # a set that you name yourself, :meth:`~featgrad.Learnability.gains` takes features as given.
 #
 # Does the interval cover?

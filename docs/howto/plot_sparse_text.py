@@ -6,11 +6,12 @@ Counts of words are sparse, and stay so: time and memory go with the entries tha
 texts are docstrings; the question is whether one comes from NumPy or from SciPy.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import scipy
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from featgrad import FeatureGradientSelector, learnability
+from featgrad import FeatureGradientSelector, Learnability
 
 
 def docstrings(*modules):
@@ -33,9 +34,19 @@ words = TfidfVectorizer(
 )
 X = words.fit_transform(texts)
 print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / np.prod(X.shape):.1%} of entries not 0")
-print("all words:   ", learnability(X, y))
+print("all words:   ", Learnability(X, y).estimate())
 
 # %%
 selector = FeatureGradientSelector(15, random_state=0).fit(X, y)
 print("fifteen:     ", selector.learnability_)
-print(*selector.get_feature_names_out(words.get_feature_names_out()))
+
+# %%
+# What held-out texts lose without each of them:
+chosen = selector.get_support(indices=True)
+gains, errors = Learnability(X, y).gains(chosen)
+order = np.argsort(gains)
+names = words.get_feature_names_out()[chosen]
+_, ax = plt.subplots(layout="constrained")
+ax.barh(names[order], gains[order], xerr=errors[order])
+ax.set_xlabel("explained fraction that is lost without the word")
+plt.show()

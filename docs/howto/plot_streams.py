@@ -32,5 +32,4 @@ for alarm in selector.alarms_:
 # %%
 # Each feature has a bar while it is in the set; a dashed line is an alarm.
 TimelineDisplay.from_estimator(selector)
-plt.tight_layout()
 plt.show()

@@ -46,8 +46,10 @@ def test_ratios_take_the_lasso_for_regression():
 def test_a_second_average_leaves_madelon_out():
     table = {"anova": {"madelon": 0.6, "one": 0.8}, "featgrad": {"one": 0.9}}
     lines = score_table(table, {"anova": 1.0}, ["madelon", "one"])
-    assert "| **average** | 0.7000 | 0.9000 (1 sets) |" in lines
-    assert "| average without madelon | 0.8000 | 0.9000 |" in lines
+    # What is compared with the others stands first.
+    assert lines[0] == "| set | featgrad | anova |"
+    assert "| **average** | 0.9000 (1 set) | 0.7000 |" in lines
+    assert "| average without madelon | 0.9000 | 0.8000 |" in lines
 
 
 def test_summary_has_a_table_per_judge_and_kind(tmp_path):

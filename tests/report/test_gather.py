@@ -138,7 +138,7 @@ def test_without_estimates_those_of_the_same_rows_are_shown():
     selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(X, y)
     facts = gather_facts(selector, X, y)
     assert facts.selection.learnability.is_optimistic
-    assert titles(facts) == ["An estimate that is too high"]
+    assert titles(facts) == ["Estimate too high"]
 
 
 def test_stability_and_groups_are_taken_over():

@@ -15,7 +15,7 @@ from featgrad.arrays import Floats
 from featgrad.options import TASKS
 from featgrad.plan import FEW_CLASSES, LEAST_ROWS_PER_CLASS, MANY_CLASSES, ROWS_PER_CLASS
 
-# Beyond this, squares of targets are no numbers.
+# Beyond this, squares of targets overflow.
 _LARGEST = 1e100
 
 

@@ -110,19 +110,21 @@ def limits(estimate: Estimate | None) -> list[Concern]:
         return []
     if estimate.n_features == 0:
         text = (
-            "No features could be told from noise, so that none were chosen. More rows or other "
-            "features are needed."
+            "No features predict held-out rows better than noise would, so none were chosen. More "
+            "rows or other features are needed."
         )
         return [Concern("Perhaps nothing to learn", text)]
     if math.isnan(estimate.value):
-        text = "The rows are too few to hold some out: what the chosen features explain is unknown."
+        text = (
+            "There are too few rows to hold some out: what the chosen features explain is unknown."
+        )
         return [Concern("Too few rows", text)]
     if estimate.is_optimistic:
         text = (
-            "What the chosen features explain was estimated from the rows that chose them, which "
-            "is too high; new rows have to confirm it."
+            "What the chosen features explain was estimated from the rows that chose them and is "
+            "too high: check it on new rows."
         )
-        return [Concern("An estimate that is too high", text)]
+        return [Concern("Estimate too high", text)]
     if estimate.interval[0] <= 0:
         text = (
             f"The chosen features explain {estimate} of the target's variance: the interval "
