@@ -47,8 +47,8 @@ plt.show()
 # %%
 # What to know before relying on it:
 #
-# - Few features are never chosen: 10 at least at a rate of 0.1, 5 at 0.2. Where nothing stands out
-#   none is chosen, and ``transform`` warns of it.
+# - Either none are chosen or several: at least 10 at a rate of 0.1, 5 at 0.2. Where nothing stands
+#   out none are, and ``transform`` warns of it.
 # - The rate is an average over data sets, for the choice as a whole; single features have their
 #   e-values.
 # - Knockoffs assume that the features are about jointly Gaussian, with a covariance that the rows
