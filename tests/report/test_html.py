@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from fact_builders import facts, many_facts, profile
 
+from featgrad import Estimate
+from featgrad.estimate import unknown
 from featgrad.report import write_report
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Concern, Group
@@ -74,13 +76,20 @@ def test_one_feature_needs_no_heat_map():
     assert "<h2>Redundancy</h2>" not in render(facts(list("abcd"), redundancy=None))
 
 
-def test_an_estimate_of_the_rows_that_chose_is_not_called_held_out():
-    held_out = "judged by rows that had no part in choosing"
+@pytest.mark.parametrize(
+    ("estimate", "origin"),
+    [
+        (Estimate(0.5, 0.1, 2), "judged by rows that had no part in choosing"),
+        (Estimate(0.5, 0.1, 2, is_optimistic=True), "estimated from the rows that chose"),
+        (unknown(2), "which so few rows cannot show"),
+    ],
+)
+def test_figures_say_which_rows_they_come_from(estimate, origin):
     made = facts(list("abcd"))
-    assert held_out in render(made)
-    optimistic = replace(made.selection.learnability, is_optimistic=True)
-    sizes = tuple(replace(point, learnability=optimistic) for point in made.sizes)
-    assert held_out not in render(replace(made, sizes=sizes))
+    sizes = tuple(replace(point, learnability=estimate) for point in made.sizes)
+    page = render(replace(made, sizes=sizes))
+    assert origin in page
+    assert page.count("had no part in choosing") == (2 if origin.startswith("judged") else 0)
 
 
 @pytest.mark.parametrize(("sizes", "names"), [((1, 2, 4), 4), ((1, 50, 100_000), 100_000)])

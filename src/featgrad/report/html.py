@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
+from math import isnan
 from string import Template
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from featgrad.arrays import Floats, Indices
 from featgrad.atomic import atomic_path
+from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.report.curve import draw_curve
 from featgrad.report.facts import Facts, Redundancy, SizeFacts
@@ -26,6 +28,17 @@ from featgrad.report.heatmap import draw_heatmap
 from featgrad.report.text import counted, visible
 from featgrad.report.values import Profile, number_text
 
+# Which rows the figures come from.
+_HELD_OUT = {
+    "judged": "judged by rows that had no part in choosing",
+    "gains": "Rows that had no part in choosing judge it: it is 0 where the feature was not found "
+    "without them.",
+}
+_SAME_ROWS = {
+    "judged": "too high, as it was estimated from the rows that chose the features",
+    "gains": "All rows chose the features: where rows are few, gains are too high.",
+}
+_UNKNOWN = _SAME_ROWS | {"judged": "which so few rows cannot show"}
 # Correlation from which the closest chosen feature is named.
 _RELATED = 0.3
 
@@ -63,9 +76,7 @@ def render(facts: Facts) -> str:
         headline=escape(_headline(facts)),
         target="the target" if facts.target is None else f"“{escape(facts.target)}”",
         explained=escape(str(selection.learnability)),
-        judged="too high, as the rows that chose the features were asked again"
-        if selection.learnability.is_optimistic
-        else "judged by rows that had no part in choosing",
+        **_origin(selection.learnability),
         score="" if selection.score is None else _score(selection.score),
         everything=escape(str(facts.everything)),
         concerns=_concerns(facts),
@@ -92,6 +103,12 @@ def escape(text: str) -> str:
 def _headline(facts: Facts) -> str:
     named = "" if facts.target is None else f"{facts.target}: "
     return f"{named}{facts.selection.size:,} of {counted(facts.everything.n_features, 'feature')}"
+
+
+def _origin(estimate: Estimate) -> dict[str, str]:
+    if isnan(estimate.value):
+        return _UNKNOWN
+    return _SAME_ROWS if estimate.is_optimistic else _HELD_OUT
 
 
 def _score(score: Score) -> str:
