@@ -293,7 +293,7 @@ def main() -> int:
     options = parser.parse_args()
     outcomes = run()
     fuzzed = mutations.run(options.files)
-    for outcome in ("refused", "skipped", "read"):
+    for outcome in ("refused", "skipped", "read", "FAILED"):
         count = sum(n for name, n in fuzzed.items() if name.endswith(outcome))
         outcomes[f"damaged files {outcome}"] = count
     with tempfile.TemporaryDirectory() as folder:

@@ -55,7 +55,7 @@ class IpcFile(BatchFile):
         super().__init__(path)
         with self._reading(self._path), self._open() as file:
             reader = self._reader(file)
-            self.schema = reader.schema
+            self.schema = _checked(reader.schema)
             self.n_rows = reader.count_rows()
 
     def batches(self, block_rows: int) -> Iterator[Any]:
@@ -91,7 +91,7 @@ class ParquetFiles(BatchFile):
             with self._reading(path), self._open(path) as file:
                 schema = file.schema_arrow.remove_metadata()
                 if self.n_rows == 0 and path == self._paths[0]:
-                    self.schema = file.schema_arrow
+                    self.schema = _checked(file.schema_arrow)
                 elif schema != self.schema.remove_metadata():
                     raise ValueError(f"{path} has other columns than {self._paths[0]}.")
                 self.n_rows += file.metadata.num_rows
@@ -127,7 +127,7 @@ class JsonLines(BatchFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         with self._reading(path), self._open() as reader:
-            self.schema = reader.schema
+            self.schema = _checked(reader.schema)
         self.n_rows = sum(batch.num_rows for batch in self.batches(1 << 16))
 
     def batches(self, block_rows: int) -> Iterator[Any]:
@@ -140,3 +140,9 @@ class JsonLines(BatchFile):
         import pyarrow.json
 
         return pyarrow.json.open_json(self._path)
+
+
+def _checked(schema: Any) -> Any:
+    """The schema; its names are decoded here, where an error names the file."""
+    _ = schema.names
+    return schema
