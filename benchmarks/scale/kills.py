@@ -26,7 +26,7 @@ from featgrad import FeatureGradientSelector
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.readers import convert, open_source
 
-_N_ROWS, _N_FEATURES, _PER_ROW = 20_000, 50_000, 100
+_N_ROWS, _N_FEATURES, _PER_ROW = 10_000, 50_000, 100
 _READY = "ready"
 
 

@@ -137,6 +137,8 @@ AUTO_SIZES = (
     *(1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
     *(12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300),
 )
+# Sizes that a report shows beside the one that was asked for.
+CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 # Larger sizes than each of these are tried if one of the two largest before them is the best.
 AUTO_STAGES = (30, 100)
 

@@ -1,7 +1,13 @@
+import csv
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from featgrad.readers import open_source
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.opening import open_table
 from source_rows import read
 
 
@@ -113,3 +119,29 @@ def test_a_bad_line_far_down_in_a_file_of_numbers_is_reported(write, monkeypatch
     path = write("rows.csv", b"y,n\n" + b"1,2\n" * 100 + b"1,inf\n" + b"1,2\n" * 100)
     with pytest.raises(ValueError, match="line 102: a value is infinite"):
         read(open_source(path, target="y"))
+
+
+_TEXT_FIELDS = st.one_of(
+    st.text(alphabet="ab é5\t", max_size=4),
+    st.text(alphabet='ab,"\n é', max_size=4).map(lambda s: '"' + s.replace('"', '""') + '"'),
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(_TEXT_FIELDS, _TEXT_FIELDS), min_size=3, max_size=8), st.booleans())
+def test_texts_are_those_that_the_csv_module_reads(write, fields, returns: bool):
+    end = "\r\n" if returns else "\n"
+    lines = [f"{k % 2},{a},{k}.5,{b}" for k, (a, b) in enumerate(fields)]
+    path = write("rows.csv", (end.join(["y,a,n,b", *lines]) + end).encode())
+    options = {"sep": ",", "decimal": ".", "header": True, "encoding": "utf-8"}
+    table = open_table(path, **options)
+    (chunk,) = table.chunks(["n"], ["b", "a"], InvalidRows("rows", "error", "nan"))
+    with path.open(newline="", encoding="utf-8") as file:
+        expected = list(csv.reader(file))[1:]
+    for name, place in (("a", 1), ("b", 3)):
+        tokens = chunk.texts[name]
+        found = [tokens.token(row).decode() for row in range(len(tokens))]
+        wanted = [row[place] for row in expected]
+        # Blanks are no text.
+        assert found == [text if text.strip(" \t") else "" for text in wanted]
+    np.testing.assert_array_equal(chunk.numbers[0], [k + 0.5 for k in range(len(fields))])

@@ -64,6 +64,7 @@ def test_inapplicable_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         open_source(np.eye(2), target=[0, 1], **options)
 
+
 def test_names_that_are_not_utf8_are_refused_by_file(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"a": 1, "y": 0}\n{"\xe2": 2, "y": 1}\n')

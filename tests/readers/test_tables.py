@@ -114,6 +114,19 @@ def test_texts_are_hashed_into_their_columns_share(store, frame, signed: bool):
     np.testing.assert_array_equal(block.X.toarray()[:, 1:51], expected)
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_few_features_of_text_are_stored_dense_with_the_same_values(store, frame, signed: bool):
+    few = {f"n{i}": np.arange(17.0) % (i + 2) for i in range(40)}
+    frame = frame.assign(**few)
+    options = {"target": "label", "hash_dim": 12, "signed": signed}
+    dense = open_source(store(frame), dtype="float32", **options)
+    assert isinstance(next(iter(dense)).X, np.ndarray)
+    dense._is_dense = False
+    expected = next(iter(dense)).X.toarray()
+    dense._is_dense = True
+    np.testing.assert_array_equal(next(iter(dense)).X, expected)
+
+
 def test_texts_of_hashed_features_can_be_listed(store, frame):
     source = open_source(store(frame), target="label", hash_dim=2**20)
     heaviest = frame["town"].value_counts()

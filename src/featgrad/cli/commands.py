@@ -18,6 +18,7 @@ from featgrad.cli.outputs import as_json, show
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import centre, encode
+from featgrad.plan import CURVE_SIZES
 from featgrad.readers import convert as write_arrow
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.opening import open_table
@@ -140,8 +141,10 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
         return fitting.fit_rate(arguments.fdr)
     sizes = [] if wanted == "auto" else [wanted]
     fitting.check_sizes("-k", sizes)
-    if wanted == "auto" or arguments.report is not None:
-        sizes += fitting.default_sizes()
+    if wanted == "auto":
+        sizes = fitting.default_sizes()
+    elif arguments.report is not None:
+        sizes += fitting.default_sizes(CURVE_SIZES)
     return fitting.fit(wanted, sizes)
 
 

@@ -1,6 +1,7 @@
 """Fit a selector to the rows of a file, at the sizes that a path or a report shows."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,12 @@ class Fitting:
         self._rows, self._arguments, self._progress = rows, arguments, progress
         self.groups = None if arguments.ungrouped else groups_of(rows.source)
 
-    def default_sizes(self) -> list[int]:
-        """Sizes up to half the number of rows: beyond, an estimate is mostly noise."""
+    def default_sizes(self, sizes: Sequence[int] = AUTO_SIZES) -> list[int]:
+        """Those of the sizes up to half the number of rows: beyond, an estimate is mostly noise."""
         n_rows, n_features = self._rows.n_rows, self._rows.source.n_features
         smallest = self._smallest()
         largest = max(smallest, min(n_features, n_rows // 2))
-        return [size for size in AUTO_SIZES if smallest <= size <= largest] or [smallest]
+        return [size for size in sizes if smallest <= size <= largest] or [smallest]
 
     def check_sizes(self, option: str, sizes: list[int]) -> None:
         n_features = self._rows.source.n_features

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.moments.threads import one_blas_thread
 from featgrad.preprocess.standardise import ArraySums
 
 
@@ -20,13 +21,14 @@ class PresentMeans(ArraySums):
     def add(self, X: Any, weights: Floats) -> None:
         """More rows and their weights."""
         self.weight += weights.sum()
-        if not _has_missing(X):
-            self.total += X.T @ weights
-            return
-        self.is_missing[...] = True
-        entries = X.data if sparse.issparse(X) else X
-        self.total += _with_entries(X, np.nan_to_num(entries)).T @ weights
-        self.absent += _with_entries(X, np.isnan(entries)).T @ weights
+        with one_blas_thread():
+            if not _has_missing(X):
+                self.total += X.T @ weights
+                return
+            self.is_missing[...] = True
+            entries = X.data if sparse.issparse(X) else X
+            self.total += _with_entries(X, np.nan_to_num(entries)).T @ weights
+            self.absent += _with_entries(X, np.isnan(entries)).T @ weights
 
     def means(self) -> Floats | None:
         """The means, 0 where all is missing; None where nothing is."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels import everyday
-from featgrad.readers.kernels.delimited import by_column, parse_numbers, split
+from featgrad.readers.kernels.delimited import by_column, parse_plain, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
 from featgrad.readers.lines import Text, line_chunks, read_head
 from featgrad.readers.tables import Chunk, Chunks, check_names, not_of_kind
@@ -70,14 +70,14 @@ class DelimitedTable:
         every = np.array([self._places[name] for name in (*numbers, *texts)], np.intp)
         codes = [self.kinds[name] for name in numbers]
         kinds = np.array([everyday.KINDS.index(k) if k in everyday.KINDS else 0 for k in codes])
-        are_plain = not texts and not kinds.any() and not self.dialect.has_missing_numbers
+        may_be_plain = not kinds.any() and not self.dialect.has_missing_numbers
         row, line, rest = 0, self.dialect.header_lines, b""
         for read in chain(self._data(), [b""]):
             content = rest + read
             n_lines = content.count(b"\n")
-            if are_plain and (values := self._plain_numbers(content, n_lines)) is not None:
+            if may_be_plain and (chunk := self._plain(content, n_lines, numbers, texts)):
                 invalid.locate = partial(_locate, line + np.arange(n_lines), row)
-                yield Chunk(values.T[every], {}, {})
+                yield chunk
                 row, line, rest = row + n_lines, line + n_lines, b""
                 continue
             found = self._split(content, every, _MAX_RECORD_BYTES if read else 0, invalid.skip)
@@ -121,24 +121,37 @@ class DelimitedTable:
             field = data[starts[column, row] : ends[column, row]].tobytes()
             kind = everyday.KINDS[kinds[column]]
             reasons.setdefault(row, not_of_kind(numbers[column], field, kind))
+        return Chunk(values, self._tokens(texts, data, starts[count:], ends[count:]), reasons)
+
+    def _tokens(
+        self, names: Sequence[str], data: NDArray[np.uint8], starts: Any, ends: Any
+    ) -> dict[str, Tokens]:
         words = self.dialect.words(text=True)
         tokens = {}
-        for column, name in enumerate(texts, count):
-            everyday.blank_missing(data, starts[column], ends[column], *words)
-            tokens[name] = Tokens(data, starts[column], ends[column])
-        return Chunk(values, tokens, reasons)
+        for name, start, end in zip(names, starts, ends, strict=True):
+            everyday.blank_missing(data, start, end, *words)
+            tokens[name] = Tokens(data, start, end)
+        return tokens
 
-    def _plain_numbers(self, content: bytes, n_lines: int) -> NDArray[Any] | None:
-        """A chunk of plain numbers only: the common case, much faster."""
+    def _plain(
+        self, content: bytes, n_lines: int, numbers: Sequence[str], texts: Sequence[str]
+    ) -> Chunk | None:
+        """A chunk of plain numbers and text: the common case, much faster."""
         if n_lines == 0 or n_lines > self._most_records(content, n_lines):
             return None
         if self.dialect.decimal == ",":
-            if b"." in content or self.dialect.sep == ",":
+            if texts or b"." in content or self.dialect.sep == ",":
                 return None
             content = content.translate(_COMMA_TO_POINT)
-        values = np.empty((n_lines, len(self.columns)))
+        places = np.full(len(self.columns), -1)
+        places[[self._places[name] for name in numbers]] = np.arange(len(numbers))
+        places[[self._places[name] for name in texts]] = -2 - np.arange(len(texts))
+        values = np.empty((n_lines, len(numbers)))
+        starts, ends = np.empty((2, len(texts), n_lines), np.int64)
         data = np.frombuffer(content, np.uint8)
-        return values if parse_numbers(data, ord(self.dialect.sep), values) else None
+        if not parse_plain(data, ord(self.dialect.sep), places, values, starts, ends):
+            return None
+        return Chunk(values.T, self._tokens(texts, data, starts, ends), {})
 
     def _most_records(self, content: bytes, n_lines: int) -> int:
         """Records that text of this length can hold: a byte ends each field. One may be invalid."""

@@ -134,6 +134,9 @@ class TableSource(TokenSource):
         self._texts = [*self._text, *([] if ends else [roles.target])]
         self._layout = Layout([encoded.get(name, EncodedColumn(name)) for name in features])
         self.feature_names, self.n_features = self._layout, len(self._layout)
+        # Stored entries of a row take an index each.
+        entry_bytes = self._dtype.itemsize + np.dtype(np.int32).itemsize
+        self._is_dense = self.n_features * self._dtype.itemsize <= len(features) * entry_bytes
         self._vocabularies = {
             name: _sorted_fingerprints(column.values)
             for name, column in encoded.items()
@@ -223,38 +226,56 @@ class TableSource(TokenSource):
     def _encode(self, chunk: Chunk) -> Block:
         """All rows of a chunk; adds the reasons why some of them are invalid."""
         roles, n_features = self._roles, len(self._plain)
-        X = self._sparse(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
+        encode = self._dense if self._is_dense else self._sparse
+        X = encode(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
         if roles.target in roles.text:
             y = _texts(roles.target, chunk.texts[roles.target], chunk.reasons)
         else:
-            y = np.asarray(chunk.numbers[n_features])
+            y = np.ascontiguousarray(chunk.numbers[n_features])
         weight = None if roles.weight is None else chunk.numbers[-1].astype(np.float64)
         return Block(X, y, weight)
 
     def _stacked(self, columns: Any) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             if isinstance(columns, np.ndarray):
-                return columns.astype(self._dtype, copy=False).T
+                return np.ascontiguousarray(columns.T, self._dtype)
             return np.stack(columns, dtype=self._dtype, casting="unsafe").T
+
+    def _dense(self, chunk: Chunk) -> NDArray[Any]:
+        """As `_sparse`, where zeros stored take no more memory than indices."""
+        X = np.zeros((len(chunk.texts[self._text[0]]), self.n_features), self._dtype)
+        kinds = np.array([encoded.kind == "number" for encoded in self._layout.columns])
+        if self._plain:
+            X[:, self._layout.starts[:-1][kinds]] = self._stacked(chunk.numbers[: len(self._plain)])
+        for j in np.flatnonzero(~kinds).tolist():
+            found, values = self._token_features(j, chunk)
+            rows = np.flatnonzero(found >= 0)
+            X[rows, found[rows]] = values[rows]
+        return X
+
+    def _token_features(self, j: int, chunk: Chunk) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The feature of each token of a column of text, -1 for none, and its value."""
+        encoded = self._layout.columns[j]
+        column = chunk.texts[encoded.name]
+        _mark(chunk.reasons, column.is_utf8(), f"column {encoded.name!r} is not UTF-8")
+        values = np.ones(len(column), self._dtype)
+        if self._signed and encoded.kind == "hash":
+            values[column.hashes() >= _FIRST_NEGATIVE] = -1
+        return self._features(encoded, int(self._layout.starts[j]), column), values
 
     def _sparse(self, chunk: Chunk) -> Any:
         """One feature per row and original column; zeros are then dropped."""
         n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._layout.columns)
         features = np.empty((n_columns, n_rows), np.int32)
-        values = np.ones((n_columns, n_rows), self._dtype)
+        values = np.empty((n_columns, n_rows), self._dtype)
         numbers = iter(chunk.numbers)
         for j, encoded in enumerate(self._layout.columns):
-            start = int(self._layout.starts[j])
             if encoded.kind == "number":
                 with np.errstate(over="ignore"):
                     values[j] = next(numbers)
-                features[j] = np.where(values[j] == 0, -1, start)
-                continue
-            column = chunk.texts[encoded.name]
-            _mark(chunk.reasons, column.is_utf8(), f"column {encoded.name!r} is not UTF-8")
-            features[j] = self._features(encoded, start, column)
-            if self._signed and encoded.kind == "hash":
-                values[j, column.hashes() >= _FIRST_NEGATIVE] = -1
+                features[j] = np.where(values[j] == 0, -1, self._layout.starts[j])
+            else:
+                features[j], values[j] = self._token_features(j, chunk)
         indptr, indices = np.empty(n_rows + 1, np.int32), np.empty(features.size, np.int32)
         data = np.empty(features.size, self._dtype)
         used = gather(features, values, indptr, indices, data)

@@ -46,23 +46,45 @@ def _short_number(text, i, delimiter):
 
 
 @compiled
-def parse_numbers(text, delimiter, values):
-    """Parse records that hold only numbers and empty fields, NaN for empty ones.
+def _text_end(text, i, delimiter):
+    """Start and end of the field of text at i, and what follows it, a quote of its own included."""
+    start = i
+    if text[i] == _QUOTE:
+        start = i = i + AT_1
+        while text[i] != _QUOTE and text[i] != NEWLINE:
+            i += AT_1
+        return start, i, i + AT_1 if text[i] == _QUOTE else start
+    while text[i] != delimiter and text[i] != NEWLINE:
+        i += AT_1
+    if text[i] == NEWLINE and i > start and text[i - AT_1] == RETURN:
+        i -= AT_1
+    return start, i, i
 
-    `values` has a row for each line. Returns whether all of the text is of this form.
+
+@compiled
+def parse_plain(text, delimiter, places, values, starts, ends):
+    """Parse records of numbers, empty fields, and text in which no quote or newline is quoted.
+
+    A column goes to the column `place` of `values`, NaN for empty fields, or to row ``-2 - place``
+    of `starts` and `ends`; to neither if its place is -1. `values` has a row for each line. Returns
+    whether all of the text is of this form.
     """
-    n_rows, n_columns = values.shape
+    n_rows, n_columns = len(values), len(places)
     i = AT_0
     for row in range(n_rows):
         for column in range(n_columns):
-            if text[i] == delimiter or text[i] == NEWLINE:
-                values[row, column] = np.nan
+            place, last = places[column], column == n_columns - 1
+            if place < 0:
+                start, stop, i = _text_end(text, i, delimiter)
+                if place < -1:
+                    starts[-2 - place, row], ends[-2 - place, row] = start, stop
+            elif text[i] == delimiter or text[i] == NEWLINE:
+                values[row, place] = np.nan
             else:
                 value, i, valid = _short_number(text, i, delimiter)
                 if not valid:
                     return False
-                values[row, column] = value
-            last = column == n_columns - 1
+                values[row, place] = value
             if last and text[i] == RETURN:
                 i += AT_1
             if text[i] != (NEWLINE if last else delimiter):
