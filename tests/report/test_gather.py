@@ -287,6 +287,8 @@ def test_target_is_named_by_the_caller_or_by_itself():
     assert gathered(X, y).target is None
     assert gathered(X, pd.Series(y, name="price")).target == "price"
     assert gathered(X, pd.Series(y, name="price"), target="cost").target == "cost"
+    assert gathered(X, pd.Series(y, name=0)).target is None
+    assert gathered(X, pd.DataFrame({"name": y, "b": -y})).target is None
 
 
 def test_missing_shares_are_those_of_each_candidate():
@@ -323,6 +325,15 @@ def test_a_group_is_in_the_heat_map_once():
     redundancy = gather_facts(selector, X, y).redundancy
     assert sorted(redundancy.features) == [0, 1, 5]
     assert set(redundancy.replaced_by) == {-1}
+
+
+@pytest.mark.parametrize("groups", [[[0, 1], [2, 3, 4]], [[0, 1], [2], [3], [4], [5], []]])
+def test_groups_may_be_lists_of_any_length(groups):
+    X, y = table()
+    selector = FeatureGradientSelector(3, feature_groups=groups, random_state=0).fit(X, y)
+    shown = gather_facts(selector, X, y).groups
+    assert [group.features.tolist() for group in shown] == [g for g in groups if len(g) > 1]
+    assert shown[0].name == "x0 and 1 more"
 
 
 def test_one_feature_has_no_heat_map():

@@ -81,7 +81,7 @@ def test_one_feature_needs_no_heat_map():
     [
         (Estimate(0.5, 0.1, 2), "judged by rows that had no part in choosing"),
         (Estimate(0.5, 0.1, 2, is_optimistic=True), "estimated from the rows that chose"),
-        (unknown(2), "which so few rows cannot show"),
+        (unknown(2), "There are too few rows to say"),
     ],
 )
 def test_figures_say_which_rows_they_come_from(estimate, origin):
@@ -122,6 +122,11 @@ def test_nothing_is_fetched():
 
 def test_many_candidates_stay_small():
     assert len(render(many_facts(100_000)).encode()) < 5e6
+
+
+def test_a_choice_of_nothing_is_called_so():
+    page = render(facts(list("abcd"), sizes=(0, 1, 2), chosen=0))
+    assert "No features were chosen. Of the variance of “price”, all candidates" in page
 
 
 def test_same_facts_give_the_same_file(tmp_path):

@@ -117,7 +117,7 @@ def test_slider_moves_by_key_and_updates_the_table(page):
     page.press("ArrowRight")
     assert sorted(names(page)) == sorted(NAMES[:4])
     state = "document.getElementById('state').innerText"
-    assert page.evaluate(state).startswith("4 features explain 0.8")
+    assert page.evaluate(state).startswith("explained by 4 features: 0.8")
     assert page.evaluate("document.querySelectorAll('#points .now').length") == 1
     assert page.evaluate("document.getElementById('names').value") == "\n".join(NAMES[:4])
 

@@ -41,10 +41,19 @@ def test_missing_values_are_in_no_bin_and_few_rows_have_no_mean():
     assert profile([np.nan] * 3, np.arange(3.0)) is None
 
 
-def test_mostly_zeros_keep_their_range():
-    x = np.append(np.zeros(4900), np.arange(1.0, 31))
-    found = profile(x, np.zeros(len(x)))
-    assert (found.bins[0], found.bins[-1]) == ("0 to 2.5", "27.5 to 30")
+def test_a_value_that_most_rows_share_has_its_own_bin():
+    x = np.append(np.zeros(970), np.linspace(1, 5, 30))
+    found = profile(x, x)
+    assert found.bins[0] == "0"
+    assert [name.split(" ")[0] for name in found.bins[1:]] == ["1.04", "2.35", "3.65"]
+    assert found.counts.tolist() == [970, 10, 10, 10]
+    assert found.means[0] == 0
+    assert np.all(np.diff(found.means[1:, 0]) > 1)
+
+
+def test_few_rows_have_few_bins():
+    assert len(profile(np.arange(20.0), np.arange(20.0)).bins) == 2
+    assert len(profile(np.arange(3.0), np.arange(3.0)).bins) == 1
 
 
 def test_categories_of_a_group_come_by_their_mean():

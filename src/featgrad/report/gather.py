@@ -99,12 +99,12 @@ def gather_facts(
     shown = _shown(points, univariate)
     seen_names = getattr(selector, "feature_names_in_", None)
     labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
-    name = getattr(y, "name", None) if target is None else target
-    series = target_series(y, data.task_, "the target" if name is None else str(name))
+    name = _name(y) if target is None else target
+    series = target_series(y, data.task_, "the target" if name is None else name)
     sizes = _sizes(data, matrix, series, points, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
     names, univariate = [every_name[i] for i in shown], univariate[shown]
-    groups = _groups(selector.feature_groups, labels, shown)
+    groups = _groups(selector.feature_groups, labels, shown, every_name)
     missing = count_missing(matrix)[shown]
     drawn = _columns(matrix, shown)
     outputs, _ = encode(y, data.task_)
@@ -121,7 +121,7 @@ def gather_facts(
     if len(shown) < matrix.shape[1]:
         summary["Shown here"] = f"{len(shown):,} candidates, those that explain most by themselves"
     return Facts(
-        target=None if name is None else str(name),
+        target=name,
         settings=settings_in_words(selector),
         search=search_in_words(selector),
         data=summary,
@@ -144,6 +144,12 @@ def gather_facts(
         groups=groups,
         concerns=tuple(found),
     )
+
+
+def _name(y: Any) -> str | None:
+    """That of a series, where it is a word; a frame may have a column called so."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
 
 
 def _points(selector: Any, data: Learnability) -> tuple[Points, int]:
@@ -197,7 +203,9 @@ def _sizes(
     return tuple(sizes)
 
 
-def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group, ...]:
+def _groups(
+    feature_groups: Any, labels: Indices, shown: Indices, names: Sequence[str]
+) -> tuple[Group, ...]:
     """Groups of more than one feature, in the order of their columns."""
     if feature_groups is None:
         return ()
@@ -205,11 +213,13 @@ def _groups(feature_groups: Any, labels: Indices, shown: Indices) -> tuple[Group
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
     given = list(feature_groups)
-    # Labels per feature are names of groups; groups given as lists are numbered.
-    named = len(given) == len(labels) and np.ndim(given) == 1
+    is_labelled = np.ndim(given[0]) == 0
     return tuple(
-        Group(str(given[group[0]]) if named else str(i + 1), np.searchsorted(shown, group))
-        for i, group in enumerate(groups)
+        Group(
+            str(given[group[0]]) if is_labelled else f"{names[group[0]]} and {len(group) - 1} more",
+            np.searchsorted(shown, group),
+        )
+        for group in groups
         if np.isin(group, shown).all()
     )
 

@@ -28,17 +28,12 @@ from featgrad.report.heatmap import draw_heatmap
 from featgrad.report.text import counted, visible
 from featgrad.report.values import Profile, number_text
 
-# Which rows the figures come from.
-_HELD_OUT = {
-    "judged": "judged by rows that had no part in choosing",
-    "gains": "Rows that had no part in choosing judge it: it is 0 where the feature was not found "
-    "without them.",
-}
-_SAME_ROWS = {
-    "judged": "too high, as it was estimated from the rows that chose the features",
-    "gains": "All rows chose the features: where rows are few, gains are too high.",
-}
-_UNKNOWN = _SAME_ROWS | {"judged": "which so few rows cannot show"}
+# What gains say depends on the rows that they come from.
+_GAINS_OF_SAME_ROWS = "All rows chose the features: where rows are few, gains are too high."
+_GAINS_OF_OTHER_ROWS = (
+    "Rows that had no part in choosing judge it: it is 0 where the feature was not found without "
+    "them."
+)
 # Correlation from which the closest chosen feature is named.
 _RELATED = 0.3
 
@@ -68,17 +63,14 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
 
 def render(facts: Facts) -> str:
     script, style = _asset("page.js"), _asset("page.css")
-    selection = facts.selection
+    selection, here = facts.selection, facts.selection.learnability
     return Template(_asset("page.html")).substitute(
         script=script,
         style=style,
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'",
         headline=escape(_headline(facts)),
-        target="the target" if facts.target is None else f"“{escape(facts.target)}”",
-        explained=escape(str(selection.learnability)),
-        **_origin(selection.learnability),
-        score="" if selection.score is None else _score(selection.score),
-        everything=escape(str(facts.everything)),
+        summary=_summary(facts),
+        gains=_GAINS_OF_OTHER_ROWS if _are_held_out(here) else _GAINS_OF_SAME_ROWS,
         concerns=_concerns(facts),
         settings=_lines(facts.settings),
         search=_lines(facts.search),
@@ -87,7 +79,9 @@ def render(facts: Facts) -> str:
         curve=draw_curve(facts),
         path=_path_rows(facts),
         redundancy="" if facts.redundancy is None else _redundancy(facts, facts.redundancy),
-        series=escape("; ".join(facts.series)),
+        series="; ".join(
+            f"<span class='s{k}'>{escape(name)}</span>" for k, name in enumerate(facts.series)
+        ),
         last=len(facts.sizes) - 1,
         chosen=facts.chosen,
         names=escape(", ".join(facts.names[i] for i in selection.features)),
@@ -105,10 +99,31 @@ def _headline(facts: Facts) -> str:
     return f"{named}{facts.selection.size:,} of {counted(facts.everything.n_features, 'feature')}"
 
 
-def _origin(estimate: Estimate) -> dict[str, str]:
-    if isnan(estimate.value):
-        return _UNKNOWN
-    return _SAME_ROWS if estimate.is_optimistic else _HELD_OUT
+def _summary(facts: Facts) -> str:
+    """What is explained, of what, and how this is known."""
+    selection, here = facts.selection, facts.selection.learnability
+    target = "the target" if facts.target is None else f"“{escape(facts.target)}”"
+    everything = f"all candidates together explain <b>{escape(str(facts.everything))}</b>"
+    scale = "1 would be all of it, and in brackets is the 95 % interval."
+    if selection.size == 0:
+        return f"No features were chosen. Of the variance of {target}, {everything}: {scale}"
+    if isnan(here.value):
+        return (
+            f"There are too few rows to say how much of the variance of {target} the chosen "
+            f"features explain; {everything}. {scale}"
+        )
+    known = "judged by rows that had no part in choosing"
+    if here.is_optimistic:
+        known = "too high, as it was estimated from the rows that chose the features"
+    return (
+        f"The chosen features explain <b>{escape(str(here))}</b> of the variance of {target}; "
+        f"{everything}. {scale} The first figure is what the best linear model on them could "
+        f"explain on new rows, {known}. "
+    ) + ("" if selection.score is None else _score(selection.score))
+
+
+def _are_held_out(estimate: Estimate) -> bool:
+    return not (estimate.is_optimistic or isnan(estimate.value))
 
 
 def _score(score: Score) -> str:

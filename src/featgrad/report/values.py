@@ -11,8 +11,9 @@ from scipy import sparse
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.math.targets import Encoding
 
-# Bins of a profile, and distinct values up to which each has a bin of its own.
+# Bins of a profile, at most, and rows for each of them.
 _BINS = 12
+_ROWS_PER_BIN = 8
 # Rows on which profiles are drawn.
 _ROWS = 5000
 # Rows from which a bin has a mean.
@@ -62,7 +63,7 @@ def label_text(label: Any) -> str:
 
 
 def number_text(value: float) -> str:
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def profiles(
@@ -87,17 +88,25 @@ def _of_numbers(x: Floats, values: Floats) -> Profile | None:
     x, values = x[present], values[present]
     if len(x) == 0:
         return None
-    distinct = np.unique(x)
-    if len(distinct) <= _BINS:
-        return _binned([f"{value:.6g}" for value in distinct], x[:, None] == distinct, values)
+    distinct, counts = np.unique(x, return_counts=True)
+    if len(distinct) <= max(2, _most_bins(len(x))):
+        return _binned(list(map(number_text, distinct)), x[:, None] == distinct, values)
+    # A value that most rows share, like the 0 of sparse columns, has a bin of its own.
+    common = distinct[counts > len(x) / 2]
+    others = ~np.isin(x, common)
     # Outer bins take what lies far out.
-    low, high = np.quantile(x, [0.01, 0.99])
-    if np.unique(np.clip(x, low, high)).size <= 2:
-        low, high = distinct[0], distinct[-1]
-    edges = np.linspace(low, high, _BINS + 1)
-    of_row = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _BINS - 1)
+    low, high = np.quantile(x[others], [0.01, 0.99])
+    edges = np.linspace(low, high, max(1, _most_bins(int(others.sum()))) + 1)
+    of_row = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
+    inside = others[:, None] & (of_row[:, None] == np.arange(len(edges) - 1))
     bins = [f"{number_text(a)} to {number_text(b)}" for a, b in pairwise(edges)]
-    return _binned(bins, of_row[:, None] == np.arange(_BINS), values)
+    own = x[:, None] == common
+    return _binned([*map(number_text, common), *bins], np.hstack([own, inside]), values)
+
+
+def _most_bins(n_rows: int) -> int:
+    """Bins have some rows each, on average."""
+    return min(_BINS, n_rows // _ROWS_PER_BIN)
 
 
 def _of_categories(X: Floats, values: Floats, names: list[str]) -> Profile | None:

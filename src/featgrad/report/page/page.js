@@ -123,7 +123,7 @@
     const drawn = svg("svg", { class: "profile", viewBox: `0 0 ${width} ${numbered ? 90 : 76}`, role: "img", "aria-label": `The target over ${unitName(i)}` });
     drawn.append(svg("line", { class: "frame", x1: 0, x2: width, y1: bottom, y2: bottom }));
     profile.counts.forEach((rows, bin) => {
-      const height = ((bottom - base) * rows) / most;
+      const height = rows ? Math.max(1, ((bottom - base) * rows) / most) : 0;
       const title = `${profile.bins[bin]}: ${rows.toLocaleString("en")} rows`;
       drawn.append(svg("rect", { x: bin * step + 0.5, width: step - 1, y: bottom - height, height }, title));
     });
@@ -144,7 +144,7 @@
     if (numbered) {
       const ends = [profile.bins[0].split(" to ")[0], profile.bins[bins - 1].split(" to ").pop()];
       ends.forEach((end, last) => {
-        if (last && bins === 1) return;
+        if (last && !profile.bins[bins - 1].includes(" to ") && bins === 1) return;
         const text = svg("text", { x: last ? width : 0, y: 87, "text-anchor": last ? "end" : "start" });
         text.textContent = end;
         drawn.append(text);
@@ -273,7 +273,8 @@
 
   function showSize(index) {
     here = atSize(index);
-    const text = `${here.features.length.toLocaleString("en")} ${here.features.length === 1 ? "feature explains" : "features explain"} ${here.size.explained}`;
+    const counted = here.features.length === 1 ? "1 feature" : `${here.features.length.toLocaleString("en")} features`;
+    const text = `explained by ${counted}: ${here.size.explained}`;
     byId("state").textContent = text;
     byId("size").setAttribute("aria-valuetext", text);
     byId("partial").hidden = here.size.gains !== null && here.size.nearest !== null;
@@ -284,6 +285,7 @@
 
   [byId("low").textContent, byId("high").textContent] = facts.range;
   document.querySelectorAll(".name").forEach((name) => name.replaceChildren(breakable(name.textContent)));
+  byId("size").hidden = facts.sizes.length === 1;
   buildHead();
   byId("size").addEventListener("input", (event) => showSize(Number(event.target.value)));
   byId("filter").addEventListener("input", refresh);
