@@ -39,6 +39,7 @@ def on_dask(
     n_folds: int = N_FOLDS,
     seed: int = 0,
     missing: str = "error",
+    task: str = "regression",
     n_column_chunks: int = 1,
 ) -> Any:
     """The rows that `dataset_builders.in_memory` has, in the same order."""
@@ -50,6 +51,6 @@ def on_dask(
     sizes = uneven(len(Y))
     given = (array(X, sizes, n_column_chunks), array(Y, sizes))
     partitions = partitions_of(*given, None if weight is None else array(weight, sizes))
-    first = FirstSums(X.shape[1], "regression", missing)
+    first = FirstSums(X.shape[1], task, missing)
     rng = np.random.RandomState(seed)
     return OnDask(partitions, first, 3, "monotone", preprocess, n_folds, rng)

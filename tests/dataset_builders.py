@@ -54,11 +54,12 @@ def in_memory(
     preprocess: str = "zscore",
     n_folds: int = N_FOLDS,
     seed: int = 0,
+    task: str = "regression",
 ) -> InMemory:
     weight = np.ones(len(Y)) if weight is None else weight
     rows = order_of(weight, seed)
     weights = weight[rows] / weight.sum()
-    target = centre(np.reshape(Y, (len(Y), -1))[rows], "regression", weights)
+    target = centre(np.reshape(Y, (len(Y), -1))[rows], task, weights)
     prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3))
     return InMemory(X, prepared, preprocess, n_folds)
 
@@ -73,6 +74,7 @@ def streamed(
     seed: int = 0,
     block_rows: int = 50,
     missing: str = "error",
+    task: str = "regression",
     **options: Any,
 ) -> Streamed:
     source = open_source(
@@ -80,7 +82,7 @@ def streamed(
     )
     return Streamed(
         source,
-        task="regression",
+        task=task,
         order=3,
         filter="monotone",
         preprocess=preprocess,

@@ -26,6 +26,7 @@ def on_device(
     preprocess: str = "zscore",
     n_folds: int = N_FOLDS,
     seed: int = 0,
+    task: str = "regression",
     is_resident: bool = True,
 ) -> Any:
     """The rows that `dataset_builders.in_memory` has, in the same order."""
@@ -39,7 +40,7 @@ def on_device(
     weight = np.ones(len(Y)) if weight is None else weight
     rows = order_of(weight, seed)
     weights = weight / weight.sum()
-    target = centre(np.reshape(Y, (len(Y), -1)), "regression", weights)
+    target = centre(np.reshape(Y, (len(Y), -1)), task, weights)
     matrix = SparseMatrix(X, device) if sparse.issparse(X) else DenseMatrix(X, device, is_resident)
     fill = FirstReading(matrix, sent(weights, device), sent(np.ones(X.shape[1], int), device))
     order = sent(rows, device), sent(weights[rows], device), fill.means("mean")

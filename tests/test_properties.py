@@ -101,6 +101,15 @@ def test_rows_of_weight_zero(seed, size):
 
 
 @few
+@given(seeds, sizes, st.floats(0.1, 10))
+def test_weight_of_a_class(seed, size, factor):
+    _, X, y = table(seed, size)
+    y = y > np.quantile(y, 0.7)
+    weighted = scores(X, y, 1, sample_weight=np.where(y, factor, 1.0))
+    np.testing.assert_allclose(weighted, scores(X, y, 1), rtol=1e-3, atol=1e-5)
+
+
+@few
 @given(seeds, sizes, st.sampled_from([None, 1]))
 def test_dense_and_sparse(seed, size, k):
     _, X, y = table(seed, size)

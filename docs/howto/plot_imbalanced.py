@@ -1,8 +1,9 @@
 """
-Weigh rows of a rare class
-==========================
+Choose for a rare class
+=======================
 
-Where one class is rare, weights make both count the same. Rows of weight 0 count as absent.
+With two classes both count the same in the search, however rare one of them is: no weights are
+needed for that. What the chosen features explain is about the rows as they are.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,13 @@ rng = np.random.default_rng(0)
 y = rng.random(4000) < 0.03
 X = rng.standard_normal((4000, 50))
 X[y, :5] += 0.8  # the rare rows differ in the first five columns
+
+# %%
+# Weights of classes leave the choice as it is.
 weights = compute_sample_weight("balanced", y)
+for name, given in (("as they are", None), ("weighted", weights)):
+    selector = FeatureGradientSelector(5, random_state=0).fit(X, y, sample_weight=given)
+    print(f"{name}: {selector.get_support(indices=True)}")
 
 # %%
 # The explained fraction is about rows as they are weighted: among rows that are nearly all of one
@@ -29,8 +36,3 @@ ax.plot(plain.alone(), "o", label="as they are")
 ax.set(xlabel="feature", ylabel="explained by itself")
 ax.legend()
 plt.show()
-
-# %%
-for name, given in (("as they are", None), ("weighted", weights)):
-    selector = FeatureGradientSelector(5, random_state=0).fit(X, y, sample_weight=given)
-    print(f"{name}: {selector.get_support(indices=True)}")

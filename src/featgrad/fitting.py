@@ -101,7 +101,11 @@ class Fit:
     def from_source(self, source: Source, checkpoint: Checkpoint) -> Choice:
         """Choose from rows that are read block by block."""
         n_folds = self._plan(Facts("source", 0, source.n_features, 1)).n_folds
-        dataset = Streamed(source, n_folds=n_folds, checkpoint=checkpoint, **self._options)
+        # The paper's search takes classes by their shares.
+        balance = self.budgets is not None
+        dataset = Streamed(
+            source, n_folds=n_folds, checkpoint=checkpoint, balance=balance, **self._options
+        )
         return self._from_home("source", dataset, lambda job: run_stream_penalty(dataset, job))
 
     def from_dask(self, X: Any, y: Any, sample_weight: Any) -> Choice:

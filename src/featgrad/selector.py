@@ -109,7 +109,8 @@ class FeatureGradientSelector(
     penalty : float, default=1.0
         Weight of the mask's size beside the loss in the search "penalty".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
-        What the target is.
+        What the target is. Two classes count the same in the search, however rare one of them is
+        (not in the search "penalty", which is the paper's).
     link : {"auto", "residual", "root", "probit"}, default="auto"
         Loss as a function of the explained fraction z in the search "penalty": the residual
         ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate. "auto" takes

@@ -67,6 +67,32 @@ def priced(dataset: Dataset, models: list[Model]) -> list[Prices]:
     return dataset.price(models)
 
 
+def rare_class():
+    """Columns, two classes of which the second is rare, and weights."""
+    X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
+    return X, (np.quantile(Y, 0.9) < Y).astype(float), weight
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_two_classes_count_alike_in_prices(home: str):
+    X, Y, weight = rare_class()
+    shares = np.where(Y[:, 0] == 1, weight @ Y[:, 0], weight @ (1 - Y[:, 0])) / weight.sum()
+    model = model_of([0, 3], 1)
+    [prices] = priced(HOMES[home](X, Y, weight, task="binary"), [model])
+    expected = by_rows(X, Y, weight / shares, model)
+    np.testing.assert_allclose(prices.values, expected, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_classes_of_a_sample_have_the_shares_of_all_rows(home: str):
+    X, Y, weight = rare_class()
+    share = weight @ Y[:, 0] / weight.sum()
+    sample = HOMES[home](X, Y, weight, task="binary").sample(np.arange(N_COLUMNS))
+    outputs, weights = sample.target.outputs[:, 0], sample.problem.weights
+    np.testing.assert_allclose(np.unique(outputs), [-share, 1 - share])
+    np.testing.assert_allclose(weights[outputs > 0].sum(), share)
+
+
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
 @pytest.mark.parametrize("shares", [EVERY_FOLD, WITHOUT_TWO], ids=["all folds", "some folds"])
 @pytest.mark.parametrize("n_outputs", [1, 3])

@@ -11,7 +11,7 @@ from featgrad.arrays import Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.prepare import Prepared
 from featgrad.dataset.row_sums import Rows
-from featgrad.math.targets import to_one_variance
+from featgrad.math.targets import balanced, to_one_variance
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.preprocess.present_means import present_means
 from featgrad.preprocess.standardise import Standardiser
@@ -35,9 +35,11 @@ class InMemory(Dataset):
         self.n_folds = min(n_folds, self.n_rows)
         # By row of X; rows that are not in use have no weight and belong to no fold.
         self._weights = np.zeros(X.shape[0])
-        self._weights[rows] = prepared.weights
         self._outputs = np.zeros((X.shape[0], self.n_outputs))
-        self._outputs[rows] = to_one_variance(target.outputs, prepared.weights)
+        outputs, weights = to_one_variance(target.outputs, prepared.weights), prepared.weights
+        if target.task == "binary":
+            outputs, weights = balanced(outputs, weights)
+        self._outputs[rows], self._weights[rows] = outputs, weights
         self._folds = np.full(X.shape[0], -1)
         self._folds[rows] = np.arange(self.n_rows) * self.n_folds // self.n_rows
         fill = present_means(self._X, self._weights)

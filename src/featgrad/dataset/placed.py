@@ -21,7 +21,7 @@ from featgrad.dataset.prepare import build_engine, usable_order
 from featgrad.dataset.row_sums import Rows, RowSums
 from featgrad.math.filters import up_to
 from featgrad.math.target_sums import Outputs
-from featgrad.math.targets import Target
+from featgrad.math.targets import Target, balanced
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
 from featgrad.readers import Block
@@ -35,11 +35,23 @@ class Encoder(NamedTuple):
     weight: float  # of all rows
     n_rows: int
     n_folds: int
+    is_balanced: bool  # whether two classes count alike
 
     def __call__(self, block: Block, places: Indices) -> Rows:
         weights = check_raw_weights(block.weight, len(block)) / self.weight
         folds = places * self.n_folds // self.n_rows
-        return Rows(self.outputs(block.y), weights, folds, block.X, places)
+        outputs = self.outputs(block.y)
+        if self.is_balanced:
+            outputs, weights = balanced(outputs, weights)
+        return Rows(outputs, weights, folds, block.X, places)
+
+    def as_they_are(self, rows: Rows) -> tuple[Floats, Floats]:
+        """Centred outputs and weights of encoded rows, whose classes count by their shares."""
+        if not self.is_balanced:
+            return rows.outputs * self.outputs.deviations, rows.weights
+        share, is_second = self.outputs.means, rows.outputs > 0
+        shares = np.where(is_second, share, 1 - share)
+        return is_second - share, rows.weights * 2 * shares[:, 0]
 
 
 class Placed(Dataset):
@@ -55,7 +67,14 @@ class Placed(Dataset):
     _n_entries: int
     _gathered: "Gathered | None" = None
 
-    def _learn(self, first: FirstSums, order: int, filter: str | ArrayLike, n_folds: int) -> None:
+    def _learn(
+        self,
+        first: FirstSums,
+        order: int,
+        filter: str | ArrayLike,
+        n_folds: int,
+        balance: bool = True,
+    ) -> None:
         """What the first visit has found."""
         self.n_rows = first.n_rows
         if self.n_rows < 2:
@@ -67,7 +86,9 @@ class Placed(Dataset):
         self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
         self.n_folds = min(n_folds, self.n_rows)
         self.filters = up_to(filter, usable_order(order, filter, self.n_rows))
-        self._encoder = Encoder(outputs, float(first.weight[0]), self.n_rows, self.n_folds)
+        balance = balance and self.task == "binary"
+        weight = float(first.weight[0])
+        self._encoder = Encoder(outputs, weight, self.n_rows, self.n_folds, balance)
 
     def sample(self, columns: Indices) -> Sample:
         """Some columns of not too many rows; takes a visit.
@@ -75,14 +96,14 @@ class Placed(Dataset):
         The target is that of all rows: a rare class may be missing among some of them.
         """
         rows = self._sampled(columns)
-        weights = rows.weights / rows.weights.sum()
+        outputs, weights = self._encoder.as_they_are(rows)
+        weights = weights / weights.sum()
         # Choosing columns leaves them one after the other, where engines take rows.
         X = rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X)
         engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
-        encoded = self._encoder.outputs
-        outputs = rows.outputs * encoded.deviations
-        target = Target(outputs, encoded.variance, self.task)
-        problem = Problem(engine, outputs, weights, encoded.variance, self.filters, 1.0)
+        variance = self._encoder.outputs.variance
+        target = Target(outputs, variance, self.task)
+        problem = Problem(engine, outputs, weights, variance, self.filters, 1.0)
         return Sample(problem, target, rows.folds)
 
     def sampling(self) -> Callable[[], RowSums]:

@@ -23,7 +23,7 @@ from featgrad.readers.block import rows_of
 class Streamed(Placed):
     """A source of blocks; making it reads the source once.
 
-    Rows of weight zero count as absent.
+    Rows of weight zero count as absent. With `balance` two classes count alike.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Streamed(Placed):
         n_folds: int,
         rng: np.random.RandomState,
         checkpoint: Checkpoint = NO_CHECKPOINT,
+        balance: bool = True,
     ) -> None:
         self._source, self._name = prefetched(source), getattr(source, "name", "source")
         self._preprocess, self._checkpoint = preprocess, checkpoint
@@ -45,7 +46,7 @@ class Streamed(Placed):
         first = FirstReading(self.n_features, task, missing, rng)
         self._first = first
         checkpoint.through("first", self._blocks(), first.add_read, first)
-        self._learn(first, order, filter, n_folds)
+        self._learn(first, order, filter, n_folds, balance)
         first.limits.check(source.feature_names)
         first.order.settle()
         self._order = first.order

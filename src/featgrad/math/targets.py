@@ -112,6 +112,17 @@ def to_one_variance(outputs: Floats, weights: Floats) -> Floats:
     return np.asarray(outputs / np.where(deviation > 0, deviation, 1.0))
 
 
+def balanced(outputs: Any, weights: Any) -> tuple[Any, Any]:
+    """Outputs and weights with which two classes count alike, however rare one of them is.
+
+    Of outputs o with mean 0 and variance 1, a class of share m has ``o^2 = (1 - m) / m``: weights
+    times ``1 / (2 m) = (1 + o^2) / 2`` give each class one half, and outputs are -1 and 1 then.
+    """
+    # Rows of a class that is the only one so far have o = 0.
+    signs = outputs / (abs(outputs) + (outputs == 0))
+    return signs, weights * (1 + outputs[:, 0] ** 2) / 2
+
+
 def check_varies(variance: float, means: Floats) -> None:
     """Raise an error for a constant target."""
     if variance <= (64 * np.finfo(float).eps) ** 2 * float(np.sum(means**2)):

@@ -18,7 +18,7 @@ from featgrad.dataset.accumulated.kept_rows import KeptRows, KeyedRows
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.row_sums import Rows
-from featgrad.math.targets import Encoding
+from featgrad.math.targets import Encoding, balanced
 from featgrad.preprocess.present_means import present_means
 from featgrad.preprocess.standardise import Standardiser
 
@@ -26,8 +26,8 @@ from featgrad.preprocess.standardise import Standardiser
 class Beginning:
     """What sums are about: columns and outputs, standardised by the first rows."""
 
-    def __init__(self, rows: KeyedRows, preprocess: str) -> None:
-        self.name = uuid4().hex
+    def __init__(self, rows: KeyedRows, preprocess: str, task: str) -> None:
+        self.name, self._task = uuid4().hex, task
         weights = rows.weights / rows.weights.sum()
         fill = present_means(rows.X, weights)
         self.standardiser = Standardiser.from_sample(rows.X, fill, preprocess)
@@ -37,9 +37,12 @@ class Beginning:
         self.n_outputs = len(self._mean)
 
     def __call__(self, rows: KeyedRows) -> Rows:
-        """Rows with standardised outputs."""
+        """Rows with standardised outputs; two classes count alike among the first rows."""
         outputs = (rows.outputs - self._mean) / self._scale
-        return Rows(outputs, rows.weights, rows.folds.astype(np.intp), rows.X)
+        weights = rows.weights
+        if self._task == "binary":
+            outputs, weights = balanced(outputs, weights)
+        return Rows(outputs, weights, rows.folds.astype(np.intp), rows.X)
 
 
 class Accumulated:
@@ -92,7 +95,7 @@ class Accumulated:
     def shard(self) -> "Accumulated":
         """One without rows whose sums can be added to these."""
         if self.beginning is None:
-            self._begin(Beginning(self.rows(), self.preprocess), self.rows())
+            self._begin(Beginning(self.rows(), self.preprocess, self.encoding.task), self.rows())
         assert self.beginning is not None
         rng = np.random.RandomState(self._rng.randint(1 << 31))
         other = Accumulated(
@@ -119,7 +122,7 @@ class Accumulated:
         if self.beginning is None and not self._kept.fit(rows):
             before = self._kept.rows()
             self._kept.add(rows)
-            self._begin(Beginning(self.rows(), self.preprocess), before)
+            self._begin(Beginning(self.rows(), self.preprocess, self.encoding.task), before)
         else:
             self._kept.add(rows)
         self._sum_up(rows)

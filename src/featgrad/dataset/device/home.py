@@ -23,7 +23,7 @@ from featgrad.dataset.device.sums import (
 )
 from featgrad.dataset.prepare import build_engine
 from featgrad.dataset.row_sums import Model, Prices
-from featgrad.math.targets import Target
+from featgrad.math.targets import Target, balanced
 from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
 from featgrad.moments.dense import DenseEngine
@@ -72,11 +72,14 @@ class OnDevice(Dataset):
         self.n_rows, self.n_features = len(rows), matrix.shape[1]
         self.n_outputs, self.n_folds = target.outputs.shape[1], min(n_folds, len(rows))
         # By row of the matrix; rows that are not in use have no weight and belong to no fold.
-        self._weights = torch.zeros(matrix.shape[0], dtype=torch.float64, device=matrix.device)
-        self._weights[rows] = weights
+        given = torch.zeros(matrix.shape[0], dtype=torch.float64, device=matrix.device)
+        given[rows] = weights
         outputs = sent(target.outputs, matrix.device)
-        deviation = torch.sqrt(self._weights @ outputs.square())
-        self._outputs = outputs / torch.where(deviation > 0, deviation, 1.0)
+        deviation = torch.sqrt(given @ outputs.square())
+        outputs = outputs / torch.where(deviation > 0, deviation, 1.0)
+        self._given_weights = given
+        is_binary = target.task == "binary"
+        self._outputs, self._weights = balanced(outputs, given) if is_binary else (outputs, given)
         places = torch.arange(self.n_rows, device=matrix.device)
         self._folds = torch.full((matrix.shape[0],), -1, device=matrix.device)
         self._folds[rows] = places * self.n_folds // self.n_rows
@@ -109,7 +112,7 @@ class OnDevice(Dataset):
         count = min(ESTIMATE_ROWS, self.n_rows)
         rows = self._rows[places * count % self.n_rows < count]
         X = self._matrix.rows(rows, sent(columns, rows.device)).contiguous()
-        weights = fetched(self._weights[rows])
+        weights = fetched(self._given_weights[rows])
         weights /= weights.sum()
         outputs = self._target.outputs[rows.cpu().numpy()]
         engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
@@ -120,7 +123,8 @@ class OnDevice(Dataset):
     def problem(self) -> tuple[Problem, Target]:
         """All columns of all rows, at scale 1."""
         rows = self._rows.cpu().numpy()
-        weights, outputs = fetched(self._weights[self._rows]), self._target.outputs[rows]
+        weights = fetched(self._given_weights[self._rows])
+        outputs = self._target.outputs[rows]
         X = self._matrix.resident()
         engine = DenseEngine.from_array(X, namespace(X), rows, weights, self._preprocess)
         variance, target = self._target.variance, replace(self._target, outputs=outputs)
