@@ -4,6 +4,7 @@
 runs what it says and keeps it as `plan_`; `featgrad select --explain` prints it.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,6 +114,8 @@ HISTORY_LENGTH = 10_000
 # Share of an accelerator's free memory up to which X is kept there: sums and copies of some columns
 # need the rest. A larger X is sent block by block, whenever its rows are visited.
 DEVICE_SHARE = 0.5
+# Entries up to which X on an accelerator is copied to the host, where fits of it are faster.
+HOST_ENTRIES = 1 << 16
 # Blocks of rows that an accelerator takes value and gradient over: of rows in distinct blocks.
 DEVICE_BLOCKS = 32
 
@@ -404,6 +407,11 @@ def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:
 def fits_on_device(n_bytes: int, free: float) -> bool:
     """Whether X is kept in the memory of an accelerator that has so many bytes free."""
     return n_bytes <= DEVICE_SHARE * free
+
+
+def pays_on_device(shape: tuple[int, ...]) -> bool:
+    """Whether X on an accelerator is large enough to stay there."""
+    return math.prod(shape) > HOST_ENTRIES
 
 
 def folds_of(order: int) -> int:

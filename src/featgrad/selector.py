@@ -37,7 +37,7 @@ from featgrad.fitting import Choice, Fit
 from featgrad.held_out import Score
 from featgrad.knockoffs.choose import Discoveries
 from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_accelerator, on_host
-from featgrad.plan import Plan
+from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
 from featgrad.report.table import as_html
@@ -447,8 +447,8 @@ class FeatureGradientSelector(
         return xp.take(padded, beside(X, places), axis=1)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """X as it is where it is on an accelerator, and as scikit-learn takes it elsewhere."""
-        if on_accelerator(X):
+        """X as it is where it stays on an accelerator, and as scikit-learn takes it elsewhere."""
+        if on_accelerator(X) and (self.device is not None or pays_on_device(X.shape)):
             validate_data(self, X, skip_check_array=True)
             check_on_accelerator(X)
             check_consistent_length(X, y)
