@@ -1,6 +1,9 @@
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
 
+from featgrad.search.units import best_first
 from search_data import singles, units_of
 
 
@@ -82,3 +85,9 @@ def test_what_does_not_fit_is_passed_over():
 
 def test_rounding_in_sums_of_costs_does_not_cost_a_unit():
     assert chosen(singles(4, costs=[0.1, 0.1, 0.1, 5]), [1, 1, 1, 0], 0.3) == [0, 1, 2]
+
+
+@given(st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0]), max_size=12), st.integers(0, 14))
+def test_best_first_is_the_beginning_of_a_stable_sort(scores: list[float], count: int):
+    expected = np.argsort(-np.array(scores), kind="stable")[:count]
+    np.testing.assert_array_equal(best_first(np.array(scores), count), expected)

@@ -22,7 +22,7 @@ from featgrad.search import mask_kernels as kernels
 from featgrad.search.base import Subset
 from featgrad.search.batch_search import BatchSearch, raw_scales
 from featgrad.search.progress import OnStep, Step
-from featgrad.search.units import Units
+from featgrad.search.units import Units, best_first
 
 _BUDGET_SLACK = 0.01
 _SOLVING_STEPS = 30
@@ -83,7 +83,7 @@ class StreamSearch(BatchSearch):
         scores[usual & (self._marginals == 0)] = lowest - 1
         scores[self._excluded] = lowest - 2
         scores[self._kept] = float(scores.max()) + 1
-        ranked = np.argsort(-scores, kind="stable")
+        ranked = best_first(scores, self._size + 1)
         features = np.sort(ranked[: self._size])
         edge = scores[ranked[self._size - 1 : self._size + 1]].mean()
         scores -= edge
@@ -134,7 +134,7 @@ class StreamSearch(BatchSearch):
         )
 
     def _scale(self, coefficients: Floats) -> float:
-        best = np.argsort(-self._marginals, kind="stable")[: self._size]
+        best = best_first(self._marginals, self._size)
         # Columns that do not vary have no spectrum; any scale will do.
         top = self._dataset.top_eigenvalue(np.sort(best)) or 1.0
         return plan.STREAM_ROOM * top / first_peak(coefficients)

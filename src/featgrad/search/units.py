@@ -63,13 +63,25 @@ class Units:
         left = budget - float(self.costs[chosen].sum())
         # Rounding in sums of costs must not cost a unit.
         slack = 1e-9 * budget
-        ranked = np.argsort(-scores, kind="stable")
         if np.all(self.costs == 1):
-            free = ranked[~chosen[ranked]]
-            chosen[free[: int(left + slack)]] = True
+            room = max(0, int(left + slack))
+            ranked = best_first(scores, room + int(np.count_nonzero(chosen)))
+            chosen[ranked[~chosen[ranked]][:room]] = True
             return chosen
-        for unit in ranked:
+        for unit in np.argsort(-scores, kind="stable"):
             if not chosen[unit] and self.costs[unit] <= left + slack:
                 chosen[unit] = True
                 left -= float(self.costs[unit])
         return chosen
+
+
+def best_first(scores: Floats, count: int) -> Indices:
+    """Places of the largest scores, the largest first; of equal ones the first.
+
+    Where there are many more scores, sorting them all would take longer than the search.
+    """
+    if count >= len(scores):
+        return np.argsort(-scores, kind="stable")
+    smallest = np.partition(scores, -count)[-count] if count else np.inf
+    among = np.flatnonzero(scores >= smallest)
+    return among[np.argsort(-scores[among], kind="stable")][:count]
