@@ -23,8 +23,8 @@ y = X[:, 3] - X[:, 17] + rng.standard_normal(20_000)
 # ----------------
 # are sent to the device: whole where they fit into half of its free memory, else in blocks,
 # whenever the search asks for them. What comes back are a few numbers per feature, matrices of the
-# features that are searched among, and numbers from 10,000 rows at most for the estimates. The same
-# features are chosen as on the host.
+# chosen features, and predictions of 10,000 rows at most for the estimates. The same features are
+# chosen as on the host.
 selector = FeatureGradientSelector(2, device=device, random_state=0).fit(X, y)
 print(selector.get_support(indices=True), selector.learnability_)
 print(selector.plan_)
@@ -34,7 +34,8 @@ print(selector.plan_)
 #
 # Rows on the device
 # ------------------
-# stay there, and so does what comes of them. The target and weights may come from anywhere.
+# stay there, and so does what comes of them. The target and weights may come from anywhere. Up to
+# 65,536 entries are copied to the host, where their fit is faster.
 there = torch.asarray(X, device=device)
 selector = FeatureGradientSelector(2, random_state=0).fit(there, y)
 print(type(selector.transform(there)).__name__, selector.get_support(indices=True))
@@ -65,6 +66,5 @@ plt.show()
 # --------------------------
 # ``partial_fit``, ``fit_source`` and ``fdr`` work on the host and take no ``device``. So does the
 # search for more than 500 features, "stream": it is handed batches of rows from the device or, with
-# sparse X, from the host. On a large GPU ``search="working_set"`` finds such sets in about the same
-# time and misses fewer features. Elimination is done on the host too: it takes a fifth of a second
-# of the two that a path of ten sizes takes. Sparse X has to fit into the memory of the GPU.
+# sparse X, from the host. On a large GPU ``search="working_set"`` finds such sets in less time and
+# misses fewer features. Sparse X has to fit into the memory of the GPU.

@@ -209,7 +209,8 @@ class Learnability:
             return Gains(*(beside(self._given, np.zeros(0)) for _ in range(2)))
         _, of_feature = np.unique(labels, return_inverse=True)
         problem = self._problem.columns(chosen)
-        rows = Weighted(problem.engine.values() * mask[chosen], problem.outputs, problem.weights)
+        values = on_host(problem.engine.values()) * mask[chosen]
+        rows = Weighted(values, problem.outputs, problem.weights)
         held_out = np.array_split(np.arange(len(rows.weights)), _GAIN_FOLDS)
         counted = np.ones((_GAIN_FOLDS, of_feature.max() + 1), bool)
         found = losses_without(rows, of_feature, held_out, counted, JUDGE_RIDGE)
@@ -260,7 +261,7 @@ class Learnability:
         engine = problem.engine.columns(chosen)
         if n_rows < engine.n_rows:
             engine = engine.take(np.arange(n_rows))
-        return Weighted(engine.values(), problem.outputs[:n_rows], weights)
+        return Weighted(on_host(engine.values()), problem.outputs[:n_rows], weights)
 
     def _filtered(self, chosen: Indices, mask: Floats) -> Estimate:
         """Estimate by a filter, whose own error goes into the interval.

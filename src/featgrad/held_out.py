@@ -13,13 +13,14 @@ the group: features that were chosen by chance are not found again.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Sample
 from featgrad.estimate import Estimate
+from featgrad.moments.array_api import beside, to_numpy
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,
@@ -112,8 +113,9 @@ class HeldOutRows:
         slope = _slope(parts)
         value, excess, influences = 0.0, 0.0, np.zeros(len(w))
         for part in parts:
-            held_out = Weighted(part.white, part.outputs, part.weights)
-            found = explained(held_out, slope * part.predicted)
+            numbers = part.outputs, part.weights, slope * part.predicted
+            outputs, weights, predicted = (beside(part.white, each) for each in numbers)
+            found = explained(Weighted(part.white, outputs, weights), predicted)
             share = part.weights.sum() / V
             value += share * found.value
             influences[part.held_out] = share * found.influences
@@ -154,14 +156,14 @@ class HeldOutRows:
         rows = self._rows(columns)
         inside, outside = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         coefficients = ridge_coefficients(rows.take(inside), JUDGE_RIDGE)
-        predicted = rows.values[outside] @ coefficients
+        predicted = to_numpy(rows.take(outside).values @ beside(rows.values, coefficients))
         white = rows.whitened()
         return _Part(
             outside,
-            rows.outputs[outside],
-            rows.weights[outside],
+            self._problem.outputs[outside],
+            self._weights[outside],
             predicted,
-            white.without_leverage().values[outside],
+            white.without_leverage().take(outside).values,
             _is_enough(white),
             adjusted(white),
         )
@@ -171,7 +173,8 @@ class HeldOutRows:
         if len(columns):
             places = np.searchsorted(self._columns, columns)
             values = self._problem.engine.columns(places).values()
-        return Weighted(values, self._problem.outputs, self._weights)
+        numbers = self._problem.outputs, self._weights
+        return Weighted(values, *(beside(values, each) for each in numbers))
 
 
 class _Part(NamedTuple):
@@ -181,7 +184,7 @@ class _Part(NamedTuple):
     outputs: Floats
     weights: Floats
     predicted: Floats
-    white: Floats  # whitened columns
+    white: Any  # whitened columns, where the rows are
     is_enough: bool  # whether rows are enough for least squares on these columns
     explained: float  # of all rows
 

@@ -7,7 +7,7 @@ import reference
 from device_builders import a_device
 from engine_kinds import Example, example, relative_error
 from featgrad.math import filters
-from featgrad.moments.folds import Fold, Folds, GrowingFold, make_fold
+from featgrad.moments.folds import Fold, Folds, Gradient, GrowingFold, make_fold
 
 TOLERANCE = 1e-4  # folds hold single precision
 SCALE = 7.0
@@ -98,6 +98,23 @@ def test_value_and_gradient(
     value, gradient = expected(data, parts, coefficients, sequence)
     assert relative_error(found[0], value) <= TOLERANCE
     assert relative_error(found[1], gradient) <= TOLERANCE
+
+
+def test_folds_of_different_shapes_are_asked_at_once(home: str, monkeypatch):
+    if home == "device":
+        # One batch has two of them, the other one.
+        monkeypatch.setattr("featgrad.moments.device_folds._AT_ONCE", 2 * 8 * 9 * 9)
+    questions, values = [], []
+    for n_folds, n_features, order in [(8, 9, 4), (6, 7, 3), (3, 4, 2)]:
+        data, parts = example(60, n_features), cut(60, n_folds)
+        coefficients, sequence = filters.coefficients("monotone", order), range(n_folds)[::-1]
+        folds = folds_of(data, parts, home)
+        questions.append(Gradient(folds, data.mask, coefficients, SCALE, list(sequence)))
+        values.append(expected(data, parts, coefficients, sequence))
+    for _ in range(2):
+        for found, (value, gradient) in zip(Gradient.answers(questions), values, strict=True):
+            assert relative_error(found[0], value) <= TOLERANCE
+            assert relative_error(found[1], gradient) <= TOLERANCE
 
 
 def test_products_are_taken_in_the_smaller_form():

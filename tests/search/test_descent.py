@@ -6,6 +6,7 @@ from featgrad.moments.folds import Folds
 from featgrad.plan import FIRST_SHARPNESS, MOMENTUM, STEP
 from featgrad.search.descent import Descent, budgeted
 from featgrad.search.progress import Step, go_on
+from featgrad.search.questions import answered
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
 
@@ -31,7 +32,9 @@ def run(units: Units, budget: float, sharpness=FIRST_SHARPNESS, on_step=go_on):
     """Logits and steps, from logits of zero."""
     steps: list[Step] = []
     folds = folds_of(*regression(200, 12))
-    v = descent(units, budget, on_step).run(folds, np.zeros(units.count), 3.0, sharpness, steps)
+    v = answered(
+        [descent(units, budget, on_step).run(folds, np.zeros(units.count), 3.0, sharpness, steps)]
+    )[0]
     return v, steps
 
 
@@ -136,9 +139,13 @@ def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
     folds, steps = Recorder(np.array([1.0, 0.5, -1, 0, 2])), []
     start = np.array([0.3, -0.2, 0.1])
     heard = [start]
-    descent(units, 2.5, lambda _, v: heard.append(v.copy())).run(
-        folds, start, 3.0, sharpness, steps
-    )
+    answered(
+        [
+            descent(units, 2.5, lambda _, v: heard.append(v.copy())).run(
+                folds, start, 3.0, sharpness, steps
+            )
+        ]
+    )[0]
     assert len(folds.calls) == len(steps) == 2
     for (mask, coefficients, scale, _), v, t in zip(folds.calls, heard, sharpness, strict=False):
         np.testing.assert_array_equal(mask, budgeted(v, 2.5, t, units)[units.of_column])
@@ -149,7 +156,9 @@ def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
 def test_orders_of_folds_take_turns_over_all_steps():
     folds = Recorder(np.ones(3))
     before = [Step(1.0, 0.0, 1.0)]
-    v = descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, np.full(3, 2.0), before)
+    v = answered([descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, np.full(3, 2.0), before)])[
+        0
+    ]
     assert [sequence for *_, sequence in folds.calls] == [SEQUENCES[i] for i in (1, 0, 1)]
     assert len(before) == 4
     # All columns gain alike, so that none moves.
@@ -159,7 +168,9 @@ def test_orders_of_folds_take_turns_over_all_steps():
 def test_step_is_along_the_budget_and_of_one_length():
     units = singles(4, costs=[1.0, 2, 1, 3])
     gradient = np.array([3.0, -1, 0, 2])
-    v = descent(units, 3.0).run(Recorder(gradient), np.zeros(4), 1.0, np.array([2.0]), [])
+    v = answered(
+        [descent(units, 3.0).run(Recorder(gradient), np.zeros(4), 1.0, np.array([2.0]), [])]
+    )[0]
     moved = v / STEP / (1 - MOMENTUM)
     assert np.sqrt(np.mean(moved**2)) == pytest.approx(1)
     # The costs of a mask that moves along it stay the same, at first order.
@@ -172,16 +183,20 @@ def test_step_is_along_the_budget_and_of_one_length():
 
 def test_momentum_starts_anew_in_every_run():
     folds, one = Recorder(np.array([1.0, 0, 0])), np.array([2.0])
-    v = descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])
-    again = descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])
+    v = answered([descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])])[0]
+    again = answered([descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])])[0]
     np.testing.assert_array_equal(v, again)
 
 
 def test_steps_gather_momentum():
     folds, v = Recorder(np.array([1.0, 0, 0])), []
-    descent(singles(3), 1.5, lambda _, scores: v.append(scores[0])).run(
-        folds, np.zeros(3), 1.0, np.full(4, 2.0), []
-    )
+    answered(
+        [
+            descent(singles(3), 1.5, lambda _, scores: v.append(scores[0])).run(
+                folds, np.zeros(3), 1.0, np.full(4, 2.0), []
+            )
+        ]
+    )[0]
     assert np.all(np.diff(np.diff([0, *v])) > 0)
 
 
@@ -190,5 +205,5 @@ def test_columns_that_do_not_vary_leave_finite_logits():
     for fold in folds.folds:
         fold.cross[:] = 0
         (fold.rows if fold.gram is None else fold.gram)[:] = 0
-    v = descent(singles(4), 2.0).run(folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])
+    v = answered([descent(singles(4), 2.0).run(folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])])[0]
     np.testing.assert_array_equal(v, 0)

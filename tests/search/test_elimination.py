@@ -3,7 +3,13 @@ import pytest
 
 from featgrad.moments.folds import Folds
 from featgrad.plan import ELIMINATED_AT_ONCE
-from featgrad.search.elimination import Remaining, eliminate, remaining
+from featgrad.search.elimination import (
+    Elimination,
+    Remaining,
+    eliminate,
+    eliminate_together,
+    remaining,
+)
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
 
@@ -119,3 +125,22 @@ def test_no_more_units_go_at_once_than_the_budget_asks_for():
 def test_planted_columns_remain_of_many():
     found = left(folds_of(*regression(300, 150)), singles(150, kept=[77]), 4.0, 1.0)
     assert found.units.tolist() == [0, 1, 2, 77]
+
+
+def test_an_accelerator_eliminates_many_at_once_as_one_by_one():
+    """Of different sizes, budgets and kept columns, one with its units in another order."""
+    torch = pytest.importorskip("torch")
+    cases = [
+        (singles(40), 5.0),
+        (singles(60, kept=[3, 50]), 20.0),
+        (units_of(np.roll(np.arange(30), 7)), 4.5),
+        (singles(12), 12.0),
+    ]
+    questions, expected = [], []
+    for seed, (units, budget) in enumerate(cases):
+        totals = folds_of(*regression(300, units.count, seed=seed)).totals()
+        expected.append(eliminate(totals, units, budget, 0.3))
+        there = totals._replace(covariance=torch.asarray(totals.covariance))
+        questions.append(Elimination(there, units, budget, 0.3))
+    for found, flags in zip(eliminate_together(questions), expected, strict=True):
+        np.testing.assert_array_equal(found, flags)

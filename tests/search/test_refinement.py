@@ -3,7 +3,8 @@ import pytest
 
 from featgrad.moments.folds import Folds
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
-from featgrad.search.refinement import refine, swap_ridge
+from featgrad.search.questions import answered
+from featgrad.search.refinement import Swapping, refine, swap_ridge
 from search_data import folds_of, regression, singles, units_of
 
 
@@ -13,7 +14,9 @@ def flags(chosen, count: int) -> np.ndarray:
 
 def refined(folds: Folds, start, **options) -> list[int]:
     units = singles(folds.n_columns, **options)
-    return np.flatnonzero(refine(folds.totals(), units, flags(start, units.count))).tolist()
+    return np.flatnonzero(
+        answered([refine(folds.totals(), units, flags(start, units.count))])[0]
+    ).tolist()
 
 
 def explained(folds: Folds, columns) -> float:
@@ -105,4 +108,19 @@ def test_groups_are_left_as_they_are():
     folds = folds_of(*regression(300, 4))
     units = units_of([0, 0, 1, 2])
     chosen = flags([1, 2], 3)
-    assert np.array_equal(refine(folds.totals(), units, chosen), chosen)
+    assert np.array_equal(answered([refine(folds.totals(), units, chosen)])[0], chosen)
+
+
+def test_many_sets_are_swapped_at_once_as_one_by_one():
+    questions = []
+    for seed, (count, size, allowed) in enumerate([(20, 5, True), (30, 12, True), (25, 1, False)]):
+        totals = folds_of(*regression(400, count, seed=seed)).totals()
+        kept = flags([count - 1], count)
+        questions.append(Swapping(totals, flags(range(count - size, count), count), kept, allowed))
+    for question, found in zip(questions, Swapping.answers(questions), strict=True):
+        [expected] = Swapping.answers([question])
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one.inside, other.inside)
+            np.testing.assert_array_equal(one.significant, other.significant)
+            assert one.leaves_noise == other.leaves_noise
+        assert found[0].inside[-1]

@@ -91,7 +91,11 @@ class _Blocks:
         given = self._given.numpy()
         given[: self._n_features] = strength
         given[self._A.shape[2] :] = np.ravel(hankel(alpha))
-        self._run() if self._launch is None else self._launch()
+        if self._launch is None:
+            self._run()
+        else:
+            self._launch()
+            torch.cuda.current_stream(self._A.device).synchronize()
         found = self._found.numpy().astype(np.float64)
         return float(alpha @ found[: self._order]), found[self._order :][: self._n_features]
 
@@ -125,7 +129,7 @@ class _Blocks:
 
 
 def captured(run: Callable[[], None], device: Any) -> Callable[[], None]:
-    """All operations of a function without arguments as one graph, which is launched at once."""
+    """All operations of a function as one graph, which is launched at once; runs it once."""
     stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()
     stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
@@ -134,13 +138,11 @@ def captured(run: Callable[[], None], device: Any) -> Callable[[], None]:
     # Graphs that are not used any more may not be taken apart while one is captured.
     gc.disable()
     try:
-        with torch.cuda.graph(graph, stream=stream):
+        with torch.cuda.stream(stream):
+            graph.capture_begin()
             run()
+            graph.capture_end()
     finally:
         gc.enable()
-
-    def launch() -> None:
-        graph.replay()
-        torch.cuda.current_stream(device).synchronize()
-
-    return launch
+    replay: Callable[[], None] = graph.replay
+    return replay

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from featgrad.arrays import Floats, Indices, Span
-from featgrad.moments.array_api import on_cpu, to_numpy
+from featgrad.moments.array_api import beside, on_cpu, to_numpy
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small if launching
@@ -206,8 +206,9 @@ class DenseEngine:
             total += self._numpy(A.T @ (w[start:stop, :] * (A @ V)))
         return total.reshape(vectors.shape)
 
-    def values(self) -> Floats:
-        return self._numpy(self.centred_rows(0, self.n_rows)) * np.sqrt(self.inverse_variance)
+    def values(self) -> Any:
+        values = self._xp.astype(self.centred_rows(0, self.n_rows), self._xp.float64)
+        return values * beside(values, np.sqrt(self.inverse_variance))
 
     def _blocks(self, start: int, stop: int) -> Any:
         """Centred rows as (blocks, rows, features); an incomplete run of rows is one block."""

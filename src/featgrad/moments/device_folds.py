@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,10 @@ from scipy.linalg import hankel
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.moments.device_arrays import Tensor, fetched, sent, sent_together
 from featgrad.moments.device_paths import all_paths
-from featgrad.moments.folds import Folds, Scale
+from featgrad.moments.folds import Folds, Gradient, Scale, Totals
+
+# Entries of C_f that are multiplied at once.
+_AT_ONCE = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,11 @@ class DeviceFolds(Folds):
 
     @cached_property
     def _covariance(self) -> Floats:
-        return fetched(self.grams.sum(0)) / self._total
+        return fetched(self.totals().covariance)
 
-    @property
-    def place(self) -> Tensor:
-        return self.grams
+    def totals(self) -> Totals:
+        covariance = self.grams.sum(0).double() / self._total
+        return Totals(covariance, self.cross(), float(np.sum(self.variance)), self.n_rows)
 
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         crosses = np.array([fold.cross for fold in self.folds]) / self._total
@@ -55,19 +59,59 @@ class DeviceFolds(Folds):
     def value_and_gradient(
         self, mask: Floats, coefficients: Floats, scale: float, sequence: Sequence[int]
     ) -> tuple[float, Floats]:
-        order, place = len(coefficients), np.argsort(sequence)
-        alpha = coefficients / self._tuple_weights[:order] / float(np.sum(self.variance))
-        strength, counts, is_before = sent_together(
-            [mask / scale, hankel(alpha), place[:, None] > place], self.grams
-        )
+        return self.gradients([Gradient(self, mask, coefficients, scale, sequence)])[0]
 
-        def product(vectors: Tensor) -> Tensor:
-            return torch.bmm(vectors * self._share, self.grams)
+    def gradients(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        """Folds of about as many columns are answered for at the same time."""
+        found: dict[int, tuple[float, Floats]] = {}
+        by_width = sorted(range(len(questions)), key=lambda i: -questions[i].folds.n_columns)
+        while by_width:
+            widest: Any = questions[by_width[0]].folds
+            count = max(1, _AT_ONCE // max(1, widest.grams.numel()))
+            places, by_width = by_width[:count], by_width[count:]
+            found |= zip(places, widest._together([questions[i] for i in places]), strict=True)
+        return [found[i] for i in range(len(questions))]
 
-        paths = all_paths(self._first_there, is_before, strength, order, product)
-        found = fetched(paths.moments_and_gradient(strength, counts))
-        return float(alpha @ found[:order]), found[order:] / scale
+    def _together(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        # The same folds are asked about again and again.
+        names = tuple(id(question.folds) for question in questions)
+        if names not in self._stacks:
+            self._stacks[names] = _stacked([question.folds for question in questions])
+        grams, first = self._stacks[names]
+        n_sets, n_folds, _, n_columns = first.shape
+        order = max(len(question.coefficients) for question in questions)
+        strengths, alphas = np.zeros((n_sets, n_columns)), np.zeros((n_sets, order))
+        is_before = np.zeros((n_sets, n_folds, n_folds))
+        for i, question in enumerate(questions):
+            place = np.argsort(question.sequence)
+            strengths[i, : len(question.mask)] = question.mask / question.scale
+            alphas[i, : len(question.coefficients)] = question.alpha
+            is_before[i, : len(place), : len(place)] = place[:, None] > place
+        there = [strengths, np.array([hankel(alpha) for alpha in alphas]), is_before]
+        strength, counts, before = sent_together(there, grams)
+        paths = all_paths(first, before, strength, order, lambda vectors: vectors @ grams)
+        answers = fetched(paths.moments_and_gradient(strength, counts))
+        return [
+            (float(alpha @ found[:order]), found[order:][: len(question.mask)] / question.scale)
+            for alpha, found, question in zip(alphas, answers, questions, strict=True)
+        ]
 
     @cached_property
-    def _first_there(self) -> Tensor:
-        return sent(self._first.transpose(0, 2, 1), self.grams.device)
+    def _stacks(self) -> dict[tuple[int, ...], tuple[Tensor, Tensor]]:
+        return {}
+
+
+def _stacked(folds: Sequence[Any]) -> tuple[Tensor, Tensor]:
+    """C_f and b_f for weights that sum to one, with zeros where folds or columns are fewer.
+
+    Of shape (sets, folds, columns, columns) and (sets, folds, outputs, columns).
+    """
+    like = folds[0].grams
+    shape = len(folds), *(max(one.grams.shape[i] for one in folds) for i in (0, 1))
+    grams = torch.zeros((*shape, shape[2]), dtype=like.dtype, device=like.device)
+    first = np.zeros((*shape[:2], len(folds[0].variance), shape[2]))
+    for i, one in enumerate(folds):
+        own, width = len(one.folds), one.n_columns
+        grams[i, :own, :width, :width] = one.grams * one.share
+        first[i, :own, :, :width] = one.first.transpose(0, 2, 1)
+    return grams, sent(first, like.device, like.dtype)

@@ -15,7 +15,7 @@ from featgrad.moments.device_arrays import Tensor
 
 
 class Paths(NamedTuple):
-    """Paths of each length, each of shape (order, parts, outputs, columns)."""
+    """Paths of each length, each of shape (.., order, parts, outputs, columns)."""
 
     vectors: Tensor  # of paths from the first part on that end in each
     behind: Tensor  # of paths from the last part on, summed over the parts behind each
@@ -25,41 +25,42 @@ class Paths(NamedTuple):
 
         ``counts[a, b]`` is ``alpha[a + b]``: what a pair of path lengths counts.
         """
-        first = strength * self.vectors[0]
-        moments = self.behind.flatten(1) @ first.flatten()
+        first = strength[..., None, None, :] * self.vectors[..., 0, :, :, :]
+        behind = self.behind.flatten(-3)
+        moments = (behind @ first.flatten(-3)[..., None])[..., 0]
         # Pairs of a part and the ones behind it: left vectors meet the sums of right ones.
-        mixed = torch.tensordot(counts, self.behind, dims=1)
-        return torch.cat([moments, (self.vectors * mixed).sum((0, 1, 2))])
+        mixed = (counts @ behind).reshape(self.vectors.shape)
+        return torch.cat([moments, (self.vectors * mixed).sum((-4, -3, -2))], dim=-1)
 
 
 def all_paths(
     first: Tensor, is_before: Tensor, strength: Tensor, order: int, product: Callable[[Tensor], Any]
 ) -> Paths:
-    """Paths of all lengths through parts.
+    """Paths of all lengths through parts, of one problem or of many.
 
     Parameters
     ----------
-    first : tensor of shape (parts, outputs, columns)
+    first : tensor of shape (.., parts, outputs, columns)
         ``b_f``.
-    is_before : tensor of shape (parts, parts)
+    is_before : tensor of shape (.., parts, parts)
         1 where the part of the column comes before that of the row.
-    strength : tensor of shape (columns,)
+    strength : tensor of shape (.., columns)
         The diagonal of S.
     order : int
         Number of lengths.
     product : callable
-        Multiplies C_f of each part with vectors of its own, of shape (parts, vectors, columns).
+        Multiplies C_f of each part with vectors of its own, of shape (.., parts, vectors, columns).
     """
-    n_parts, n_outputs, n_columns = first.shape
-    both_ways = torch.stack([is_before, is_before.T])
+    both_ways = torch.stack([is_before, is_before.mT])
     ends = torch.stack([first, first])
+    strength = strength[..., None, None, :]
     vectors, behind = [], []
     for degree in range(order):
-        sums = torch.bmm(both_ways, ends.flatten(2)).reshape(ends.shape)
+        sums = (both_ways @ ends.flatten(-2)).reshape(ends.shape)
         vectors.append(ends[0])
         behind.append(sums[1])
         if degree + 1 < order:
-            masked = (sums * strength).transpose(0, 1).reshape(n_parts, 2 * n_outputs, n_columns)
-            found = product(masked).reshape(n_parts, 2, n_outputs, n_columns)
-            ends = found.transpose(0, 1).contiguous()
-    return Paths(torch.stack(vectors), torch.stack(behind))
+            masked = (sums * strength).movedim(0, -3)
+            found = product(masked.flatten(-3, -2)).reshape(masked.shape)
+            ends = found.movedim(-3, 0).contiguous()
+    return Paths(torch.stack(vectors, dim=-4), torch.stack(behind, dim=-4))

@@ -22,6 +22,7 @@ from scipy.linalg import hankel
 
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
+from featgrad.moments.array_api import beside, namespace
 
 
 class Scale(NamedTuple):
@@ -160,15 +161,52 @@ class GrowingFold:
 class Totals(NamedTuple):
     """Moments of second order over all rows."""
 
-    covariance: Floats  # of the columns
+    covariance: Any  # of the columns; an array of NumPy or, on an accelerator, of torch
     cross: Floats  # of columns and outputs
     variance: float  # summed over outputs
     n_rows: int
-    place: Any = None  # an array where long products are taken; None on the host
 
     def columns(self, indices: Indices) -> "Totals":
-        covariance = self.covariance[np.ix_(indices, indices)]
+        index = beside(self.covariance, indices)
+        covariance = self.covariance[index[:, None], index]
         return self._replace(covariance=covariance, cross=self.cross[indices])
+
+
+def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tuple[Any, Any]:
+    """``C + ridge I`` and covariances with outputs of several.
+
+    Those that have fewer columns get more that explain nothing, of variance 1.
+    """
+    like, shape = totals[0].covariance, (len(totals), width, width)
+    covariance = namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
+    cross = np.zeros((len(totals), width, totals[0].cross.shape[1]))
+    ridge, columns = np.ones((len(totals), width)), np.arange(width)
+    for i, (one, own) in enumerate(zip(totals, ridges, strict=True)):
+        count = len(one.cross)
+        covariance[i, :count, :count] = one.covariance
+        cross[i, :count], ridge[i, :count] = one.cross, own
+    covariance[:, columns, columns] += beside(like, ridge)
+    return covariance, beside(like, cross)
+
+
+class Gradient(NamedTuple):
+    """Asks for `Folds.value_and_gradient`."""
+
+    folds: "Folds"
+    mask: Floats
+    coefficients: Floats
+    scale: float
+    sequence: Sequence[int]
+
+    @property
+    def alpha(self) -> Floats:
+        """What the moments of each order count, of the target's variance."""
+        weights = self.folds.tuple_weights[: len(self.coefficients)]
+        return np.asarray(self.coefficients / weights / float(np.sum(self.folds.variance)))
+
+    @staticmethod
+    def answers(questions: "Sequence[Gradient]") -> list[tuple[float, Floats]]:
+        return questions[0].folds.gradients(questions)
 
 
 @dataclass(frozen=True)
@@ -204,10 +242,9 @@ class Folds:
         """Covariance of the columns."""
         return self._covariance
 
-    @property
-    def place(self) -> Any:
-        """An array where long products are taken; None on the host."""
-        return None
+    def gradients(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        """Answers to questions about these folds and others of their kind."""
+        return [question.folds.value_and_gradient(*question[1:]) for question in questions]
 
     @cached_property
     def _covariance(self) -> Floats:
@@ -223,7 +260,7 @@ class Folds:
     def totals(self) -> Totals:
         """Moments over all folds."""
         variance = float(np.sum(self.variance))
-        return Totals(self.covariance(), self.cross(), variance, self.n_rows, self.place)
+        return Totals(self.covariance(), self.cross(), variance, self.n_rows)
 
     def standardised(self, variances: Floats) -> tuple["Folds", Scale]:
         """With columns of these variances and outputs of variance 1 over these folds.
@@ -255,7 +292,7 @@ class Folds:
             others = self.covariance() - fold.gram / self._total
             return np.asarray(np.linalg.solve(others + ridge * np.eye(len(rest)), rest))
         assert fold.rows is not None
-        rows = fold.rows * np.sqrt(self._share)
+        rows = fold.rows * np.sqrt(self.share)
         along = rows @ inverse
         inner = np.eye(len(along), dtype=np.float32) - along @ rows.T
         return np.asarray(inverse @ rest + along.T @ np.linalg.solve(inner, along @ rest))
@@ -275,10 +312,10 @@ class Folds:
         """
         order = len(coefficients)
         strength = (mask / scale).astype(np.float32)[:, None]
-        alpha = coefficients / self._tuple_weights[:order] / float(np.sum(self.variance))
+        alpha = Gradient(self, mask, coefficients, scale, sequence).alpha
         vectors, before = self._sweep(strength, order, sequence)
         _, after = self._sweep(strength, order, sequence[::-1])
-        first = strength * self._first[list(sequence)]
+        first = strength * self.first[list(sequence)]
         moments = np.sum(first[:, None] * before, axis=(0, 2, 3), dtype=np.float64)
         # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
         flat = after[::-1].reshape(len(sequence), order, -1)
@@ -293,33 +330,33 @@ class Folds:
 
         ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both of shape (folds, order, columns, outputs).
         """
-        n_columns, n_outputs = self._first.shape[1:]
+        n_columns, n_outputs = self.first.shape[1:]
         vectors = np.zeros((len(sequence), order, n_columns, n_outputs), np.float32)
         before = np.zeros_like(vectors)
         for step, i in enumerate(sequence):
-            vectors[step, 0] = self._first[i]
+            vectors[step, 0] = self.first[i]
             if step:
                 np.add(before[step - 1], vectors[step - 1], out=before[step])
             if step and order > 1:
                 weighted = strength * before[step, :-1]
                 wide = weighted.transpose(1, 0, 2).reshape(n_columns, -1)
-                product = self.folds[i].product(wide * self._share)
+                product = self.folds[i].product(wide * self.share)
                 vectors[step, 1:] = product.reshape(n_columns, -1, n_outputs).transpose(1, 0, 2)
         return vectors, before
 
     @cached_property
-    def _tuple_weights(self) -> Floats:
+    def tuple_weights(self) -> Floats:
         """What moments of each order are divided by, as far as there are folds for it."""
         return tuple_weights(self.weights, len(self.folds) - 1)
 
     @cached_property
-    def _first(self) -> Singles:
+    def first(self) -> Singles:
         """b_f of folds whose weights sum to one."""
         crosses = np.array([fold.cross for fold in self.folds])
-        return (crosses * self._share).astype(np.float32)
+        return (crosses * self.share).astype(np.float32)
 
     @cached_property
-    def _share(self) -> np.float32:
+    def share(self) -> np.float32:
         return np.float32(1 / self._total)
 
     @property

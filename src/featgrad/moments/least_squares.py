@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
+from featgrad.moments.array_api import beside, to_numpy
 
 # Directions of less variance, relative to the largest, are rounding.
 _ROUNDING = 1e-7
@@ -25,35 +26,43 @@ _LEAST_LEFT = 0.25
 
 
 class Weighted(NamedTuple):
-    """Standardised columns, centred outputs and weights of rows."""
+    """Standardised columns, centred outputs and weights of rows, as arrays of one library."""
 
-    values: Floats
-    outputs: Floats
-    weights: Floats
+    values: Any
+    outputs: Any
+    weights: Any
 
     def take(self, rows: Indices) -> "Weighted":
-        return Weighted(*(part[rows] for part in self))
+        return Weighted(*(part[beside(part, rows)] for part in self))
 
     @property
     def n_effective(self) -> float:
         """Rows of equal weight that would be as informative."""
-        return float(self.weights.sum() ** 2 / np.sum(self.weights**2))
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     @property
     def variance(self) -> float:
-        return float(self.weights @ np.sum(self.outputs**2, axis=1) / self.weights.sum())
+        return float(self.weights @ (self.outputs**2).sum(1) / self.weights.sum())
+
+    def normal_equations(self, ridge: float) -> tuple[Floats, Floats]:
+        """``C + ridge I`` and covariances with the outputs; the ridge is a sum of squares."""
+        share = self.weights[:, None] / self.weights.sum()
+        covariance = to_numpy(self.values.T @ (share * self.values))
+        covariance[np.diag_indices(len(covariance))] += ridge / self.n_effective
+        return covariance, to_numpy(self.values.T @ (share * self.outputs))
 
     def whitened(self) -> "Weighted":
         """Uncorrelated columns of variance 1; as many as there are independent ones."""
         share = self.weights[:, None] / self.weights.sum()
-        eigenvalues, axes = np.linalg.eigh(self.values.T @ (share * self.values))
+        eigenvalues, axes = np.linalg.eigh(to_numpy(self.values.T @ (share * self.values)))
         used = eigenvalues > _ROUNDING * max(float(eigenvalues.max(initial=0.0)), 1e-300)
-        return self._replace(values=self.values @ (axes[:, used] / np.sqrt(eigenvalues[used])))
+        to_one_variance = axes[:, used] / np.sqrt(eigenvalues[used])
+        return self._replace(values=self.values @ beside(self.values, to_one_variance))
 
     def without_leverage(self) -> "Weighted":
         """Whitened columns as if no row had had a part in whitening itself."""
-        leverage = self.weights / self.weights.sum() * np.sum(self.values**2, axis=1)
-        left = np.sqrt(np.maximum(1 - leverage, _LEAST_LEFT))
+        leverage = self.weights / self.weights.sum() * (self.values**2).sum(1)
+        left = (1 - leverage).clip(_LEAST_LEFT) ** 0.5
         return self._replace(values=self.values / left[:, None])
 
 
@@ -76,60 +85,57 @@ class Explained(NamedTuple):
 
 
 def ridge_coefficients(rows: Weighted, ridge: float) -> Floats:
-    """Of a ridge model; the ridge is a sum of squares."""
-    share = rows.weights[:, None] / rows.weights.sum()
-    covariance = rows.values.T @ (share * rows.values)
-    covariance[np.diag_indices(len(covariance))] += ridge / rows.n_effective
-    return np.asarray(np.linalg.solve(covariance, rows.values.T @ (share * rows.outputs)))
+    """Of a ridge model."""
+    return np.asarray(np.linalg.solve(*rows.normal_equations(ridge)))
 
 
 def adjusted(white: Weighted) -> float:
     """Adjusted R^2 of least squares on whitened columns."""
     n, k = white.n_effective, white.values.shape[1]
     share = white.weights / white.weights.sum()
-    explained = float(np.sum((white.values.T @ (share[:, None] * white.outputs)) ** 2))
+    explained = float(((white.values.T @ (share[:, None] * white.outputs)) ** 2).sum())
     left = 1 - explained / white.variance
     return float(1 - left * (n - 1) / max(n - 1 - k, 1.0))
 
 
-def explained(white: Weighted, predicted: Floats) -> Explained:
+def explained(white: Weighted, predicted: Any) -> Explained:
     """What whitened columns explain, from a prediction that has not seen these rows."""
     z, y, w = white
     r = y - predicted
-    total, squares = w.sum(), float(np.sum(w**2))
+    total, squares = float(w.sum()), float((w**2).sum())
     along = z.T @ (w[:, None] * r)
-    own = w**2 * np.sum(z**2, axis=1) * np.sum(r**2, axis=1)
-    inside = float(np.sum(along**2) - own.sum())
-    through = 2 * (w * np.sum((z @ along) * r, axis=1) - own)
+    own = w**2 * (z**2).sum(1) * (r**2).sum(1)
+    inside = float((along**2).sum() - own.sum())
+    through = 2 * (w * ((z @ along) * r).sum(1) - own)
     pairs, others = total**2 - squares, (total - w) ** 2 - (squares - w**2)
     missed = inside / pairs
-    missed_without = (inside - through) / np.maximum(others, 1e-300)
-    by_row = np.sum(y**2 - r**2, axis=1)
+    missed_without = (inside - through) / others.clip(1e-300)
+    by_row = (y**2 - r**2).sum(1)
     mean = float(w @ by_row / total)
-    mean_without = (total * mean - w * by_row) / np.maximum(total - w, 1e-300)
+    mean_without = (total * mean - w * by_row) / (total - w).clip(1e-300)
     influences = (mean - mean_without) + (missed - missed_without)
     excess = 2 / pairs**2 * _pair_squares(z, r, w)
-    return Explained(mean + missed, influences, excess)
+    return Explained(mean + missed, to_numpy(influences), excess)
 
 
-def _pair_squares(z: Floats, r: Floats, w: Floats) -> float:
+def _pair_squares(z: Any, r: Any, w: Any) -> float:
     """``sum over pairs of w_i^2 w_j^2 (z_i^T z_j)^2 (r_i^T r_j)^2``.
 
     With several outputs as if their residuals did not depend on the columns.
     """
     if r.shape[1] == 1:
-        z, r = z * r, np.ones_like(r)
+        z, r = z * r, r * 0 + 1
     weights = w**2
     of_columns = _distinct_pairs(z, weights)
     of_outputs = _distinct_pairs(r, weights)
-    return of_columns * of_outputs / max(float(weights.sum() ** 2 - np.sum(weights**2)), 1e-300)
+    return of_columns * of_outputs / max(float(weights.sum() ** 2 - (weights**2).sum()), 1e-300)
 
 
-def _distinct_pairs(vectors: Floats, weights: Floats) -> float:
+def _distinct_pairs(vectors: Any, weights: Any) -> float:
     """``sum over pairs i != j of w_i w_j (v_i^T v_j)^2``."""
     products = vectors.T @ (weights[:, None] * vectors)
-    own = np.sum(vectors**2, axis=1) ** 2
-    return max(float(np.sum(products**2) - weights**2 @ own), 0.0)
+    own = (vectors**2).sum(1) ** 2
+    return max(float((products**2).sum() - weights**2 @ own), 0.0)
 
 
 class Gains(NamedTuple):
@@ -173,33 +179,29 @@ def losses_without(
     columns g are ``B - H_:g H_gg^-1 B_g``. Errors are those of the mean of rows or, if these are
     larger, of groups.
     """
-    everything = np.arange(len(rows.weights))
-    losses = np.zeros((len(rows.weights), counted.shape[1]))
+    everything, parts = np.arange(len(rows.weights)), []
     for outside, counts in zip(held_out, counted, strict=True):
-        inside = np.setdiff1d(everything, outside)
-        losses[outside] = counts * _losses(rows.take(inside), rows.take(outside), units, ridge)
-    share = rows.weights / rows.weights.sum()
-    values = share @ losses
-    of_rows = share**2 @ (losses - values) ** 2
-    off = np.array([share[group] @ (losses[group] - values) for group in held_out])
+        training, test = rows.take(np.setdiff1d(everything, outside)), rows.take(outside)
+        losses = _losses(training, test, units, ridge) * beside(rows.values, counts)
+        parts.append((test.weights / rows.weights.sum(), losses))
+    values = sum(share @ losses for share, losses in parts)
+    of_rows = to_numpy(sum(share**2 @ (losses - values) ** 2 for share, losses in parts))
+    off = np.array([to_numpy(share @ (losses - values)) for share, losses in parts])
     of_groups = np.sum(off**2, axis=0) * len(off) / (len(off) - 1)
     errors = np.sqrt(np.maximum(of_rows, of_groups))
-    return Gains(values / rows.variance, errors / rows.variance)
+    return Gains(to_numpy(values) / rows.variance, errors / rows.variance)
 
 
-def _losses(training: Weighted, test: Weighted, units: Indices, ridge: float) -> Floats:
+def _losses(training: Weighted, test: Weighted, units: Indices, ridge: float) -> Any:
     """More squared error of each row of `test` without each unit, shape (rows, units)."""
-    share = training.weights[:, None] / training.weights.sum()
-    covariance = training.values.T @ (share * training.values)
-    covariance[np.diag_indices(len(covariance))] += ridge / training.n_effective
+    covariance, cross = training.normal_equations(ridge)
     inverse = np.linalg.inv(covariance)
-    coefficients = inverse @ (training.values.T @ (share * training.outputs))
-    residuals = test.outputs - test.values @ coefficients
-    along = test.values @ inverse
-    losses = np.empty((len(test.weights), int(units.max()) + 1))
-    for unit in range(losses.shape[1]):
+    coefficients = inverse @ cross
+    changes = np.zeros((len(units), int(units.max()) + 1, cross.shape[1]))
+    for unit in range(changes.shape[1]):
         own = np.flatnonzero(units == unit)
-        change = np.linalg.solve(inverse[np.ix_(own, own)], coefficients[own])
-        moved = along[:, own] @ change
-        losses[:, unit] = np.sum((2 * residuals + moved) * moved, axis=1)
-    return losses
+        changes[own, unit] = np.linalg.solve(inverse[np.ix_(own, own)], coefficients[own])
+    residuals = test.outputs - test.values @ beside(test.values, coefficients)
+    moved = test.values @ beside(test.values, inverse @ changes.reshape(len(units), -1))
+    moved = moved.reshape(len(moved), *changes.shape[1:])
+    return ((2 * residuals[:, None] + moved) * moved).sum(2)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh_tridiagonal
 
 from featgrad.arrays import Floats, Indices
+from featgrad.moments.array_api import to_numpy
 from featgrad.moments.folds import Totals
 from featgrad.moments.sweeps import Engine
 
@@ -60,7 +61,7 @@ def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
 
 def top_of_covariance(totals: Totals) -> float:
     """The same from a covariance."""
-    covariance = totals.covariance
+    covariance = to_numpy(totals.covariance)
     n_columns = len(covariance)
     last = (n_columns - 1, n_columns - 1)
     sample = float(eigh(covariance, eigvals_only=True, subset_by_index=last)[0])

@@ -70,8 +70,8 @@ class Engine(Protocol):
         """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
         ...
 
-    def values(self) -> Floats:
-        """All rows as an array, with the variance that `inverse_variance` brings them to."""
+    def values(self) -> Any:
+        """All rows, with the variance that `inverse_variance` brings them to; where they are."""
         ...
 
     def take(self, rows: Indices) -> "Engine":

@@ -12,9 +12,10 @@ import numpy as np
 from scipy.special import expit
 
 from featgrad.arrays import Floats
-from featgrad.moments.folds import Folds
+from featgrad.moments.folds import Folds, Gradient
 from featgrad.plan import MOMENTUM, STEP
 from featgrad.search.progress import OnStep, Step
+from featgrad.search.questions import Run
 from featgrad.search.units import Units
 
 _BUDGET_SLACK = 1e-9
@@ -50,14 +51,14 @@ class Descent:
 
     def run(
         self, folds: Folds, v: Floats, scale: float, sharpness: Floats, steps: list[Step]
-    ) -> Floats:
-        """Logits after one step for each sharpness; `steps` is continued."""
+    ) -> Run[Floats]:
+        """Logits after one step for each sharpness; `steps` is continued. Asks for gradients."""
         momentum, units = np.zeros_like(v), self._units
         for t in sharpness:
             s = budgeted(v, self._budget, t, units)
             sequence = self._sequences[len(steps) % len(self._sequences)]
             mask = s[units.of_column]
-            value, by_column = folds.value_and_gradient(mask, self._coefficients, scale, sequence)
+            value, by_column = yield Gradient(folds, mask, self._coefficients, scale, sequence)
             tangent = _along_budget(units.total(by_column), s, units.costs)
             length = float(np.sqrt(np.mean(tangent**2)))
             momentum = MOMENTUM * momentum + (1 - MOMENTUM) * tangent / max(length, 1e-300)

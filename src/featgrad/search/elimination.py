@@ -5,13 +5,16 @@ With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the colu
 While many units are present a few go at once.
 """
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from featgrad.arrays import Flags, Floats, Indices, Singles
-from featgrad.moments.folds import Totals
+from featgrad.moments.array_api import beside, is_foreign, namespace, to_numpy
+from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units
 
@@ -35,6 +38,22 @@ class Remaining(NamedTuple):
     columns: Indices
     inverse: Singles
     losses: Floats
+
+
+class Elimination(NamedTuple):
+    """Asks for `eliminate`."""
+
+    totals: Totals
+    units: Units
+    budget: float
+    ridge: float
+
+    @staticmethod
+    def answers(questions: "Sequence[Elimination]") -> list[Flags]:
+        on_device = is_foreign(questions[0].totals.covariance)
+        if on_device and all(question.units.are_single_columns for question in questions):
+            return eliminate_together(questions)
+        return [eliminate(*question) for question in questions]
 
 
 def eliminate(totals: Totals, units: Units, budget: float, ridge: float) -> Flags:
@@ -64,6 +83,47 @@ def eliminate(totals: Totals, units: Units, budget: float, ridge: float) -> Flag
     return everything.best_within(scores, budget)
 
 
+def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
+    """The same for single columns, of all questions at once: H keeps its size, in double."""
+    width = max(q.units.count for q in questions)
+    C, b = stacked([q.totals for q in questions], [q.ridge for q in questions], width)
+    xp = namespace(C)
+    free = np.zeros((len(questions), width), bool)
+    for own, q in zip(free, questions, strict=True):
+        own[: q.units.count] = ~q.units.kept[q.units.of_column]
+    steps = [list(_steps(*each)) for each in zip(questions, free.sum(1), strict=True)]
+    H = xp.linalg.inv(C)
+    B, stay = H @ b, beside(C, ~free)
+    sets = beside(C, np.arange(len(questions))[:, None])
+    for step in range(max(map(len, steps))):
+        counts = np.array([own[step] if step < len(own) else 0 for own in steps])
+        leaves = beside(C, np.arange(counts.max()) < counts[:, None])
+        losses = xp.where(stay, xp.inf, (B * B).sum(2) / xp.linalg.diagonal(H))
+        # Of equal losses the later columns go first.
+        going = width - 1 - xp.argsort(xp.flip(losses, axis=1), axis=1)[:, : counts.max()]
+        out = xp.where(leaves[:, :, None], H[sets, going], 0.0)
+        both = leaves[:, :, None] & leaves[:, None]
+        among = xp.permute_dims(out, (0, 2, 1))[sets, going]
+        inner = xp.linalg.solve(xp.where(both, among, beside(C, np.eye(counts.max()))), out)
+        across = xp.permute_dims(inner, (0, 2, 1))
+        B -= across @ B[sets, going]
+        H -= across @ out
+        stay[sets, going] |= leaves
+    left_in = ~(to_numpy(stay) & free)
+    by_unit = [np.argsort(q.units.of_column) for q in questions]
+    return [flags[places] for flags, places in zip(left_in, by_unit, strict=True)]
+
+
+def _steps(question: Elimination, n_free: int) -> Iterator[int]:
+    """How many single columns go at once, time after time."""
+    count = question.units.count
+    excess = count - question.budget
+    while excess > 1e-9 * question.budget and n_free:
+        going = min(max(1, count // ELIMINATED_AT_ONCE), n_free, math.ceil(excess))
+        yield going
+        count, n_free, excess = count - going, n_free - going, excess - going
+
+
 def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Remaining:
     """Ridge regression on the columns of the chosen units."""
     inner, columns = units.only(np.flatnonzero(chosen))
@@ -76,7 +136,7 @@ def _ridge_regression(totals: Totals, ridge: float) -> tuple[Singles, Singles]:
 
     Single precision will do: the ridge is a good part of the largest eigenvalue.
     """
-    penalised = totals.covariance.astype(np.float32)
+    penalised = to_numpy(totals.covariance).astype(np.float32)
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
     factor, _ = lapack.spotrf(penalised, lower=True, overwrite_a=True)
     triangle, _ = lapack.spotri(factor, lower=True, overwrite_c=True)

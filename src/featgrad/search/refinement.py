@@ -12,51 +12,48 @@ noise. Those that explain most by themselves take their places: they do less har
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import beside
-from featgrad.moments.folds import Totals
+from featgrad.moments.array_api import beside, namespace, to_numpy
+from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.search.questions import Run
 from featgrad.search.swaps import Swaps
 from featgrad.search.units import Units
 
 # A gain below this share of the variance is rounding.
 _ROUNDING = 1e-9
-# Entries of products from which an accelerator is faster than the host.
-_LONG = 1 << 16
 
 
-def refine(totals: Totals, units: Units, chosen: Flags) -> Flags:
+def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     """The set after all swaps that pay, without columns that fit noise only; kept units stay.
 
     Units that are not single columns of cost 1 are left as they are, and so are sets with few rows
-    for each of their units.
+    for each of their units. Asks for swaps.
     """
     count = int(np.count_nonzero(chosen))
     if not units.are_single_columns or count == units.count:
         return chosen
     if count * FILL_ROWS_PER_UNIT > totals.n_rows:
         return chosen
-    # Columns in the order of their units.
-    regression = _LeastSquares.of(totals.columns(np.argsort(units.of_column)))
-    if can_swap(totals.n_rows, count):
-        chosen = _swapped(regression, units, chosen)
-    needed = units.kept | regression.significant(chosen)
-    if not can_swap(totals.n_rows, int(np.count_nonzero(needed))) or not regression.leaves_noise(
-        needed
-    ):
-        return chosen
-    return units.best_within(np.where(needed, np.inf, regression.marginals), count)
-
-
-def _swapped(regression: "_LeastSquares", units: Units, chosen: Flags) -> Flags:
-    careful = regression.swapped(chosen, units.kept, careful=True)
-    free = regression.swapped(careful, units.kept, careful=False)
-    complete = np.array_equal(regression.significant(free), free) and regression.leaves_noise(free)
-    return free if complete else careful
+    # From here on by column.
+    of_column = units.of_column
+    inside, kept = chosen[of_column], units.kept[of_column]
+    careful, free = yield Swapping(totals, inside, kept, can_swap(totals.n_rows, count))
+    found = free if free.is_complete else careful
+    needed, scores = kept | found.significant, found.inside.astype(float)
+    if can_swap(totals.n_rows, int(np.count_nonzero(needed))):
+        fitted, _ = yield Swapping(totals, needed, kept, allowed=False)
+        if fitted.leaves_noise:
+            explained = np.sum(totals.cross**2, axis=1) / (_diagonal(totals) + swap_ridge(totals))
+            scores = np.where(needed, np.inf, explained)
+    by_unit = np.empty(units.count)
+    by_unit[of_column] = scores
+    return units.best_within(by_unit, count)
 
 
 def can_swap(n_rows: int, count: int) -> bool:
@@ -66,89 +63,87 @@ def can_swap(n_rows: int, count: int) -> bool:
 
 def swap_ridge(totals: Totals) -> float:
     """A small ridge, relative to the mean variance of columns: 1 unless these are only centred."""
-    return SWAP_RIDGE * (float(np.mean(np.diagonal(totals.covariance))) or 1.0)
+    return SWAP_RIDGE * (float(np.mean(_diagonal(totals))) or 1.0)
 
 
-class _Fit(NamedTuple):
-    """Least squares on some columns: ``H``, ``B`` and the variance of what they leave."""
-
-    members: Indices
-    inverse: Floats
-    coefficients: Floats
-    residual: float
+def _diagonal(totals: Totals) -> Floats:
+    return to_numpy(namespace(totals.covariance).linalg.diagonal(totals.covariance))
 
 
-class _LeastSquares(Totals):
-    """Least squares on columns whose covariance has a small ridge."""
+def _chance(totals: Totals, count: int) -> float:
+    """What the best of p columns of noise explains of C outputs, as a share of the residual.
 
-    @classmethod
-    def of(cls, totals: Totals) -> "_LeastSquares":
-        ridge = swap_ridge(totals) * np.eye(len(totals.cross))
-        return cls(*totals._replace(covariance=totals.covariance + ridge))
+    A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = C - 1``,
+    ``d + 2 sqrt(d L) + 2 L`` times the variance of one coefficient, by the rows that so many chosen
+    columns leave free.
+    """
+    n_columns, n_outputs = totals.cross.shape
+    others, log = n_outputs - 1, math.log(n_columns)
+    quantile = others + 2 * math.sqrt(others * log) + 2 * log
+    return float(quantile / n_outputs / (totals.n_rows - count))
 
-    def swapped(self, chosen: Flags, kept: Flags, careful: bool) -> Flags:
-        """The set after all swaps that pay; careful ones bring more than chance."""
-        members = np.flatnonzero(chosen)
-        place = self.place if len(self.cross) * len(members) >= _LONG else None
-        covariance, cross = beside(place, self.covariance), beside(place, self.cross)
-        swaps = Swaps(covariance, cross, members, kept)
-        for _ in range(len(swaps.members)):
-            gain, into, out = swaps.best()
-            needed = 0.0
-            if careful:
-                needed = self._chance(self._residual(swaps.explained, len(swaps.members)))
-            if gain <= needed + _ROUNDING * self.variance:
-                break
-            swaps.swap(into, out)
-        found = np.zeros_like(chosen)
-        found[swaps.members] = True
-        return found
+
+class Fitted(NamedTuple):
+    """Least squares on a set of columns."""
+
+    inside: Flags  # the set
+    significant: Flags  # columns of it that explain more than chance beyond the other ones
+    leaves_noise: bool  # no column outside explains more than chance beyond the set
 
     @property
-    def marginals(self) -> Floats:
-        """What each column explains by itself."""
-        return np.asarray(np.sum(self.cross**2, axis=1) / np.diagonal(self.covariance))
-
-    def significant(self, chosen: Flags) -> Flags:
-        """Chosen columns that explain more than chance beyond the other ones."""
-        fit = self._fit(chosen)
-        found = chosen.copy()
-        found[fit.members] = _losses(fit) > self._chance(fit.residual)
-        return found
-
-    def leaves_noise(self, chosen: Flags) -> bool:
-        """Whether no other column explains more than chance beyond the chosen ones."""
-        fit = self._fit(chosen)
-        shared = self.covariance[:, fit.members]
-        own = np.diagonal(self.covariance) - np.sum((shared @ fit.inverse) * shared, axis=1)
-        unexplained = self.cross - shared @ fit.coefficients
-        brought = np.sum(unexplained**2, axis=1) / np.maximum(own, 1e-12)
-        return bool(np.all(brought[~chosen] <= self._chance(fit.residual)))
-
-    def _fit(self, chosen: Flags) -> _Fit:
-        members = np.flatnonzero(chosen)
-        inverse = np.linalg.inv(self.covariance[np.ix_(members, members)]).astype(np.float64)
-        coefficients = inverse @ self.cross[members]
-        explained = float(np.sum(coefficients * self.cross[members]))
-        residual = self._residual(explained, len(members))
-        return _Fit(members, inverse, coefficients, residual)
-
-    def _residual(self, explained: float, count: int) -> float:
-        """Variance of what so many columns leave, by the rows that they leave free."""
-        return max(self.variance - explained, 0.0) * self.n_rows / (self.n_rows - count)
-
-    def _chance(self, residual: float) -> float:
-        """What the best of p columns of noise explains of C outputs.
-
-        A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = C - 1``,
-        ``d + 2 sqrt(d L) + 2 L`` times the variance of one coefficient.
-        """
-        n_columns, n_outputs = self.cross.shape
-        others, log = n_outputs - 1, math.log(n_columns)
-        quantile = others + 2 * math.sqrt(others * log) + 2 * log
-        return float(quantile / n_outputs / self.n_rows * residual)
+    def is_complete(self) -> bool:
+        return self.leaves_noise and np.array_equal(self.inside, self.significant)
 
 
-def _losses(fit: _Fit) -> Floats:
-    """Explained variance that would be lost without each member."""
-    return np.asarray(np.sum(fit.coefficients**2, axis=1) / np.diagonal(fit.inverse))
+class Swapping(NamedTuple):
+    """Asks for a set after swaps that bring more than chance, and then after all that pay."""
+
+    totals: Totals
+    inside: Flags
+    kept: Flags
+    allowed: bool  # otherwise the set stays as it is
+
+    @staticmethod
+    def answers(questions: "Sequence[Swapping]") -> list[tuple[Fitted, ...]]:
+        sizes = np.array([np.count_nonzero(question.inside) for question in questions])
+        is_small = 2 * sizes < sizes.max()
+        if is_small.any():
+            # Each set takes as many operations as the largest of those that are swapped together.
+            answers: dict[int, tuple[Fitted, ...]] = {}
+            for alike in (np.flatnonzero(is_small).tolist(), np.flatnonzero(~is_small).tolist()):
+                answers |= zip(alike, Swapping.answers([questions[i] for i in alike]), strict=True)
+            return [answers[i] for i in range(len(sizes))]
+        totals = [question.totals for question in questions]
+        # Smaller sets have more members, which explain nothing and stay.
+        more = max(1, sizes.max()) - sizes
+        width = max(len(one.cross) + own for one, own in zip(totals, more, strict=True))
+        members = np.empty((len(sizes), sizes[0] + more[0]), np.intp)
+        kept = np.ones((len(sizes), width), bool)
+        for i, (question, own) in enumerate(zip(questions, more, strict=True)):
+            count = len(question.inside)
+            members[i] = np.append(np.flatnonzero(question.inside), count + np.arange(own))
+            kept[i, :count] = question.kept
+        C, b = stacked(totals, [swap_ridge(one) for one in totals], width)
+        swaps = Swaps(C, b, beside(C, members), beside(C, kept))
+        chances = np.array([_chance(*each) for each in zip(totals, sizes, strict=True)])
+        variances = np.array([one.variance for one in totals])
+        allowed = sizes * [question.allowed for question in questions]
+        found = []
+        for worth in (1.0, 0.0):
+            limits = worth * chances, variances, _ROUNDING * variances, allowed
+            swaps.run(*(beside(C, limit) for limit in limits))
+            members, losses, brought, explained = map(to_numpy, swaps.state())
+            least = chances * np.maximum(variances - explained, 0.0)
+            parts = zip(questions, members, losses, brought, least, strict=True)
+            found.append([_fitted(*part) for part in parts])
+        return list(zip(*found, strict=True))
+
+
+def _fitted(
+    question: Swapping, members: Indices, losses: Floats, brought: Floats, least: float
+) -> Fitted:
+    inside, significant = np.zeros((2, len(brought)), bool)
+    inside[members], significant[members] = True, losses > least
+    count = len(question.inside)
+    others = brought[:count][~inside[:count]]
+    return Fitted(inside[:count], significant[:count], bool(np.all(others <= least)))

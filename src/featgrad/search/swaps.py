@@ -13,88 +13,128 @@ loses ``w l_m / o_m``, and the others ``e l_m / o_m`` and ``e^2 / o_m``.
 
 from typing import Any
 
-import numpy as np
-
-from featgrad.arrays import Flags, Indices
-from featgrad.moments.array_api import beside, namespace
+from featgrad.moments.array_api import namespace
 
 # What is left of a column that others explain is no less.
 _LEAST = 1e-12
+# Swaps after which an accelerator is asked whether any set still wants one.
+_AT_ONCE = 8
 
 
 class Swaps:
-    """A set of columns whose members are swapped one by one.
+    """Sets of equally many columns, each of which swaps one of its members at a time.
 
     Parameters
     ----------
-    covariance : array of shape (columns, columns)
-        ``C + ridge I``, of NumPy or, on an accelerator, of torch.
-    cross : array of shape (columns, outputs)
-        Covariance with the outputs, of the same library.
-    members : ndarray of int
-        The set.
-    kept : ndarray of bool
-        Columns that stay in it.
+    covariance, cross : array of shape (sets, columns, columns) and (sets, columns, outputs)
+        ``C + ridge I``, and covariances with outputs; of NumPy or, on an accelerator, of torch.
+    members : array of int of shape (sets, members)
+        The sets.
+    kept : array of bool of shape (sets, columns)
+        Columns that stay in them.
     """
 
-    def __init__(self, covariance: Any, cross: Any, members: Indices, kept: Flags) -> None:
-        self.members = members.copy()
-        self._C, self._b = covariance, cross
-        self._S, self._target = covariance[:, members], cross[members]
-        inner = covariance[members[:, None], members]
-        self._H = namespace(inner).linalg.inv(inner)
+    def __init__(self, covariance: Any, cross: Any, members: Any, kept: Any) -> None:
+        xp = self._xp = namespace(covariance)
+        self._C, self._b, self.members = covariance, cross, members + 0
+        self._sets = xp.arange(len(members), device=covariance.device)
+        sets = self._sets[:, None]
+        self._S = xp.permute_dims(covariance[sets, :, members], (0, 2, 1)) + 0.0
+        self._target = cross[sets, members]
+        self._H = xp.linalg.inv(self._S[sets, members])
         self._M, self._B = self._S @ self._H, self._H @ self._target
         self._left = cross - self._S @ self._B
-        self._own = covariance.diagonal() - (self._M * self._S).sum(1)
+        self._own = xp.linalg.diagonal(covariance) - (self._M * self._S).sum(2)
+        # Numbers of the host may not be sent while operations are recorded.
+        self._zero, self._infinity = self._own[0, 0] * 0, self._own[0, 0] * 0 + xp.inf
         # What bars members from coming in, and those that are kept from going out.
-        self._barred = beside(cross, np.zeros(len(cross)))
-        self._barred[members] = np.inf
-        self._stay = beside(cross, np.where(kept[members], np.inf, 0.0))
+        self._barred = xp.zeros_like(self._own)
+        self._barred[sets, members] = self._infinity
+        self._stay = xp.where(kept[sets, members], self._infinity, self._zero)
+
+    def run(self, shares: Any, variances: Any, least: Any, most: Any) -> None:
+        """Make the best swap of each set while it brings more than the least and a share.
+
+        The share is of what the set leaves of a variance. No more than the most swaps are made.
+        """
+        wanted, count = most > 0, most + 0
+
+        def step() -> None:
+            nonlocal wanted, count
+            gain, into, out = self.best()
+            left = (variances - self.explained).clip(0.0)
+            wanted &= (gain > shares * left + least) & (count > 0)
+            count -= 1
+            self.swap(into, out, wanted)
+
+        steps, at_once = step, 1
+        if bool(wanted.any()) and getattr(wanted, "is_cuda", False):
+            # Imported here: it needs torch.
+            from featgrad.moments.block_problem import captured
+
+            steps, at_once = captured(step, wanted.device), _AT_ONCE
+        while bool(wanted.any()):
+            for _ in range(at_once):
+                steps()
 
     @property
-    def explained(self) -> float:
-        """Variance that the set explains."""
-        return float((self._B * self._target).sum())
+    def explained(self) -> Any:
+        """Variance that each set explains."""
+        return (self._B * self._target).sum((1, 2))
 
-    def best(self) -> tuple[float, int, int]:
-        """What the best swap brings, the column that comes in, and the place that it takes."""
-        inverse = 1 / self._H.diagonal()
+    def state(self) -> tuple[Any, Any, Any, Any]:
+        """Members, what is lost without each, what each column would bring, and `explained`."""
+        losses = (self._B**2).sum(2) / self._xp.linalg.diagonal(self._H)
+        brought = (self._left**2).sum(2) / self._own.clip(_LEAST)
+        return self.members, losses, brought, self.explained
+
+    def best(self) -> tuple[Any, Any, Any]:
+        """What the best swap of each set brings, the column that comes in, and the place."""
+        inverse = 1 / self._xp.linalg.diagonal(self._H)
         own = self._M * self._M
-        own *= inverse
-        own += (self._own + self._barred)[:, None]
+        own *= inverse[:, None]
+        own += (self._own + self._barred)[:, :, None]
         gains = None
-        for left, coefficients in zip(self._left.T, self._B.T, strict=True):
-            brought = self._M * (coefficients * inverse)
-            brought += left[:, None]
+        for c in range(self._B.shape[2]):
+            brought = self._M * (self._B[:, :, c] * inverse)[:, None]
+            brought += self._left[:, :, c, None]
             brought *= brought
             gains = brought if gains is None else gains + brought
         gains /= own.clip(_LEAST)
-        gains -= (self._B**2).sum(1) * inverse + self._stay
-        flat = gains.reshape(-1)
-        place = int(flat.argmax())
-        into, out = divmod(place, len(self.members))
-        return float(flat[place]), into, out
+        gains -= ((self._B**2).sum(2) * inverse + self._stay)[:, None]
+        flat = gains.reshape(len(gains), -1)
+        place, size = flat.argmax(1), self.members.shape[1]
+        return flat[self._sets, place], place // size, place % size
 
-    def swap(self, into: int, out: int) -> None:
-        """Let a column come in for the member at a place."""
+    def swap(self, into: Any, out: Any, wanted: Any) -> None:
+        """In each set that wants it, let a column come in for the member at a place."""
+        xp, sets = self._xp, self._sets
         # Without the member, h_j / H_jj, and M_:j, B_j and H_jj as they were.
-        gone, along, coefficients = self._H[out] + 0.0, self._M[:, out] + 0.0, self._B[out] + 0.0
-        inner = gone[out] + 0.0
+        gone, along, coefficients = self._H[sets, out], self._M[sets, :, out], self._B[sets, out]
+        inner = gone[sets, out][:, None]
         h = gone / inner
         # Of the column that comes in: w, what is left of it and what it explains.
-        w = self._M[into] - along[into] * h
-        w[out] = 0.0
-        e = self._C[:, into] - self._S @ w
-        w[out] = -1.0
-        own = self._own[into] + along[into] ** 2 / inner
-        left = self._left[into] + along[into] * coefficients / inner
-        stack = namespace(self._M).stack
-        columns, rows = stack([along, e], axis=1), stack([h, w / own])
+        moved = along[sets, into][:, None]
+        w = self._M[sets, into] - moved * h
+        w[sets, out] = self._zero
+        e = self._C[sets, into] - (self._S @ w[:, :, None])[:, :, 0]
+        w[sets, out] = self._zero - 1
+        own = self._own[sets, into][:, None] + moved**2 / inner
+        left = self._left[sets, into] + moved * coefficients / inner
+        # Sets that do not want to swap lose and gain nothing.
+        columns = xp.where(wanted[:, None, None], xp.stack([along, e], axis=2), self._zero)
+        rows = xp.where(wanted[:, None, None], xp.stack([h, w / own], axis=1), self._zero)
+        across = xp.permute_dims(rows, (0, 2, 1))
         self._M -= columns @ rows
-        self._H -= rows.T @ stack([gone, -w])
-        self._B -= rows.T @ stack([coefficients, left])
-        self._left += columns @ stack([coefficients / inner, -left / own])
-        self._own += along**2 / inner - e**2 / own
-        self._S[:, out], self._target[out] = self._C[:, into], self._b[into]
-        self._barred[int(self.members[out])], self._barred[into] = 0.0, np.inf
-        self.members[out] = into
+        self._H -= across @ xp.stack([gone, -w], axis=1)
+        self._B -= across @ xp.stack([coefficients, left], axis=1)
+        self._left += columns @ xp.stack([coefficients / inner, -left / own], axis=1)
+        squares = xp.stack([along, e], axis=2) * columns
+        self._own += squares[:, :, 0] / inner - squares[:, :, 1] / own
+        # The member that is there at last: the old one or the new one.
+        before = self.members[sets, out]
+        after = xp.where(wanted, into, before)
+        self._S[sets, :, out], self._target[sets, out] = self._C[sets, after], self._b[sets, after]
+        self._barred[sets, before] = self._zero
+        self._barred[sets, after] = self._infinity
+        self.members[sets, out] = after

@@ -20,6 +20,7 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
+from featgrad.moments.array_api import is_foreign
 from featgrad.moments.folds import Folds, Scale, Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import (
@@ -37,10 +38,11 @@ from featgrad.plan import (
 )
 from featgrad.search.base import Certificate, Subset, Task, signed_scores
 from featgrad.search.descent import Descent
-from featgrad.search.elimination import Remaining, eliminate, remaining
+from featgrad.search.elimination import Elimination, Remaining, remaining
 from featgrad.search.progress import OnStep, Step
+from featgrad.search.questions import Run, answered
 from featgrad.search.refinement import can_swap, refine, swap_ridge
-from featgrad.search.units import Units
+from featgrad.search.units import Units, best_first
 
 # Orders of the folds that take turns.
 _SEQUENCES = 4
@@ -74,11 +76,11 @@ def search(
         }
         totals = {folds: part.totals() for folds, (part, _) in parts.items()}
         for state in active:
-            places = np.searchsorted(columns, state.columns)
-            part, scale = parts[state.folds]
             state.take_weights(moments.weights)
-            state.improve(part.columns(places), totals[state.folds].columns(places))
-            state.divide_model(Scale(scale.columns[places], scale.outputs))
+        # An accelerator takes them all at once; the host has room for one after the other.
+        on_device = any(is_foreign(one.covariance) for one in totals.values())
+        for together in [active] if on_device else [[state] for state in active]:
+            answered([s.improve(*parts[s.folds], totals[s.folds], columns) for s in together])
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
@@ -107,7 +109,7 @@ class _Watch:
         self._on_step, self.stopped = on_step, False
 
     def __call__(self, step: Step, scores: Floats) -> bool:
-        self.stopped = self._on_step(step, scores) or self.stopped
+        self.stopped = self.stopped or self._on_step(step, scores)
         return self.stopped
 
 
@@ -140,7 +142,8 @@ class _State:
         self._first = units.best_within(by_unit, task.budget)
         self._size = int(np.count_nonzero(self._first))
         count = max(WORKING_SET, WORKING_SET_FACTOR * self._size)
-        ranked = np.argsort(-np.where(units.kept, np.inf, by_unit), kind="stable")
+        n_others = int(np.count_nonzero(~self._affordable))
+        ranked = best_first(np.where(units.kept, np.inf, by_unit), count + n_others)
         ranked = ranked[self._affordable[ranked]]
         working = np.union1d(ranked[:count], np.flatnonzero(self._first))
         self._inner: Units
@@ -170,8 +173,13 @@ class _State:
         """Weights of all folds, which sum to one."""
         self._shares[self._task.folds] = 1 / weights[self._task.folds].sum()
 
-    def improve(self, moments: Folds, totals: Totals) -> None:
-        """Descend on the working set, then eliminate."""
+    def improve(self, moments: Folds, scale: Scale, totals: Totals, columns: Indices) -> Run[None]:
+        """Descend on the working set, which is among the columns, then eliminate.
+
+        The scale is what columns and outputs are divided by.
+        """
+        places = np.searchsorted(columns, self._columns)
+        moments, totals = moments.columns(places), totals.columns(places)
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
             self._top = top_of_covariance(totals.columns(best))
@@ -181,13 +189,11 @@ class _State:
         schedule = NEXT_SHARPNESS if self._rounds else FIRST_SHARPNESS
         left = 0 if self._watch.stopped else self._max_iter - len(self._steps)
         schedule = schedule[: max(0, left)]
-        self._v = descent.run(moments, self._v, self._scale, schedule, self._steps)
-        self._eliminate(moments, totals)
-
-    def divide_model(self, scale: Scale) -> None:
-        """Take the model back to columns and outputs that were not divided by this."""
-        columns = scale.columns[self._remaining.columns]
-        self._cross_fitted *= scale.outputs / columns[:, None]
+        self._v = yield from descent.run(moments, self._v, self._scale, schedule, self._steps)
+        yield from self._eliminate(moments, totals)
+        # The model is for columns and outputs that are not divided.
+        by_column = scale.columns[places[self._remaining.columns]]
+        self._cross_fitted *= scale.outputs / by_column[:, None]
 
     def settle(self, prices: Prices) -> bool:
         """Take the prices of all columns; whether the search for this set has ended."""
@@ -235,7 +241,7 @@ class _State:
         self._working, self._v = working, v
         self._inner, self._columns = self._units.only(working)
 
-    def _eliminate(self, moments: Folds, totals: Totals) -> None:
+    def _eliminate(self, moments: Folds, totals: Totals) -> Run[None]:
         """The chosen units of the working set, and the scale that follows them."""
         best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
         within = self._inner.best_within(self._v, self._task.budget)
@@ -243,10 +249,11 @@ class _State:
         count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
         candidates = np.union1d(best[:count], np.flatnonzero(within))
         units, columns = self._inner.only(candidates)
-        kept = eliminate(totals.columns(columns), units, self._task.budget, self._ridge)
+        inner = totals.columns(columns)
+        kept = yield Elimination(inner, units, self._task.budget, self._ridge)
         chosen = np.zeros(self._inner.count, bool)
         chosen[candidates[kept]] = True
-        chosen = refine(totals, self._inner, chosen)
+        chosen = yield from refine(totals, self._inner, chosen)
         ridge = self._model_ridge(totals, chosen)
         found = remaining(totals, self._inner, chosen, ridge)
         self._remaining = found._replace(losses=found.losses / totals.variance)
@@ -284,7 +291,7 @@ class _State:
         by_unit = self._units.total(np.where(outside, self._prices.values, 0.0))
         by_unit /= self._units.costs
         by_unit[self._units.total(outside.astype(float)) == 0] = -np.inf
-        entering = np.argsort(-by_unit, kind="stable")[: self._n_entering]
+        entering = best_first(by_unit, self._n_entering)
         entering = entering[np.isfinite(by_unit[entering])]
         edge = np.sort(self._v)[-min(self._size, len(self._v))]
         stay = np.union1d(

@@ -50,7 +50,7 @@ class DeviceColumnSums:
     def __init__(self, sums: ColumnSums, device: Any) -> None:
         self._sums = sums
         self._linear, self._squared, self._of_linear, self._of_squared = (
-            sent(part, device)
+            torch.zeros(part.shape, dtype=torch.float64, device=device)
             for part in (sums.linear, sums.squared, sums.of_linear, sums.of_squared)
         )
 
