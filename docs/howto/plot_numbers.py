@@ -53,7 +53,7 @@ print(summarise(selector, X, y))
 # was found without it. In brackets is the 95 % interval. Its upper end leaves room for what the set
 # from all rows may explain beyond those from three quarters of them. "At least" means that there
 # are fewer than two rows for each feature, or that features are nearly collinear where rows are
-# few: the truth may be much higher. "Too high: of the rows that chose" is what searches say that
+# few: the truth may be much higher. "Too high: from the rows that chose" is what searches say that
 # are not repeated (``search="stream"``, ``search="penalty"`` and ``fdr``).
 #
 # The **ridge model** below it is the same in the language of models: AUC or :math:`R^2` of a model

@@ -56,7 +56,7 @@ class Estimate:
             return "unknown (too few rows)"
         low, high = self.interval
         bound = "at least " if self.is_lower_bound else ""
-        caution = ", too high: of the rows that chose" if self.is_optimistic else ""
+        caution = ", too high: from the rows that chose" if self.is_optimistic else ""
         return f"{bound}{self.value:.3f} ({low:.3f} to {high:.3f}{caution})"
 
     def _repr_html_(self) -> str:

@@ -141,6 +141,19 @@ def test_a_group_is_one_row_with_its_features_folded(browser, tmp_path):
     assert browser.errors == []
 
 
+def test_of_a_large_group_the_first_features_are_listed(browser, tmp_path):
+    count = 70_000
+    group = Group("all", np.arange(count))
+    write_report(facts([f"f{i}" for i in range(count)], groups=(group,)), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    items = browser.evaluate(
+        "[...document.querySelectorAll('#features th li')].map(c => c.textContent)"
+    )
+    assert len(items) == 101
+    assert items[-1] == "and 69,900 more"
+    assert browser.errors == []
+
+
 LONG = "laboratory_measurement_of_protein=plasma/serum.fasting mean"
 
 

@@ -72,17 +72,24 @@
     return made;
   }
 
-  const best = (i, key) => Math.max(...members(i).map(key));
+  const best = (i, key) => members(i).reduce((most, j) => Math.max(most, key(j)), -Infinity);
   const percent = (value, scale, digits) => (value / scale).toFixed(digits);
   const correlated = (i, correlation) => [breakable(facts.names[i]), ` (${(correlation / 100).toFixed(2)})`];
   const plain = (text) => (i) => document.createTextNode(text(i));
+
+  // A folded list, of which the first hundred items are made.
+  function folded(title, items, item, attributes = {}) {
+    const made = items.slice(0, 100).map((j) => element("li", {}, ...item(j)));
+    const more = items.length - made.length;
+    if (more > 0) made.push(element("li", {}, `and ${more.toLocaleString("en")} more`));
+    return element("details", attributes, element("summary", {}, title), element("ul", {}, ...made));
+  }
 
   function nameCell(i) {
     const cell = element("span", {}, breakable(unitName(i)));
     const features = members(i);
     if (!groupOf.has(i)) return cell;
-    const list = element("ul", {}, ...features.map((j) => element("li", {}, breakable(facts.names[j]))));
-    cell.append(element("details", {}, element("summary", {}, `${features.length} features`), list));
+    cell.append(folded(`${features.length.toLocaleString("en")} features`, features, (j) => [breakable(facts.names[j])]));
     return cell;
   }
 
@@ -163,10 +170,8 @@
     }
     const list = features.flatMap((j) => here.replaced.get(j) || []);
     if (list.length) {
-      const names = list.map((j) => element("li", {}, ...correlated(j, here.size.correlation[j])));
       const title = list.length === 1 ? "replaces 1 feature" : `replaces ${list.length.toLocaleString("en")} features`;
-      const open = list.length <= 3 ? { open: "" } : {};
-      cell.append(element("details", open, element("summary", {}, title), element("ul", {}, ...names.slice(0, 100))));
+      cell.append(folded(title, list, (j) => correlated(j, here.size.correlation[j]), list.length <= 3 ? { open: "" } : {}));
     }
     return cell.childNodes.length ? cell : document.createTextNode("–");
   }
