@@ -91,6 +91,8 @@ EXACT_ORDER_ROWS = 1 << 17
 # Rows that are learned from at once, and after which features are chosen; fewer at first.
 ONLINE_BLOCK = 100
 ONLINE_DECISION = 500
+# The shortest half-life that is suggested; others are twice as long each.
+SHORTEST_HALF_LIFE = 250.0
 # Half-lives until which the set is chosen anew at every decision.
 LEARNING_HALF_LIVES = 4
 # Recent rows, the past of columns that enter the working set: half-lives and entries at most.

@@ -169,7 +169,7 @@ def test_fall_of_learnability_raises_an_alarm():
     X, y = changing(4000, 20, [3], [5])
     selector = OnlineFeatureSelector(1, half_life=500).partial_fit(X, y)
     (alarm,) = selector.alarms_
-    assert 4000 < alarm.row <= 4500
+    assert 4000 < alarm.row <= 4600
     assert (alarm.entered, alarm.left) == ((5,), (3,))
 
 
@@ -220,3 +220,26 @@ def test_features_that_do_not_vary_yet_are_nothing_to_choose_from():
     selector = OnlineFeatureSelector(1, task="regression")
     selector.partial_fit([{"a": 1.0}] * 150, np.arange(150.0))
     assert selector.features_.tolist() == []
+
+
+def turning(n_rows: int, share: float = 1.0):
+    """A share of the target turns slowly from column 3 to column 5."""
+    rng = np.random.default_rng(0)
+    X, angle = rng.standard_normal((n_rows, 20)), np.linspace(0, np.pi / 2, n_rows)
+    y = share * (np.cos(angle) * X[:, 3] + np.sin(angle) * X[:, 5])
+    return X, y + rng.standard_normal(n_rows)
+
+
+def test_set_that_changes_beyond_chance_raises_a_shift():
+    X, y = turning(20_000, share=0.5)
+    (shift,) = OnlineFeatureSelector(1, half_life=500).partial_fit(X, y).alarms_
+    assert shift.kind == "shift"
+    assert shift.row > 10_000
+    assert (shift.entered, shift.left) == ((5,), (3,))
+
+
+def test_rows_that_change_have_a_shorter_half_life():
+    selector = OnlineFeatureSelector(1)
+    stays = selector.suggest_half_life(*planted(6000, 20, [3]))
+    turns = selector.suggest_half_life(*turning(6000))
+    assert turns < stays

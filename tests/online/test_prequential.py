@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from featgrad.online.prequential import ChangeDetector, threshold
+from featgrad.online.prequential import RisenErrors, Shift, threshold
 
 ERRORS = {
     "normal rows": lambda rng, blocks: rng.chisquare(100, blocks) / 100,
@@ -13,7 +13,7 @@ ERRORS = {
 
 def alarms(errors: np.ndarray, rate: float) -> list[int]:
     """Blocks that raise an alarm."""
-    detector, found = ChangeDetector(rate, half_life=2000), []
+    detector, found = RisenErrors(rate, half_life=2000), []
     for block, error in enumerate(errors):
         residuals = np.sqrt([[error]])
         if detector.add(residuals, residuals):
@@ -41,7 +41,7 @@ def test_lower_rates_have_higher_thresholds():
 
 
 def test_what_is_still_true_is_the_slope_since_errors_rose():
-    rng, detector = np.random.default_rng(0), ChangeDetector(1e-6, half_life=2000)
+    rng, detector = np.random.default_rng(0), RisenErrors(1e-6, half_life=2000)
     for block in range(200):
         predictions, noise = rng.standard_normal((2, 1000, 1))
         slope = 1.0 if block < 100 else 0.25
@@ -50,3 +50,19 @@ def test_what_is_still_true_is_the_slope_since_errors_rose():
             break
     assert block > 100
     assert detector.still_true == pytest.approx(0.25, abs=0.1)
+
+
+def test_set_that_predicts_as_well_raises_no_more_shifts_than_stated():
+    rng, shift, found = np.random.default_rng(0), Shift(1e-5), 0
+    for _ in range(10_000):  # 1 million rows
+        noise, before, now = rng.standard_normal((3, 100, 1))
+        if shift.add(noise + before, noise + now):
+            found += 1
+            shift.restart()
+    assert found <= 10
+
+
+def test_set_that_predicts_worse_raises_a_shift():
+    rng, shift = np.random.default_rng(0), Shift(1e-6)
+    blocks = (rng.standard_normal((2, 100, 1)) for _ in range(50))
+    assert any(shift.add(noise + 0.5 * lost, noise) for noise, lost in blocks)

@@ -17,11 +17,12 @@ class Event(NamedTuple):
     ----------
     row : int
         Rows of the stream until then.
-    kind : {"choice", "alarm"}
-        Whether the set changed, or the set explained less than before.
+    kind : {"choice", "alarm", "shift"}
+        Whether the set changed, predictions became worse, or the set has shifted beyond chance: the
+        one of before, fitted again, predicts worse than the present one.
     entered, left : tuple of int
         Columns that came into the set and went out of it; for an alarm, between it and the next
-        one, or until now.
+        one, or until now; for a shift, since the set of before.
     """
 
     row: int
@@ -35,6 +36,7 @@ class History:
 
     def __init__(self) -> None:
         self._changes: deque[Event] = deque(maxlen=HISTORY_LENGTH)
+        self._shifts: deque[Event] = deque(maxlen=HISTORY_LENGTH)
         self._alarms: deque[tuple[int, Indices]] = deque(maxlen=HISTORY_LENGTH)
 
     def changed(self, row: int, before: Indices, after: Indices) -> None:
@@ -45,12 +47,16 @@ class History:
     def alarm(self, row: int, features: Indices) -> None:
         self._alarms.append((row, features))
 
+    def shift(self, row: int, before: Indices, after: Indices) -> None:
+        self._shifts.append(_difference(row, "shift", before, after))
+
     def alarms(self, features: Indices) -> list[Event]:
-        """All alarms, given the present set."""
+        """All alarms and shifts in their order, given the present set."""
         ends = [*self._alarms, (0, features)]
-        return [
+        alarms = [
             _difference(row, "alarm", before, after) for (row, before), (_, after) in pairwise(ends)
         ]
+        return sorted([*alarms, *self._shifts], key=lambda event: event.row)
 
     def events(self, features: Indices) -> list[Event]:
         """All events in their order, given the present set."""

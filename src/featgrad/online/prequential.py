@@ -1,12 +1,16 @@
-"""What predictions of rows not yet seen say: learnability now, and alarms when it falls.
+"""What predictions of rows not yet seen say: learnability now, and alarms when something changes.
 
-Every block of rows is predicted before anything is learned from it. An alarm is raised when the
-mean squared error of blocks rises: by a cumulative sum of standardised logarithms of errors, less
-half a standard deviation each, that stays at 0 or above. For normal ones it exceeds ``h`` after
-``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed (Siegmund 1985).
+Every block of rows is predicted before anything is learned from it. Errors have risen if a
+cumulative sum exceeds its threshold: of standardised logarithms of the mean squared errors of
+blocks, less half a standard deviation each, that stays at 0 or above. For normal ones it exceeds
+``h`` after ``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed (Siegmund
+1985).
 
-How much of the past is still true is told by the rows since the sum left 0: the slope of their
-targets on their predictions is 1 if nothing has changed, 0 if predictions say nothing any more.
+The set has changed beyond chance if the same sum does so for the errors of the set of before, less
+those of the present one. Both are predicted beforehand, so that nothing was chosen by them.
+
+How much of the past is still true is told by the rows since the sum of errors left 0: the slope of
+their targets on their predictions is 1 if nothing has changed, 0 if predictions say nothing.
 """
 
 import math
@@ -25,6 +29,8 @@ class Prequential:
 
     def __init__(self) -> None:
         self._base = self._gain = 0.0
+        # Of all rows, without forgetting.
+        self.squared_error = 0.0
         # Sums over squared weights: of gain^2, gain base, base^2.
         self._products = np.zeros(3)
 
@@ -32,6 +38,7 @@ class Prequential:
         """Outputs less their mean so far, and less their predictions."""
         base = np.sum(deviations**2, axis=1)
         gain = base - np.sum(residuals**2, axis=1)
+        self.squared_error += float(np.sum(residuals**2))
         self._base += float(weights @ base)
         self._gain += float(weights @ gain)
         self._products += weights**2 @ np.stack([gain**2, gain * base, base**2], axis=1)
@@ -45,6 +52,7 @@ class Prequential:
         self._base += other._base
         self._gain += other._gain
         self._products += other._products
+        self.squared_error += other.squared_error
 
     def learnability(self, n_features: int) -> Estimate:
         if self._base <= 0:
@@ -54,8 +62,27 @@ class Prequential:
         return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
 
 
-class ChangeDetector:
-    """Cumulative sum of the errors of blocks.
+class CumulativeSum:
+    """How far standardised values of blocks have been above 0 for a while.
+
+    Parameters
+    ----------
+    rate : float
+        False alarms for each row.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.height, self._threshold = 0.0, threshold(rate * ONLINE_BLOCK)
+
+    def add(self, standardised: float, uncertainty: float = 0.0) -> bool:
+        """Take a value, less what is forgiven of it; whether the sum is too high."""
+        forgiven = ALARM_REFERENCE + uncertainty
+        self.height = max(0.0, self.height + min(standardised, ALARM_LARGEST) - forgiven)
+        return self.height > self._threshold
+
+
+class RisenErrors:
+    """Whether the errors of blocks have risen, and how much of the past is still true since.
 
     Parameters
     ----------
@@ -67,12 +94,12 @@ class ChangeDetector:
 
     def __init__(self, rate: float, half_life: float) -> None:
         self._decay = 2.0 ** (-ONLINE_BLOCK / (ALARM_MEMORY * half_life))
-        self._threshold = threshold(rate * ONLINE_BLOCK)
+        self._sum = CumulativeSum(rate)
         self.restart()
 
     def restart(self) -> None:
         """Forget what errors were like."""
-        self._sum, self._count = 0.0, 0
+        self._sum.height, self._count = 0.0, 0
         self._weight = self._total = self._squares = 0.0
         self._agreement = self._power = 0.0
 
@@ -82,30 +109,44 @@ class ChangeDetector:
         return self._agreement / self._power if self._power > 0 else 1.0
 
     def add(self, deviations: Floats, residuals: Floats) -> bool:
-        """Take outputs less their mean, and less their predictions; whether errors have risen."""
-        if self._sum == 0:
+        """Take outputs less their mean, and less their predictions."""
+        if self._sum.height == 0:
             self._agreement = self._power = 0.0
         predictions = deviations - residuals
         self._agreement += float(np.sum(predictions * deviations))
         self._power += float(np.sum(predictions**2))
-        return self._add(float(np.mean(np.sum(residuals**2, axis=1))))
+        return self._add(math.log(max(float(np.mean(np.sum(residuals**2, axis=1))), 1e-300)))
 
     def _add(self, error: float) -> bool:
-        error, risen = math.log(max(error, 1e-300)), False
+        risen = False
         if self._count >= ALARM_WARM_UP:
             mean = self._total / self._weight
             deviation = math.sqrt(max(self._squares / self._weight - mean**2, 0.0))
             if deviation > 1e-9 * abs(mean):
-                standardised = min((error - mean) / deviation, ALARM_LARGEST)
                 # The mean is uncertain itself, most of all soon after a restart.
-                forgiven = ALARM_REFERENCE + 1 / math.sqrt(self._weight)
-                self._sum = max(0.0, self._sum + standardised - forgiven)
-                risen = self._sum > self._threshold
+                uncertainty = 1 / math.sqrt(self._weight)
+                risen = self._sum.add((error - mean) / deviation, uncertainty)
         self._count += 1
         self._weight = self._decay * self._weight + 1
         self._total = self._decay * self._total + error
         self._squares = self._decay * self._squares + error**2
         return risen
+
+
+class Shift:
+    """Whether a set of before predicts worse than the present one."""
+
+    def __init__(self, rate: float) -> None:
+        self._sum = CumulativeSum(rate)
+
+    def restart(self) -> None:
+        self._sum.height = 0.0
+
+    def add(self, before: Floats, now: Floats) -> bool:
+        """Take the residuals of both."""
+        worse = np.sum(before**2 - now**2, axis=1)
+        error = float(np.std(worse)) / math.sqrt(len(worse))
+        return error > 0 and self._sum.add(float(np.mean(worse)) / error)
 
 
 def threshold(rate: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,6 +18,7 @@ from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.online.history import Event
 from featgrad.online.state import OnlineState
+from featgrad.plan import SHORTEST_HALF_LIFE
 
 _MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 
@@ -41,7 +42,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         Type of the target; "auto" tells by the first rows.
     alarm_rate : float, default=1e-6
-        False alarms for each row, at most, while nothing changes.
+        False alarms for each row, at most, while nothing changes; half of them for each kind.
 
     Attributes
     ----------
@@ -62,7 +63,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     history_ : list of Event
         Features that entered and left, and alarms; the last 10,000 of each.
     alarms_ : list of Event
-        Times at which predictions became worse, and how the set changed after them.
+        Times at which predictions became worse ("alarm") or the set had shifted beyond chance
+        ("shift"), what went and what came.
 
     Examples
     --------
@@ -152,6 +154,27 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         state.add(_alike(X, state.is_sparse), outputs)
         self._state = state
         return self
+
+    def suggest_half_life(self, X: Any, y: Any) -> float:
+        """The half-life with which rows are predicted best, each before it is learned from.
+
+        Parameters
+        ----------
+        X, y
+            Rows of the stream in their order, as for `partial_fit`; the more the better.
+
+        Returns
+        -------
+        float
+            One of 250, 500, 1000, ... up to the number of rows.
+        """
+        n_doublings = max(0, int(np.log2(max(len(y), 1) / SHORTEST_HALF_LIFE)))
+        candidates = SHORTEST_HALF_LIFE * 2.0 ** np.arange(n_doublings + 1)
+        errors = [
+            clone(self).set_params(half_life=half_life).fit(X, y)._state.judge.squared_error
+            for half_life in candidates
+        ]
+        return float(candidates[np.argmin(errors)])
 
     def merge(self, other: Self) -> Self:
         """Add what another selector has seen of the same features, as if at the same time.

@@ -5,7 +5,7 @@ decided depends on the order of the rows alone.
 """
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +20,7 @@ from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
 from featgrad.online.history import History
-from featgrad.online.prequential import ChangeDetector, Prequential
+from featgrad.online.prequential import Prequential, RisenErrors, Shift
 from featgrad.online.rows import Block, RecentRows
 from featgrad.online.working_moments import WorkingMoments
 from featgrad.plan import (
@@ -34,6 +34,19 @@ from featgrad.plan import (
     WORKING_SET_FACTOR,
 )
 from featgrad.search.base import signed_scores
+
+
+class Model(NamedTuple):
+    """Predicts outputs by the columns of a set."""
+
+    features: Indices
+    coefficients: Floats
+    offset: Floats
+
+    def residuals(self, working: WorkingMoments, values: Floats, outputs: Floats) -> Floats:
+        """What is left of outputs, given the columns of the working set."""
+        used = values[:, working.places(self.features)]
+        return np.asarray(outputs - self.offset - used @ self.coefficients)
 
 
 class OnlineState:
@@ -67,16 +80,19 @@ class OnlineState:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.size = size
         self.clock, self.recent = Clock(half_life), RecentRows(half_life)
-        self.judge, self.detector = Prequential(), ChangeDetector(alarm_rate, half_life)
-        self.history = History()
+        self.judge, self.history = Prequential(), History()
+        # Each kind of alarm has half of the rate.
+        self._errors = RisenErrors(alarm_rate / 2, half_life)
+        self._shift = Shift(alarm_rate / 2)
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats]] = []
         self._n_waiting = 0
         self._columns: ColumnSums
         self._first_mean: Floats
         self._working: WorkingMoments | None = None
-        self._coefficients: Floats
-        self._offset: Floats
+        self._model: Model
+        # Of the set that learning ended with, or the one of the last shift.
+        self._model_before: Model | None = None
         self._early: OnlineState | None = None
         # The first row of the stream, or the first one after the last alarm.
         self._beginning = 0
@@ -141,7 +157,7 @@ class OnlineState:
         best = choice.chosen_anew(totals.columns(places), min(self.size, len(places)))
         self.features = np.sort(self._working.columns[places[best]])
         self.history.changed(self.clock.n_rows, before, self.features)
-        self._fit_model()
+        self._fit_models()
         for X, outputs in other._waiting:
             self.add(X, outputs)
 
@@ -187,14 +203,16 @@ class OnlineState:
             self._first_mean = outputs.mean(axis=0)
             residuals = outputs - self._first_mean
         self._grow(self.n_features)
-        risen = False
+        risen = shifted = False
         if self._working is not None:
             values = self._working.values(X)
-            places = self._working.places(self.features)
-            residuals = outputs - self._offset - values[:, places] @ self._coefficients
+            residuals = self._model.residuals(self._working, values, outputs)
             deviations = outputs - self._working.output_means()
             self.judge.add(deviations, residuals, weights)
-            risen = self.detector.add(deviations, residuals)
+            risen = self._errors.add(deviations, residuals)
+            if self._model_before is not None:
+                before = self._model_before.residuals(self._working, values, outputs)
+                shifted = self._shift.add(before, residuals)
             self._working.add(values, outputs, weights)
         self._columns.add(X, weights, residuals)
         self.recent.add(Block(time, X, outputs))
@@ -203,19 +221,32 @@ class OnlineState:
             self._rescale(factor)
         if risen:
             self._raise_alarm()
+        elif shifted:
+            self._note_shift()
         if self.clock.n_rows >= self._next_choice:
             self._choose()
         elif self._working is not None:
-            self._fit_model()
+            self._fit_models()
 
     def _raise_alarm(self) -> None:
         """Note the change, let earlier rows count as far as they are true, and choose anew."""
         self.history.alarm(self.clock.n_rows, self.features)
-        kept = min(max(self.detector.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
+        kept = min(max(self._errors.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
         self.clock.skip(-np.log2(kept))
-        self.detector.restart()
+        self._errors.restart()
+        self._model_before = None
         self._beginning = self.clock.n_rows
         self._next_choice = self.clock.n_rows + ONLINE_BLOCK
+
+    def _note_shift(self) -> None:
+        assert self._model_before is not None
+        self.history.shift(self.clock.n_rows, self._model_before.features, self.features)
+        self._compare_from_now()
+
+    def _compare_from_now(self) -> None:
+        """Let later sets be compared with the present one."""
+        self._model_before = self._model
+        self._shift.restart()
 
     def _rescale(self, factor: float) -> None:
         self._columns.rescale(factor)
@@ -250,7 +281,9 @@ class OnlineState:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])
         self.history.changed(n_rows, before, self.features)
-        self._fit_model()
+        self._fit_models()
+        if not young and self._model_before is None:
+            self._compare_from_now()
 
     def _entering(self) -> Indices:
         """Columns outside the working set that are worth more than chance."""
@@ -287,16 +320,23 @@ class OnlineState:
         chosen = self._chosen()
         totals = self._totals()
         gains = np.where(chosen, np.inf, choice.fit(totals, chosen).gains)
+        if self._model_before is not None:
+            gains[self._working.places(self._model_before.features)] = np.inf
         best = np.argsort(-gains, kind="stable")[: self._capacity]
         self._working.keep(np.sort(best))
 
-    def _fit_model(self) -> None:
-        """The model that predicts the next rows."""
+    def _fit_models(self) -> None:
+        """The models that predict the next rows."""
+        self._model = self._fitted(self.features)
+        if self._model_before is not None:
+            self._model_before = self._fitted(self._model_before.features)
+
+    def _fitted(self, features: Indices) -> Model:
         assert self._working is not None
-        places = self._working.places(self.features)
+        places = self._working.places(features)
         totals, means, deviations = self._working.totals(self._columns.n_rows, places)
-        self._coefficients = choice.coefficients(totals) / deviations[:, None]
-        self._offset = self._working.output_means() - means @ self._coefficients
+        coefficients = choice.coefficients(totals) / deviations[:, None]
+        return Model(features, coefficients, self._working.output_means() - means @ coefficients)
 
     def _totals(self) -> Totals:
         assert self._working is not None
