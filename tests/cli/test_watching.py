@@ -1,6 +1,13 @@
 """`featgrad watch`: events in the order of a file."""
 
+import gzip
+import io
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,3 +42,31 @@ def test_events_are_printed_in_words(stream: str, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "row 100: + b" in lines
     assert lines[-1].startswith("row 3000: d explain 0.")
+
+
+@pytest.mark.parametrize("name", ["-", "fifo"])
+def test_events_are_printed_while_rows_arrive(name: str, stream: str, tmp_path):
+    if name == "fifo":
+        name = str(tmp_path / "fifo")
+        os.mkfifo(name)
+    command = [sys.executable, "-m", "featgrad", "watch", name, "--target", "y", "-k", "1", "-q"]
+    options = ["--half-life", "200"]
+    lines = Path(stream).read_text().splitlines(keepends=True)
+    with subprocess.Popen(
+        [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        with process.stdin if name == "-" else open(name, "w") as rows:
+            rows.writelines(lines[:101])
+            rows.flush()
+            # The pipe is still open: nothing but the event itself ends this line.
+            assert process.stdout.readline() == "row 100: + b\n"
+            rows.writelines(lines[101:])
+        assert process.stdout.read().splitlines()[-1].startswith("row 3000: d explain 0.")
+
+
+def test_compressed_input_is_read_to_its_end(stream: str, capsys, monkeypatch):
+    packed = gzip.compress(Path(stream).read_bytes())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(packed)))
+    options = ["--target", "y", "-k", "1", "--half-life", "200", "-q"]
+    assert main(["watch", "-", *options]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("row 3000: d explain 0.")

@@ -101,6 +101,7 @@ def open_file(arguments: Namespace) -> ProgressSource:
     if table is not None:
         options["include"] = [name for name in named if name in table.kinds] or None
     options |= {"format": arguments.format, "missing": "nan"}
+    options["block_rows"] = getattr(arguments, "block_rows", None)
     dtype = "float32" if arguments.float32 else "float64"
     source = open_source(arguments.file, dtype=dtype, **options)
     for note in getattr(source, "notes", ()):

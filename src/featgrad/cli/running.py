@@ -6,13 +6,14 @@ import tempfile
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from featgrad.cli import commands
 from featgrad.cli.progress import Progress
-from featgrad.cli.watching import watch
+from featgrad.cli.watching import FIRST_LINES, can_follow, watch
+from featgrad.readers.lines import Pipe
 
 
 def run(arguments: Namespace) -> None:
@@ -24,7 +25,7 @@ def run(arguments: Namespace) -> None:
         progress.note(f"note: {message}")
         arguments.notes.append(str(message))
 
-    with _readable(arguments.file) as files, warnings.catch_warnings():
+    with _readable(arguments) as files, warnings.catch_warnings():
         arguments.file = files if len(files) > 1 else files[0]
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show  # type: ignore[assignment]
@@ -33,20 +34,24 @@ def run(arguments: Namespace) -> None:
 
 
 @contextmanager
-def _readable(names: list[str]) -> Iterator[list[Path]]:
-    """The files; standard input and pipes, which can be read once, are copied first."""
-    with tempfile.TemporaryDirectory(prefix="featgrad-") as folder:
-        paths = []
-        for name in names:
+def _readable(arguments: Namespace) -> Iterator[list[Path | Pipe]]:
+    """The files; standard input and pipes, which can be read once, are copied or watched."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="featgrad-"))
+        files: list[Path | Pipe] = []
+        for name in arguments.file:
             path = Path(name)
-            if name == "-" or path.is_fifo():
-                copy = Path(folder, "stdin" if name == "-" else path.name)
-                with copy.open("wb") as target:
-                    if name == "-":
-                        shutil.copyfileobj(sys.stdin.buffer, target)
-                    else:
-                        with path.open("rb") as source:
-                            shutil.copyfileobj(source, target)
-                path = copy
-            paths.append(path)
-        yield paths
+            if name != "-" and not path.is_fifo():
+                files.append(path)
+                continue
+            label = "stdin" if name == "-" else path.name
+            opened = sys.stdin.buffer if name == "-" else stack.enter_context(path.open("rb"))
+            pipe = Pipe(label, opened, FIRST_LINES if arguments.run == "watch" else 0)
+            if arguments.run == "watch" and can_follow(pipe, arguments.format):
+                files.append(pipe)
+                continue
+            pipe.is_live, copy = True, Path(folder, label)
+            with copy.open("wb") as target:
+                shutil.copyfileobj(pipe.open(), target)
+            files.append(copy)
+        yield files

@@ -1,4 +1,4 @@
-"""Watch rows in the order of a file: print which features enter and leave, and alarms."""
+"""Print which features enter and leave, and alarms: of a file, or of a pipe while rows arrive."""
 
 import json
 from argparse import Namespace
@@ -8,10 +8,29 @@ from featgrad.cli.columns import all_names
 from featgrad.cli.loading import open_file
 from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
+from featgrad.plan import ONLINE_BLOCK
+from featgrad.readers.lines import Pipe
+from featgrad.readers.opening import format_of
+
+_ALARMS = {
+    "alarm": "alarm: predictions have become worse",
+    "shift": "alarm: the set has changed beyond chance",
+}
+# Formats of which pipes are followed line by line; others are read to their end first.
+_FOLLOWED = ("csv", "tsv", "vw")
+# Lines of a pipe that tell its columns and the values of text: a header, and rows to choose from.
+FIRST_LINES = 1 + ONLINE_BLOCK
+
+
+def can_follow(pipe: Pipe, format: str | None) -> bool:
+    return not pipe.is_compressed and (format or format_of(pipe)) in _FOLLOWED
 
 
 def watch(arguments: Namespace) -> None:
+    arguments.block_rows = ONLINE_BLOCK
     source = open_file(arguments)
+    if isinstance(arguments.file, Pipe):
+        arguments.file.is_live = True
     names = all_names(source)
     selector = OnlineFeatureSelector(
         arguments.k, half_life=arguments.half_life, task=arguments.task
@@ -28,7 +47,7 @@ def watch(arguments: Namespace) -> None:
 
 def _described(event: Event, names: list[str]) -> dict[str, Any]:
     described: dict[str, Any] = {"row": event.row, "event": event.kind}
-    if event.kind == "choice":
+    if event.kind != "alarm":
         described["entered"] = [names[i] for i in event.entered]
         described["left"] = [names[i] for i in event.left]
     return described
@@ -49,8 +68,8 @@ def _print(event: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(event), flush=True)
         return
     kind, parts = event["event"], []
-    if kind == "alarm":
-        parts.append("alarm: predictions have become worse")
+    if kind in _ALARMS:
+        parts.append(_ALARMS[kind])
     if kind == "end":
         parts.append(f"{', '.join(event['features'])} explain {event['learnability']}")
     parts += [f"+ {', '.join(event['entered'])}"] if event.get("entered") else []

@@ -8,6 +8,7 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,15 +23,61 @@ _HEAD_BYTES = 1 << 16
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
-# A file, or its content.
-Text = Path | bytes
+class Pipe:
+    """Text that is still being written.
+
+    Parameters
+    ----------
+    name : str
+        Name for error messages.
+    file : binary file
+        Where lines come from.
+    n_lines : int
+        First lines, which tell how the rest is written.
+
+    Attributes
+    ----------
+    is_live : bool
+        Whether reading goes on after the first lines, which is possible once.
+    """
+
+    def __init__(self, name: str, file: Any, n_lines: int) -> None:
+        self._name, self._file, self.is_live = name, file, False
+        self._first = b"".join(islice(file, n_lines))
+
+    def __str__(self) -> str:
+        return self._name
+
+    @property
+    def is_compressed(self) -> bool:
+        return self._first.startswith(tuple(_OPENERS))
+
+    def open(self) -> "_PipeReader":
+        return _PipeReader(self._first, self._file if self.is_live else io.BytesIO())
+
+
+class _PipeReader(io.RawIOBase):
+    """Reads what has been written so far, and waits only if that is nothing."""
+
+    def __init__(self, first: bytes, file: Any) -> None:
+        self._first, self._file = io.BytesIO(first), file
+
+    def read(self, size: int = -1) -> bytes:
+        return self._first.read(size) or self._file.read1(size)
+
+
+# A file, its content, or lines to come.
+Text = Path | bytes | Pipe
 
 
 @contextmanager
-def _open_text(text: Text) -> Iterator[IO[bytes]]:
+def _open_text(text: Text) -> Iterator[Any]:
     """The text as bytes, decompressed as its first bytes indicate; errors name the file."""
     if isinstance(text, bytes):
         yield io.BytesIO(text)
+        return
+    if isinstance(text, Pipe):
+        yield text.open()
         return
     try:
         with text.open("rb") as file:
@@ -93,4 +140,4 @@ def line_chunks(
 def read_head(text: Text) -> bytes:
     """The first bytes of the file, decompressed."""
     with _open_text(text) as file:
-        return file.read(_HEAD_BYTES)
+        return bytes(file.read(_HEAD_BYTES))

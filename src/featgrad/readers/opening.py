@@ -17,7 +17,7 @@ from featgrad.options import FORMATS, ON_BAD_ROWS, ON_MISSING
 from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import BLOCK_ROWS
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.lines import read_head
+from featgrad.readers.lines import Pipe, read_head
 from featgrad.readers.source import Source
 
 if TYPE_CHECKING:
@@ -208,7 +208,9 @@ def _detect(data: Any, format: str | None) -> tuple[str, Any, str]:
             check_option("format", format, FORMATS)
         if not path.is_file():
             return "parquet", parquet_files(path), str(path)
-        return format or _format_of(path), path, str(path)
+        return format or format_of(path), path, str(path)
+    if isinstance(data, Pipe):
+        return format or format_of(data), data, str(data)
     if format is not None:
         raise ValueError(f"format={format!r} applies to files only: leave it out.")
     if isinstance(data, np.ndarray) or sparse.issparse(data):
@@ -244,9 +246,9 @@ def _check_parquet(name: str, files: list[Path]) -> None:
         )
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: Path | Pipe) -> str:
     """Detected from the suffix, or else from the content."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
+    suffixes = [suffix.lower() for suffix in getattr(path, "suffixes", ())]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     suffix = suffixes[-1] if suffixes else ""
