@@ -177,15 +177,18 @@ class River:
         self.columns = np.arange(size)
 
     def learn(self, X, y):
-        for values, label in zip(X, y.tolist(), strict=True):
-            if sp.issparse(values):
-                row = dict(zip(values.coords[-1].tolist(), values.data.tolist(), strict=True))
-            else:
-                row = dict(enumerate(values.tolist()))
+        for row, label in zip(_dicts(X), y.tolist(), strict=True):
             self._selector.learn_one(row, label)
         board = self._selector.leaderboard
         best = sorted(board, key=lambda column: -abs(board[column]))[: self._size]
         self.columns = np.sort(np.array(best, int))
+
+
+def _dicts(X):
+    if not sp.issparse(X):
+        return [dict(enumerate(row)) for row in X.tolist()]
+    edges = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    return [dict(zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True)) for a, b in edges]
 
 
 PEERS = {

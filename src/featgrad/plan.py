@@ -110,8 +110,9 @@ ALARM_REFERENCE = 0.5
 ALARM_LARGEST = 3.0
 # Half-lives that rows before an alarm are older for it, at most.
 ALARM_HALF_LIVES = 3
-# Events that are remembered.
+# Events that are remembered, and decisions: at first all, later every second one and so on.
 HISTORY_LENGTH = 10_000
+TIMELINE_LENGTH = 256
 
 # Share of an accelerator's free memory up to which X is kept there: sums and copies of some columns
 # need the rest. A larger X is sent block by block, whenever its rows are visited.

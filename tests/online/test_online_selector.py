@@ -243,3 +243,18 @@ def test_rows_that_change_have_a_shorter_half_life():
     stays = selector.suggest_half_life(*planted(6000, 20, [3]))
     turns = selector.suggest_half_life(*turning(6000))
     assert turns < stays
+
+
+def test_timeline_has_the_scores_of_each_set():
+    selector = OnlineFeatureSelector(2).partial_fit(*planted(2000, 30, [3, 7]))
+    last = selector.timeline_[-1]
+    assert last.features.tolist() == [3, 7]
+    np.testing.assert_allclose(last.scores, selector.scores_[[3, 7]], rtol=0.1)
+
+
+def test_timeline_of_a_long_stream_is_thinned_evenly(monkeypatch):
+    monkeypatch.setattr("featgrad.online.history.TIMELINE_LENGTH", 4)
+    selector = OnlineFeatureSelector(1).partial_fit(*planted(6000, 5, [3]))
+    rows = [decision.row for decision in selector.timeline_]
+    assert len(rows) <= 4
+    assert len(set(np.diff(rows[1:]))) == 1

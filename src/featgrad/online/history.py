@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Indices
-from featgrad.plan import HISTORY_LENGTH
+from featgrad.arrays import Floats, Indices
+from featgrad.plan import HISTORY_LENGTH, TIMELINE_LENGTH
 
 
 class Event(NamedTuple):
@@ -31,10 +31,30 @@ class Event(NamedTuple):
     left: tuple[int, ...]
 
 
+class Decision(NamedTuple):
+    """What was chosen after so many rows.
+
+    Attributes
+    ----------
+    row : int
+        Rows of the stream until then.
+    features : ndarray of int
+        Columns of the set.
+    scores : ndarray of float
+        Explained fraction that would be lost without each of them.
+    """
+
+    row: int
+    features: Indices
+    scores: Floats
+
+
 class History:
-    """The last events; older ones are forgotten."""
+    """The last events, older ones are forgotten; and decisions, of which fewer are kept in time."""
 
     def __init__(self) -> None:
+        self.decisions: list[Decision] = []
+        self._n_decisions, self._every = 0, 1
         self._changes: deque[Event] = deque(maxlen=HISTORY_LENGTH)
         self._shifts: deque[Event] = deque(maxlen=HISTORY_LENGTH)
         self._alarms: deque[tuple[int, Indices]] = deque(maxlen=HISTORY_LENGTH)
@@ -43,6 +63,14 @@ class History:
         event = _difference(row, "choice", before, after)
         if event.entered or event.left:
             self._changes.append(event)
+
+    def decided(self, decision: Decision) -> None:
+        if self._n_decisions % self._every == 0:
+            self.decisions.append(decision)
+        self._n_decisions += 1
+        if len(self.decisions) > TIMELINE_LENGTH:
+            del self.decisions[1::2]
+            self._every *= 2
 
     def alarm(self, row: int, features: Indices) -> None:
         self._alarms.append((row, features))

@@ -16,7 +16,7 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
-from featgrad.online.history import Event
+from featgrad.online.history import Decision, Event
 from featgrad.online.state import OnlineState
 from featgrad.plan import SHORTEST_HALF_LIFE
 
@@ -65,6 +65,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     alarms_ : list of Event
         Times at which predictions became worse ("alarm") or the set had shifted beyond chance
         ("shift"), what went and what came.
+    timeline_ : list of Decision
+        Sets and their scores over time: each decision at first, later every second one and so on.
 
     Examples
     --------
@@ -248,6 +250,11 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def alarms_(self) -> list[Event]:
         check_is_fitted(self)
         return self._state.history.alarms(self._state.features)
+
+    @property
+    def timeline_(self) -> list[Decision]:
+        check_is_fitted(self)
+        return list(self._state.history.decisions)
 
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self)

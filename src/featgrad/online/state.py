@@ -19,7 +19,7 @@ from featgrad.moments.threads import one_blas_thread
 from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
-from featgrad.online.history import History
+from featgrad.online.history import Decision, History
 from featgrad.online.prequential import Prequential, RisenErrors, Shift
 from featgrad.online.rows import Block, RecentRows
 from featgrad.online.working_moments import WorkingMoments
@@ -281,6 +281,9 @@ class OnlineState:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])
         self.history.changed(n_rows, before, self.features)
+        losses = choice.fit(totals, chosen).losses
+        order = np.argsort(self._working.columns[chosen])
+        self.history.decided(Decision(n_rows, self.features, losses[order]))
         self._fit_models()
         if not young and self._model_before is None:
             self._compare_from_now()

@@ -3,18 +3,23 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from featgrad.report.plots.axes import MAX_FEATURES, Display, feature_names
+from featgrad.report.plots.axes import Display, feature_names
+
+_ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
 
 
 class TimelineDisplay(Display):
-    """Features against rows of a stream: when each one was in the set, and alarms.
+    """Features against rows of a stream: how much each one mattered while chosen, and alarms.
 
     Parameters
     ----------
-    events : sequence of Event
-        Those of `OnlineFeatureSelector.history_`.
+    timeline : sequence of Decision
+        As `OnlineFeatureSelector.timeline_`.
+    alarms : sequence of Event
+        As `OnlineFeatureSelector.alarms_`.
     n_rows : int
         Rows of the stream until now.
     names : sequence of str
@@ -22,10 +27,12 @@ class TimelineDisplay(Display):
 
     Attributes
     ----------
-    spans : dict of int to list of tuple of int
-        For each feature that was ever chosen, the rows from which and up to which it was.
-    alarms : list of int
-        Rows of the alarms.
+    features : ndarray of int
+        Features that were ever chosen, in the order in which they entered.
+    scores : ndarray of shape (features, decisions)
+        Explained fraction that would have been lost without each; NaN while it was not chosen.
+    edges : ndarray of shape (decisions + 1,)
+        Rows of the decisions, and the present one.
     ax_, figure_
         The axes and their figure.
 
@@ -36,24 +43,23 @@ class TimelineDisplay(Display):
     >>> from featgrad.report import TimelineDisplay
     >>> X = np.random.default_rng(0).standard_normal((300, 4))
     >>> selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 2])
-    >>> TimelineDisplay(selector.history_, 300, list("abcd")).spans
-    {2: [(100, 300)]}
+    >>> display = TimelineDisplay(selector.timeline_, selector.alarms_, 300, list("abcd"))
+    >>> display.features, display.edges
+    (array([2]), array([100, 200, 300]))
     """
 
-    def __init__(self, events: Sequence[Any], n_rows: int, names: Sequence[str]) -> None:
-        self.names, self.n_rows = names, n_rows
-        self.alarms = [event.row for event in events if event.kind == "alarm"]
-        self.spans: dict[int, list[tuple[int, int]]] = {}
-        since: dict[int, int] = {}
-        for event in events:
-            if event.kind != "choice":
-                continue
-            for feature in event.left:
-                # One whose entry is forgotten was there from the start.
-                self._add(feature, since.pop(feature, 0), event.row)
-            since |= dict.fromkeys(event.entered, event.row)
-        for feature, row in since.items():
-            self._add(feature, row, n_rows)
+    def __init__(
+        self, timeline: Sequence[Any], alarms: Sequence[Any], n_rows: int, names: Sequence[str]
+    ) -> None:
+        self.names, self.alarms = names, alarms
+        self.edges = np.array([*(decision.row for decision in timeline), n_rows])
+        order = dict.fromkeys(f for decision in timeline for f in decision.features.tolist())
+        self.features = np.array(list(order), np.intp)
+        places = {feature: place for place, feature in enumerate(order)}
+        self.scores = np.full((len(order), len(timeline)), np.nan)
+        for column, decision in enumerate(timeline):
+            own = [places[feature] for feature in decision.features.tolist()]
+            self.scores[own, column] = decision.scores
 
     @classmethod
     def from_estimator(cls, selector: Any, *, ax: Any = None, **options: Any) -> Self:
@@ -72,23 +78,28 @@ class TimelineDisplay(Display):
         -------
         TimelineDisplay
         """
+        return cls.of(selector, feature_names(selector)).plot(ax, **options)
+
+    @classmethod
+    def of(cls, selector: Any, names: Sequence[str]) -> Self:
         check_is_fitted(selector)
-        display = cls(selector.history_, selector.n_rows_seen_, feature_names(selector))
-        return display.plot(ax, **options)
+        return cls(selector.timeline_, selector.alarms_, selector.n_rows_seen_, names)
 
-    def _add(self, feature: int, start: int, stop: int) -> None:
-        self.spans.setdefault(feature, []).append((start, stop))
+    def longest(self, count: int) -> list[int]:
+        """Places of the features that were chosen for longest, in the order of their entry."""
+        lengths = np.isfinite(self.scores) @ np.diff(self.edges)
+        return sorted(np.argsort(-lengths, kind="stable")[:count].tolist())
 
-    def _draw(self, max_features: int = MAX_FEATURES) -> None:
-        """Features that were in the set for longest, those that entered first on top."""
-        length = {f: sum(stop - start for start, stop in own) for f, own in self.spans.items()}
-        longest = sorted(length, key=lambda f: -length[f])[:max_features]
-        shown = sorted(longest, key=lambda f: self.spans[f][0])
-        for place, feature in enumerate(shown):
-            widths = [(start, stop - start) for start, stop in self.spans[feature]]
-            self.ax_.broken_barh(widths, (place - 0.4, 0.8))
-        for row in self.alarms:
-            self.ax_.axvline(row, color="tab:red", linestyle="--", linewidth=1)
-        self._list_features([self.names[feature] for feature in shown])
-        self.ax_.set_xlim(0, self.n_rows)
+    def _draw(self, max_features: int = 40) -> None:
+        shown = self.longest(max_features)
+        heights = np.arange(len(shown) + 1) - 0.5
+        mesh = self.ax_.pcolormesh(self.edges, heights, self.scores[shown], vmin=0, cmap="Blues")
+        self.figure_.colorbar(mesh, ax=self.ax_, label="lost without it")
+        for alarm in self.alarms:
+            colour, style = _ALARMS[alarm.kind]
+            self.ax_.axvline(alarm.row, color=colour, linestyle=style, linewidth=1)
+        names = [self.names[feature] for feature in self.features[shown]]
+        self.ax_.set_yticks(range(len(shown)), names)
+        self.ax_.invert_yaxis()
+        self.ax_.set_xlim(0, self.edges[-1])
         self.ax_.set_xlabel("rows")
