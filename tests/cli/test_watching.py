@@ -70,3 +70,12 @@ def test_compressed_input_is_read_to_its_end(stream: str, capsys, monkeypatch):
     options = ["--target", "y", "-k", "1", "--half-life", "200", "-q"]
     assert main(["watch", "-", *options]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("row 3000: d explain 0.")
+
+
+def test_report_has_the_timeline(stream: str, tmp_path):
+    report = tmp_path / "report.html"
+    options = ["--target", "y", "-k", "1", "--half-life", "200", "-q", "--report", str(report)]
+    assert main(["watch", stream, *options]) == 0
+    page = report.read_text(encoding="utf-8")
+    assert "1 of 4 features after 3,000 rows" in page
+    assert "<title>d, row" in page

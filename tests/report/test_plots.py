@@ -123,11 +123,11 @@ def lists_of_features(count: int, length: int) -> list:
     """Each display that lists features, with long names."""
     names = [f"{i:02d}{'W' * (length - 2)}" for i in range(count)]
     masks = np.ones(count, bool), np.ones(count, bool)
-    choice = SimpleNamespace(kind="choice", row=0, left=(), entered=tuple(range(count)))
+    decision = SimpleNamespace(row=0, features=np.arange(count), scores=np.ones(count))
     return [
         StabilityDisplay(np.linspace(1, 0, count), names, masks[0]),
         ComparisonDisplay(*masks, names),
-        TimelineDisplay([choice], 100, names),
+        TimelineDisplay([decision], [], 100, names),
     ]
 
 

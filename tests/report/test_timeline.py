@@ -4,8 +4,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from featgrad import OnlineFeatureSelector
 from featgrad.online.history import Decision, Event
-from featgrad.report import TimelineDisplay
+from featgrad.report import TimelineDisplay, write_stream_report
+from featgrad.report.stream import draw_timeline
 
 TIMELINE = [
     Decision(100, np.array([0, 2]), np.array([0.3, 0.2])),
@@ -29,7 +31,7 @@ def test_scores_are_those_of_chosen_features_over_time(display):
 
 
 def test_features_that_were_chosen_for_longest_are_shown(display):
-    assert display.longest(2) == [0, 1]
+    assert display.longest(2).tolist() == [0, 1]
 
 
 def test_features_are_drawn_in_the_order_of_their_entry(display):
@@ -38,3 +40,30 @@ def test_features_are_drawn_in_the_order_of_their_entry(display):
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
     assert [line.get_xdata()[0] for line in display.ax_.lines] == [400, 950]
     mpl.pyplot.close(display.figure_)
+
+
+def test_page_has_one_rectangle_for_each_time_at_which_a_feature_was_chosen(display):
+    drawn = draw_timeline(display)
+    assert drawn.count("<rect") == np.isfinite(display.scores).sum()
+    assert drawn.count('<line class="chosen"') == len(ALARMS)
+    # Of the strongest score, and of half of it above the faintest colour.
+    assert 'fill-opacity="1.00"><title>b, row 900: 50.0%' in drawn
+    assert 'fill-opacity="0.46"><title>c, row 100: 20.0%' in drawn
+
+
+def test_long_streams_are_drawn_with_fewer_times():
+    timeline = [Decision(100 * i, np.array([0]), np.array([0.5])) for i in range(1, 1001)]
+    display = TimelineDisplay(timeline, [], 100_100, ["a"])
+    assert draw_timeline(display).count("<rect") <= 120
+
+
+def test_names_on_the_page_are_text(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 3))
+    y = np.where(np.arange(6000) < 4000, X[:, 0], X[:, 1]) + 0.3 * rng.standard_normal(6000)
+    selector = OnlineFeatureSelector(1, half_life=200).partial_fit(X, y)
+    path = tmp_path / "stream.html"
+    write_stream_report(selector, path, names=["<b>", "&amp", "c"])
+    page = path.read_text(encoding="utf-8")
+    assert "<b>," not in page
+    assert "beyond chance</td><td>&amp;amp</td><td>&lt;b&gt;</td>" in page

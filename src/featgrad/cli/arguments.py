@@ -78,6 +78,7 @@ def build_parser() -> ArgumentParser:
     watch.add_argument("-k", type=_count, default=10, metavar="N", help="number of features")
     text = "rows after which a row counts half, default 2000"
     watch.add_argument("--half-life", type=_count, default=2000, metavar="ROWS", help=text)
+    watch.add_argument("--report", type=Path, metavar="PATH", help="write a timeline: .html")
     convert = add("convert", "convert a file to Arrow, which is read much faster")
     convert.add_argument("out_file", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")

@@ -66,7 +66,8 @@ def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> N
 
     Neither FILE nor an output of another option is overwritten, by whatever link or spelling.
     """
-    files = arguments.file if isinstance(arguments.file, list) else [arguments.file]
+    given = arguments.file if isinstance(arguments.file, list) else [arguments.file]
+    files = [file for file in given if isinstance(file, Path)]
     used = {os.path.realpath(file): "FILE" for file in files}
     for name, allowed in suffixes.items():
         path, option = getattr(arguments, name), "OUT" if name == "out_file" else f"--{name}"

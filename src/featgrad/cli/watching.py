@@ -5,12 +5,14 @@ from argparse import Namespace
 from typing import Any
 
 from featgrad.cli.columns import all_names
+from featgrad.cli.errors import check_outputs
 from featgrad.cli.loading import open_file
 from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
 from featgrad.readers.lines import Pipe
 from featgrad.readers.opening import format_of
+from featgrad.report import write_stream_report
 
 _ALARMS = {
     "alarm": "alarm: predictions have become worse",
@@ -27,6 +29,7 @@ def can_follow(pipe: Pipe, format: str | None) -> bool:
 
 
 def watch(arguments: Namespace) -> None:
+    check_outputs(arguments, {"report": (".html", ".htm")})
     arguments.block_rows = ONLINE_BLOCK
     source = open_file(arguments)
     if isinstance(arguments.file, Pipe):
@@ -43,6 +46,8 @@ def watch(arguments: Namespace) -> None:
                 _print(_described(event, names), arguments.json)
         printed = selector.n_rows_seen_
     _print(_state(selector, names), arguments.json)
+    if arguments.report is not None:
+        write_stream_report(selector, arguments.report, names=names)
 
 
 def _described(event: Event, names: list[str]) -> dict[str, Any]:

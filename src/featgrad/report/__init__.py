@@ -6,6 +6,7 @@ from featgrad.report.html import write_report
 from featgrad.report.plots.estimates import OrderDisplay, PathDisplay
 from featgrad.report.plots.features import ComparisonDisplay, MaskDisplay, StabilityDisplay
 from featgrad.report.plots.timeline import TimelineDisplay
+from featgrad.report.stream import write_stream_report
 from featgrad.report.table import summarise
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "gather_facts",
     "summarise",
     "write_report",
+    "write_stream_report",
 ]

@@ -62,12 +62,12 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
 
 
 def render(facts: Facts) -> str:
-    script, style = _asset("page.js"), _asset("page.css")
+    script, style = asset("page.js"), asset("page.css")
     selection, here = facts.selection, facts.selection.learnability
-    return Template(_asset("page.html")).substitute(
+    return Template(asset("page.html")).substitute(
         script=script,
         style=style,
-        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'",
+        policy=f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'",
         headline=escape(_headline(facts)),
         summary=_summary(facts),
         gains=_GAINS_OF_OTHER_ROWS if _are_held_out(here) else _GAINS_OF_SAME_ROWS,
@@ -134,11 +134,11 @@ def _score(score: Score) -> str:
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def digest(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
@@ -174,7 +174,7 @@ def _redundancy(facts: Facts, redundancy: Redundancy) -> str:
             correlation = redundancy.correlations[i, place]
             text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"
         items.append(f"<li class='{'replaced' if place >= 0 else 'in'}'>{text}</li>")
-    return Template(_asset("redundancy.html")).substitute(
+    return Template(asset("redundancy.html")).substitute(
         heatmap=draw_heatmap(redundancy), names="\n".join(items)
     )
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from featgrad.arrays import Indices
 from featgrad.report.plots.axes import Display, feature_names
 
 _ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
@@ -85,10 +86,10 @@ class TimelineDisplay(Display):
         check_is_fitted(selector)
         return cls(selector.timeline_, selector.alarms_, selector.n_rows_seen_, names)
 
-    def longest(self, count: int) -> list[int]:
+    def longest(self, count: int) -> Indices:
         """Places of the features that were chosen for longest, in the order of their entry."""
         lengths = np.isfinite(self.scores) @ np.diff(self.edges)
-        return sorted(np.argsort(-lengths, kind="stable")[:count].tolist())
+        return np.sort(np.argsort(-lengths, kind="stable")[:count])
 
     def _draw(self, max_features: int = 40) -> None:
         shown = self.longest(max_features)
