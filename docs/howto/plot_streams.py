@@ -4,7 +4,8 @@ Follow which features matter on a stream
 
 Rows arrive one after another, and what matters changes. `OnlineFeatureSelector` forgets rows with a
 half-life, replaces features only for more than chance, and raises an alarm when predictions of rows
-not yet seen become worse.
+not yet seen become worse ("alarm"), or when the set has shifted slowly so that the one of before
+predicts worse than the present one ("shift").
 """
 
 import matplotlib.pyplot as plt
@@ -30,6 +31,12 @@ for alarm in selector.alarms_:
     print(f"alarm after {alarm.row} rows: {alarm.left} went, {alarm.entered} came")
 
 # %%
-# Each feature has a bar while it is in the set; a dashed line is an alarm.
+# The darker a feature, the more would be lost without it; a dashed line is an alarm.
+# `write_stream_report` writes the same as a page, and so does `featgrad watch --report`.
 TimelineDisplay.from_estimator(selector)
 plt.show()
+
+# %%
+# Shorter half-lives follow changes sooner, longer ones find weaker features. Which of them predicts
+# rows best, each before it is learned from?
+print("half-life:", OnlineFeatureSelector(4).suggest_half_life(X, y))

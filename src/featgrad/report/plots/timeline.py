@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featgrad.arrays import Indices
-from featgrad.report.plots.axes import Display, feature_names
+from featgrad.report.plots.axes import MAX_FEATURES, Display, feature_names
 
 _ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
 
@@ -91,7 +91,7 @@ class TimelineDisplay(Display):
         lengths = np.isfinite(self.scores) @ np.diff(self.edges)
         return np.sort(np.argsort(-lengths, kind="stable")[:count])
 
-    def _draw(self, max_features: int = 40) -> None:
+    def _draw(self, max_features: int = MAX_FEATURES) -> None:
         shown = self.longest(max_features)
         heights = np.arange(len(shown) + 1) - 0.5
         mesh = self.ax_.pcolormesh(self.edges, heights, self.scores[shown], vmin=0, cmap="Blues")
@@ -99,8 +99,6 @@ class TimelineDisplay(Display):
         for alarm in self.alarms:
             colour, style = _ALARMS[alarm.kind]
             self.ax_.axvline(alarm.row, color=colour, linestyle=style, linewidth=1)
-        names = [self.names[feature] for feature in self.features[shown]]
-        self.ax_.set_yticks(range(len(shown)), names)
-        self.ax_.invert_yaxis()
+        self._list_features([self.names[feature] for feature in self.features[shown]])
         self.ax_.set_xlim(0, self.edges[-1])
         self.ax_.set_xlabel("rows")
