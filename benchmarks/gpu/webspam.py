@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ SIZE = 1000
 N_FOLDS = 12
 
 
+@cache
 def rows() -> tuple[Any, np.ndarray, np.ndarray]:
     """The matrix, its target and the planted columns; drawn by all cores."""
     source = WebspamLike()
