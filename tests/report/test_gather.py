@@ -277,6 +277,15 @@ def test_direction_is_that_of_a_model_on_the_chosen():
     np.testing.assert_array_equal(np.sign(effects), [1, -1])
 
 
+def test_direction_is_that_of_the_weighted_rows():
+    X, _ = table()
+    rows = np.arange(300) < 200
+    y = np.where(rows, X[:, 0], -X[:, 0])
+    weights = np.where(rows, 0.0, 1.0)
+    selector = FeatureGradientSelector(1, random_state=0).fit(X, y, sample_weight=weights)
+    assert gather_facts(selector, X, y, sample_weight=weights).selection.effects[0] < 0
+
+
 def test_several_outputs_have_no_direction():
     X, y = table()
     assert gathered(X, np.column_stack([y, -y])).selection.effects is None

@@ -7,11 +7,15 @@ from scipy import sparse
 from featgrad.report.values import profiles, target_series
 
 
-def profile(x, y, task="regression"):
+def series(y, task="regression", weights=None):
+    return target_series(y, task, "y", np.ones(len(y)) if weights is None else weights)
+
+
+def profile(x, y, task="regression", weights=None):
     x = np.asarray(x, dtype=float)
     x = x[:, None] if x.ndim == 1 else x
     names = [f"x{i}" for i in range(x.shape[1])]
-    (found,) = profiles(x, target_series(y, task, "y"), [np.arange(x.shape[1])], names)
+    (found,) = profiles(x, series(y, task, weights), [np.arange(x.shape[1])], names)
     return found
 
 
@@ -47,7 +51,7 @@ def test_a_value_that_most_rows_share_has_its_own_bin():
     assert found.bins[0] == "0"
     assert [name.split(" ")[0] for name in found.bins[1:]] == ["1.04", "2.35", "3.65"]
     assert found.counts.tolist() == [970, 10, 10, 10]
-    assert found.means[0] == 0
+    assert found.means[0] == pytest.approx(0)
     assert np.all(np.diff(found.means[1:, 0]) > 1)
 
 
@@ -64,9 +68,22 @@ def test_categories_of_a_group_come_by_their_mean():
     assert profile(X + 0.5, np.arange(15.0)) is None
 
 
+def test_weights_count_as_repeated_rows_do_and_0_as_absent():
+    x, y = np.repeat([0.0, 1.0], 8), np.arange(16.0) ** 2
+    weights = np.resize([0.0, 3.0, 1.0, 1.0], 16)
+    found = profile(x, y, weights=weights)
+    np.testing.assert_array_equal(found.counts, [6, 6])
+    np.testing.assert_allclose(found.means[0, 0], np.average(y[:8], weights=weights[:8]))
+
+
+def test_large_targets_keep_their_errors():
+    x, y = np.repeat([0.0, 1.0], 10), np.resize([1.0, -1.0], 20)
+    np.testing.assert_allclose(profile(x, 1e9 + y).errors, profile(x, y).errors)
+
+
 def test_sparse_columns_are_as_dense_ones():
     x = np.repeat([0.0, 1.0, 2.0], 7)[:, None]
-    target = target_series(np.arange(21.0), "regression", "y")
+    target = series(np.arange(21.0))
     dense, of_sparse = (profiles(X, target, [np.array([0])], ["x"])[0]
                         for X in (x, sparse.csr_array(x)))  # fmt: skip
     np.testing.assert_array_equal(dense.means, of_sparse.means)
@@ -83,15 +100,13 @@ def test_sparse_columns_are_as_dense_ones():
     ],
 )
 def test_what_is_drawn_of_the_target(y, task, names):
-    assert target_series(y, task, "y").names == names
+    assert series(y, task).names == names
 
 
 def test_of_many_classes_the_most_frequent_are_drawn():
     y = np.concatenate([np.full(10 - i, i) for i in range(6)])
-    assert target_series(y, "multiclass", "y").names == [f"share of y = {i}" for i in range(4)]
+    assert series(y, "multiclass").names == [f"share of y = {i}" for i in range(4)]
 
 
 def test_ordered_classes_are_drawn_by_rank():
-    np.testing.assert_array_equal(
-        target_series(np.array([5, 7, 9]), "ordinal", "y").values[:, 0], [0, 1, 2]
-    )
+    np.testing.assert_array_equal(series(np.array([5, 7, 9]), "ordinal").values[:, 0], [0, 1, 2])

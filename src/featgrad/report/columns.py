@@ -46,13 +46,15 @@ def count_missing(X: Any) -> Indices:
     return np.asarray(sum(counts))
 
 
-def effects(X: Any, output: Floats, columns: Indices) -> Floats:
+def effects(X: Any, output: Floats, weights: Floats, columns: Indices) -> Floats:
     """Coefficients of some standardised columns in a ridge model of one output."""
-    step = -(-X.shape[0] // _ROWS)
-    chosen, output = X[::step][:, columns], output[::step]
+    used = np.flatnonzero(weights)
+    used = used[:: -(-len(used) // _ROWS)]
+    chosen, output, weights = X[used][:, columns], output[used], weights[used]
     mean, variance = moments(chosen)
-    scale = np.sqrt(inverse_variance(mean, variance, "zscore"))
-    rows = Weighted(_filled(chosen, mean) * scale, output - output.mean(), np.ones(len(output)))
+    values = _filled(chosen, mean) * np.sqrt(inverse_variance(mean, variance, "zscore"))
+    values -= np.average(values, axis=0, weights=weights)
+    rows = Weighted(values, output - np.average(output, axis=0, weights=weights), weights)
     return np.asarray(ridge_coefficients(rows, JUDGE_RIDGE)[:, 0])
 
 

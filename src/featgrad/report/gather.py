@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from featgrad.arrays import Floats, Indices
+from featgrad.checks import check_raw_weights
 from featgrad.dataset.constraints import group_labels
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
@@ -100,7 +101,8 @@ def gather_facts(
     seen_names = getattr(selector, "feature_names_in_", None)
     labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
     name = _name(y) if target is None else target
-    series = target_series(y, data.task_, "the target" if name is None else name)
+    weights = check_raw_weights(sample_weight, matrix.shape[0])
+    series = target_series(y, data.task_, "the target" if name is None else name, weights)
     sizes = _sizes(data, matrix, series, points, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
     names, univariate = [every_name[i] for i in shown], univariate[shown]
@@ -197,7 +199,8 @@ def _sizes(
         effect = None
         if X.shape[0] * len(features) ** 2 <= limit:
             gains = data.gains(features, labels[features]) if gains is None else gains
-            effect = effects(X, series.values, features) if len(series.names) == 1 else None
+            if len(series.names) == 1:
+                effect = effects(X, series.values, series.weights, features)
         near_here = near.get(i, (None, None))
         sizes.append(SizeFacts(positions[i], learnability, score, gains, effect, *near_here))
     return tuple(sizes)

@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Flags, Floats, Indices
@@ -23,10 +22,14 @@ _MAX_SERIES = 4
 
 
 class Series(NamedTuple):
-    """What is drawn of the target: one column for each name."""
+    """What is drawn of the target: one column for each name; and the weights of the rows."""
 
     names: list[str]
     values: Floats
+    weights: Floats
+
+    def take(self, rows: Any) -> "Series":
+        return Series(self.names, self.values[rows], self.weights[rows])
 
 
 class Profile(NamedTuple):
@@ -37,13 +40,17 @@ class Profile(NamedTuple):
     means: Floats  # shape (bins, series); NaN where rows are few
     errors: Floats  # standard errors of the means
 
+    def take(self, places: Indices) -> "Profile":
+        bins = [self.bins[i] for i in places]
+        return Profile(bins, self.counts[places], self.means[places], self.errors[places])
 
-def target_series(y: Any, task: str, name: str) -> Series:
+
+def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     """Numbers as they are, classes and labels by their share of the rows."""
     encoding = Encoding.of(y, task)
     columns = encoding.columns(y)
     if task == "ordinal":
-        return Series([f"mean rank of {name}"], columns.sum(axis=1)[:, None])
+        return Series([f"mean rank of {name}"], columns.sum(axis=1)[:, None], weights)
     if encoding.classes is not None:
         classes = encoding.classes[-1:] if task == "binary" else encoding.classes
         names = [f"share of {name} = {label_text(label)}" for label in classes]
@@ -54,7 +61,7 @@ def target_series(y: Any, task: str, name: str) -> Series:
     # The most frequent classes and labels, or the first outputs.
     order = np.arange(len(names)) if task == "regression" else np.argsort(-columns.mean(axis=0))
     drawn = np.sort(order[:_MAX_SERIES])
-    return Series([names[i] for i in drawn], columns[:, drawn])
+    return Series([names[i] for i in drawn], columns[:, drawn], weights)
 
 
 def label_text(label: Any) -> str:
@@ -69,28 +76,29 @@ def number_text(value: float) -> str:
 def profiles(
     X: Any, target: Series, units: Sequence[Indices], names: Sequence[str]
 ) -> list[Profile | None]:
-    """Profile of each unit, a feature or a group, on evenly spaced rows."""
-    step = -(-X.shape[0] // _ROWS)
-    X, values = X[::step], target.values[::step]
+    """Profile of each unit, a feature or a group, on evenly spaced rows of positive weight."""
+    used = np.flatnonzero(target.weights)
+    used = used[:: -(-len(used) // _ROWS)]
+    X, target = X[used], target.take(used)
     found: list[Profile | None] = []
     for features in units:
         columns = X[:, features]
         dense = np.asarray(columns.toarray() if sparse.issparse(columns) else columns, float)
         if len(features) == 1:
-            found.append(_of_numbers(dense[:, 0], values))
+            found.append(_of_numbers(dense[:, 0], target))
         else:
-            found.append(_of_categories(dense, values, [names[i] for i in features]))
+            found.append(_of_categories(dense, target, [names[i] for i in features]))
     return found
 
 
-def _of_numbers(x: Floats, values: Floats) -> Profile | None:
+def _of_numbers(x: Floats, target: Series) -> Profile | None:
     present = ~np.isnan(x)
-    x, values = x[present], values[present]
+    x, target = x[present], target.take(present)
     if len(x) == 0:
         return None
     distinct, counts = np.unique(x, return_counts=True)
     if len(distinct) <= max(2, _most_bins(len(x))):
-        return _binned(list(map(number_text, distinct)), x[:, None] == distinct, values)
+        return _binned(list(map(number_text, distinct)), x[:, None] == distinct, target)
     # A value that most rows share, like the 0 of sparse columns, has a bin of its own.
     common = distinct[counts > len(x) / 2]
     others = ~np.isin(x, common)
@@ -101,7 +109,7 @@ def _of_numbers(x: Floats, values: Floats) -> Profile | None:
     inside = others[:, None] & (of_row[:, None] == np.arange(len(edges) - 1))
     bins = [f"{number_text(a)} to {number_text(b)}" for a, b in pairwise(edges)]
     own = x[:, None] == common
-    return _binned([*map(number_text, common), *bins], np.hstack([own, inside]), values)
+    return _binned([*map(number_text, common), *bins], np.hstack([own, inside]), target)
 
 
 def _most_bins(n_rows: int) -> int:
@@ -109,19 +117,24 @@ def _most_bins(n_rows: int) -> int:
     return min(_BINS, n_rows // _ROWS_PER_BIN)
 
 
-def _of_categories(X: Floats, values: Floats, names: list[str]) -> Profile | None:
+def _of_categories(X: Floats, target: Series, names: list[str]) -> Profile | None:
     """Profile of indicator columns, of which at most one is 1 in a row."""
     if not np.isin(X, (0, 1)).all() or X.sum(axis=1).max() > 1:
         return None
     frequent = np.argsort(-X.sum(axis=0), kind="stable")[:_BINS]
-    means = X[:, frequent].T @ values[:, 0] / np.maximum(X[:, frequent].sum(axis=0), 1)
-    shown = frequent[np.argsort(means, kind="stable")]
-    return _binned([names[i] for i in shown], X[:, shown] == 1, values)
+    profile = _binned([names[i] for i in frequent], X[:, frequent] == 1, target)
+    order = np.argsort(profile.means[:, 0], kind="stable")
+    return profile.take(order)
 
 
-def _binned(bins: list[str], inside: Flags, values: Floats) -> Profile:
+def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
+    """Means of the target in bins, and ``sum w^2 (y - mean)^2 / (sum w)^2``, their variance."""
+    _, values, weights = target
+    centre, w = values.mean(axis=0), weights[:, None]
+    y = values - centre
     counts = np.count_nonzero(inside, axis=0)
-    enough: NDArray[Any] = np.where(counts >= _LEAST_ROWS, counts, np.nan)[:, None]
-    means = inside.T @ values / enough
-    variance = np.maximum(inside.T @ values**2 / enough - means**2, 0.0)
-    return Profile(bins, counts, means, np.sqrt(variance / enough))
+    total = np.where(counts >= _LEAST_ROWS, weights @ inside, np.nan)[:, None]
+    means = inside.T @ (w * y) / total
+    squares = inside.T @ (w * y) ** 2 - 2 * means * (inside.T @ (w**2 * y))
+    squares += means**2 * (inside.T @ w**2)
+    return Profile(bins, counts, means + centre, np.sqrt(np.maximum(squares, 0.0)) / total)
