@@ -1,28 +1,26 @@
-"""Progress of reading and searching: a bar on a terminal, plain lines elsewhere."""
+"""Progress of reading and searching: a bar on a terminal, if rich is installed, else plain lines."""
 
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from sklearn.callback import FitCallback
 
 from featgrad.plan import HELD_OUT_GROUPS, MOST_STEPS
 
-_WIDTH = 30
-_SECONDS_BETWEEN = 0.1
-
 
 class Progress:
     """Progress messages of a command on standard error."""
 
     def __init__(self, quiet: bool) -> None:
-        self._shows_bar = not quiet and sys.stderr.isatty()
-        self._shows_lines = not quiet and not sys.stderr.isatty()
+        has_bar = not quiet and sys.stderr.isatty() and find_spec("rich") is not None
+        self._bar: Any = _bar() if has_bar else None
+        self._shows_lines = not quiet and not has_bar
         self.task, self.done = "", 0
-        self._total: int | None = None
-        self._begun = self._drawn = time.monotonic()
+        self._begun = time.monotonic()
 
     @contextmanager
     def reading(self, expected_rows: int | None) -> Iterator[None]:
@@ -42,22 +40,23 @@ class Progress:
 
     def begin(self, task: str, total: int | None) -> None:
         """Restart the count, up to a total if it is known."""
-        self.task, self._total, self.done = task, total, 0
-        self._begun = self._drawn = time.monotonic()
+        self.close()
+        self.task, self.done, self._begun = task, 0, time.monotonic()
+        if self._bar is not None:
+            self._bar.add_task(task, total=total, count="")
+            self._bar.start()
 
     def advance(self, count: int) -> None:
         self.done += count
-        now = time.monotonic()
-        if self._shows_bar and now - self._drawn >= _SECONDS_BETWEEN:
-            self._drawn = now
-            sys.stderr.write(f"\r{self._bar(now - self._begun)}\x1b[K")
-            sys.stderr.flush()
+        if self._bar is not None:
+            text = f"{self.done:,} rows" if self.task == "reading" else ""
+            self._bar.update(self._bar.task_ids[0], completed=self.done, count=text)
 
     def note(self, line: str) -> None:
         """Print a line, above the bar if there is one."""
-        if self._shows_bar or self._shows_lines:
-            self.close()
-            print(line, file=sys.stderr, flush=True)
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.line(line)
 
     def line(self, line: str) -> None:
         """Print a line if there is no bar."""
@@ -65,26 +64,32 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        if self._shows_bar:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+            for task in self._bar.task_ids:
+                self._bar.remove_task(task)
 
-    def _bar(self, elapsed: float) -> str:
-        speed = f"{self.done / elapsed:,.0f} rows/s" if self.task == "reading" else ""
-        if self._total is None:
-            return f"{self.task} {self.done:,} rows  {speed}"
-        share = min(1.0, self.done / self._total)
-        full = int(share * _WIDTH)
-        left = elapsed * (1 - share) / share
-        bar = "#" * full + "." * (_WIDTH - full)
-        return f"{self.task} [{bar}] {share:4.0%}  {speed}  {left:.0f} s left"
+
+def _bar() -> Any:
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.fields[count]}"),
+        progress.TimeRemainingColumn(),
+    )
+    return progress.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 class Searching(FitCallback):  # type: ignore[misc]
     """Counts the steps of a fit; the bar restarts after rows were read in between."""
 
     def __init__(self, progress: Progress, n_steps: int) -> None:
-        self._progress, self._n_steps, self._steps = progress, n_steps, 0
+        self._progress, self._n_steps = progress, n_steps
 
     def on_fit_task_end(self, estimator: Any, context: Any, **more: Any) -> None:
         if context.parent is None:

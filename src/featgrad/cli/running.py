@@ -30,7 +30,10 @@ def run(arguments: Namespace) -> None:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show  # type: ignore[assignment]
         command = watch if arguments.run == "watch" else getattr(commands, arguments.run)
-        command(arguments)
+        try:
+            command(arguments)
+        finally:
+            progress.close()
 
 
 @contextmanager
