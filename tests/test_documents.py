@@ -1,5 +1,6 @@
 """Code in README and documentation runs."""
 
+import io
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +12,8 @@ from sklearn.datasets import load_breast_cancer
 from featgrad.cli import main
 
 ROOT = Path(__file__).parents[1]
+# The page that writes the files of its commands itself.
+FILES = ROOT / "docs" / "files.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -25,12 +28,14 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def commands() -> list[str]:
-    text = "".join(block for page in PAGES for block in blocks(page, "bash"))
+def commands(*pages: Path) -> list[str]:
+    text = "".join(block for page in pages for block in blocks(page, "bash"))
     return [line for line in text.splitlines() if line.startswith("featgrad ")]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p != FILES and blocks(p, "python")], ids=lambda p: p.name
+)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -38,13 +43,24 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
         exec(compile(block, page, "exec"), names)
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", commands(*(page for page in PAGES if page != FILES)))
 def test_commands_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "diagnosis"})
     frame["clinic"] = np.resize(["north", "south"], len(frame))
     frame.iloc[::3, 18:].to_csv("patients.csv", index=False)
     assert main(shlex.split(command)[1:]) == 0
+
+
+def test_the_page_of_files_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(blocks(FILES, "python")), {})
+    for command in commands(FILES):
+        given, _, file = command.partition(" < ")
+        if file:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(file).read_bytes())))
+        assert main(shlex.split(given)[1:]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("page", SOURCES, ids=lambda page: page.relative_to(ROOT).as_posix())

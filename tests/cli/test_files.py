@@ -297,6 +297,19 @@ def test_leaks_are_warned_of_on_the_terminal_and_in_json(sales, capsys):
     text = capsys.readouterr().out
     assert "warning: possible leak of the target" in text
     assert "next: featgrad select leak.csv --target price -k 1 --report report.html" in text
+    assert "in Python: pandas.read_csv('leak.csv')[['copy']]" in text
+
+
+def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    values = np.random.default_rng(0).standard_normal((400, 5))
+    pd.DataFrame(values, columns=[*"abcd", "y"]).to_csv("noise.csv", index=False)
+    found = answer(capsys, "select", "noise.csv", "--target", "y")
+    assert found["features"] == []
+    assert found["next"] == []
+    assert found["warnings"][0].startswith("No features predict held-out rows")
 
 
 def test_the_version_is_told(capsys):

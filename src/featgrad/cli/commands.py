@@ -1,9 +1,9 @@
 """The commands: each takes the parsed arguments and prints its result."""
 
-import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,13 @@ from featgrad.report.summary import summarise_data
 from featgrad.report.table import as_text, selection_rows
 from featgrad.report.text import counted
 from featgrad.selector import FeatureGradientSelector
+
+# How pandas reads files that need no options, and columns up to which this is shown.
+_PANDAS = {
+    ".csv": "read_csv({!r})", ".parquet": "read_parquet({!r})", ".xlsx": "read_excel({!r})",
+    ".jsonl": "read_json({!r}, lines=True)",
+}  # fmt: skip
+_SHOWN_COLUMNS = 20
 
 
 def select(arguments: Namespace) -> None:
@@ -82,11 +89,11 @@ def select(arguments: Namespace) -> None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
-    warned = [f"warning: {concern.title.lower()}: {concern.text}" for concern in concerning]
+    warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [text, *_about_rows(rows), *warned, *explained]
-    if not arguments.quiet:
-        columns = [row.name for row in table]
-        lines += ["", *_next_steps(arguments, len(features), columns)]
+    answer["next"] = _next_steps(arguments, len(features), [row.name for row in table])
+    if answer["next"] and not arguments.quiet:
+        lines += ["", *answer["next"]]
     show(answer, "\n".join(lines), json_output=arguments.json)
 
 
@@ -96,7 +103,7 @@ def _concerns(
     """What a report would warn of."""
     features = selector.get_support(indices=True)
     if len(features) == 0:
-        return []
+        return concerns.limits(selector.learnability_)
     X = np.asarray(_dense(rows.block.X[:, features]))
     ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
     chosen = SizeFacts(
@@ -122,13 +129,16 @@ def _dense(X: Any) -> Any:
 
 def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list[str]:
     """A command and a line of Python to go on with."""
-    if isinstance(arguments.file, list) or arguments.target is None:
+    if not columns:
         return []
-    file = shlex.quote(str(arguments.file))
-    command = f"featgrad select {file} --target {shlex.quote(arguments.target)} -k {size}"
-    lines = [f"next: {command} --report report.html --write selected.csv"]
-    if arguments.file.suffix == ".csv" and len(columns) <= 20:
-        lines.append(f"in Python: pandas.read_csv({str(arguments.file)!r})[{list(columns)!r}]")
+    more = [f"-k {size}"] if arguments.k == "auto" and arguments.fdr is None else []
+    files = {"report": "report.html", "write": "selected.csv"}
+    more += [f"--{name} {file}" for name, file in files.items() if not getattr(arguments, name)]
+    lines = [f"next: {' '.join([arguments.command_line, *more])}"] if more else []
+    reader = _PANDAS.get(Path(arguments.file).suffix) if isinstance(arguments.file, Path) else None
+    is_plain = not any(note.startswith("read as separated") for note in arguments.notes)
+    if reader is not None and is_plain and len(columns) <= _SHOWN_COLUMNS:
+        lines.append(f"in Python: pandas.{reader.format(str(arguments.file))}[{list(columns)!r}]")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Progress of reading and searching: a bar on a terminal, if rich is installed, else plain lines."""
+"""Progress of reading and searching: a bar on a terminal with rich, else plain lines."""
 
 import sys
 import time

@@ -29,10 +29,12 @@ def leakage(univariate: Floats, names: Sequence[str]) -> list[Concern]:
     if len(suspects) == 0:
         return []
     suspects = suspects[np.argsort(-univariate[suspects], kind="stable")]
-    text = (
-        f"By itself, {_listed(names, suspects)} explains {100 * univariate[suspects[0]]:.0f} % of "
-        "the target's variance. A feature that is known only after the target must be excluded."
-    )
+    explained = f"{100 * univariate[suspects[0]]:.0f} % of the target's variance"
+    listed = _listed(names, suspects)
+    text = f"By itself, {listed} explains {explained}."
+    if len(suspects) > 1:
+        text = f"{listed} explain up to {explained}, each by itself."
+    text += " A feature that is known only after the target must be excluded."
     return [Concern("Possible leak of the target", text)]
 
 
@@ -48,10 +50,11 @@ def group_leakage(data: Learnability, features: Indices, groups: Any) -> list[Co
             suspects.append(str(label))
     if not suspects:
         return []
-    text = (
-        f"By itself, {_listed(suspects, np.arange(len(suspects)))} explains the target almost "
-        "completely. What is known only after the target must be excluded."
-    )
+    listed = _listed(suspects, np.arange(len(suspects)))
+    text = f"By itself, {listed} explains the target almost completely."
+    if len(suspects) > 1:
+        text = f"{listed} explain the target almost completely, each by itself."
+    text += " What is known only after the target must be excluded."
     return [Concern("Possible leak of the target", text)]
 
 

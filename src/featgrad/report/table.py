@@ -108,9 +108,11 @@ def as_text(
         for row in rows
     ]
     count = sum(len(row.features) for row in rows)
-    these = "this feature" if count == 1 else f"these {count} features"
-    labels = {f"explained by {these}": chosen, "ridge model on them": score}
-    labels |= {f"explained by all {everything.n_features} features": everything}
+    these, them = ("this feature", "it") if count == 1 else (f"these {count} features", "them")
+    total = everything.n_features
+    every = "the only feature" if total == 1 else f"all {total} features"
+    labels = {f"explained by {these}": chosen, f"ridge model on {them}": score}
+    labels |= {f"explained by {every}": everything}
     known = {label: value for label, value in labels.items() if value is not None}
     longest = max(map(len, known))
     lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
