@@ -135,6 +135,7 @@ def test_an_accelerator_eliminates_many_at_once_as_one_by_one():
         (singles(60, kept=[3, 50]), 20.0),
         (units_of(np.roll(np.arange(30), 7)), 4.5),
         (singles(12), 12.0),
+        (singles(10), 14.0),
     ]
     questions, expected = [], []
     for seed, (units, budget) in enumerate(cases):

@@ -5,8 +5,7 @@ With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the colu
 While many units are present a few go at once.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -85,22 +84,23 @@ def eliminate(totals: Totals, units: Units, budget: float, ridge: float) -> Flag
 
 def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
     """The same for single columns, of all questions at once: H keeps its size, in double."""
-    width = max(q.units.count for q in questions)
-    C, b = stacked([q.totals for q in questions], [q.ridge for q in questions], width)
-    xp = namespace(C)
-    free = np.zeros((len(questions), width), bool)
-    for own, q in zip(free, questions, strict=True):
-        own[: q.units.count] = ~q.units.kept[q.units.of_column]
-    steps = [list(_steps(*each)) for each in zip(questions, free.sum(1), strict=True)]
+    totals, units, budgets, ridges = zip(*questions, strict=True)
+    present, budget = np.array([own.count for own in units]), np.array(budgets)
+    C, b = stacked(totals, ridges, present.max())
+    xp, sets = namespace(C), beside(C, np.arange(len(units))[:, None])
+    free = np.zeros((len(units), present.max()), bool)
+    for flags, own in zip(free, units, strict=True):
+        flags[: own.count] = ~own.kept[own.of_column]
     H = xp.linalg.inv(C)
-    B, stay = H @ b, beside(C, ~free)
-    sets = beside(C, np.arange(len(questions))[:, None])
-    for step in range(max(map(len, steps))):
-        counts = np.array([own[step] if step < len(own) else 0 for own in steps])
+    B, stay, least = H @ b, beside(C, ~free), np.maximum(present - free.sum(1), budget)
+    while np.any(present > least * (1 + 1e-9)):
+        excess = np.ceil(present - least * (1 + 1e-9)).astype(int).clip(0)
+        counts = np.minimum(np.maximum(1, present // ELIMINATED_AT_ONCE), excess)
         leaves = beside(C, np.arange(counts.max()) < counts[:, None])
         losses = xp.where(stay, xp.inf, (B * B).sum(2) / xp.linalg.diagonal(H))
         # Of equal losses the later columns go first.
-        going = width - 1 - xp.argsort(xp.flip(losses, axis=1), axis=1)[:, : counts.max()]
+        last_first = xp.argsort(xp.flip(losses, axis=1), axis=1)[:, : counts.max()]
+        going = losses.shape[1] - 1 - last_first
         out = xp.where(leaves[:, :, None], H[sets, going], 0.0)
         both = leaves[:, :, None] & leaves[:, None]
         among = xp.permute_dims(out, (0, 2, 1))[sets, going]
@@ -109,19 +109,9 @@ def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
         B -= across @ B[sets, going]
         H -= across @ out
         stay[sets, going] |= leaves
+        present = present - counts
     left_in = ~(to_numpy(stay) & free)
-    by_unit = [np.argsort(q.units.of_column) for q in questions]
-    return [flags[places] for flags, places in zip(left_in, by_unit, strict=True)]
-
-
-def _steps(question: Elimination, n_free: int) -> Iterator[int]:
-    """How many single columns go at once, time after time."""
-    count = question.units.count
-    excess = count - question.budget
-    while excess > 1e-9 * question.budget and n_free:
-        going = min(max(1, count // ELIMINATED_AT_ONCE), n_free, math.ceil(excess))
-        yield going
-        count, n_free, excess = count - going, n_free - going, excess - going
+    return [flags[np.argsort(own.of_column)] for flags, own in zip(left_in, units, strict=True)]
 
 
 def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Remaining:
