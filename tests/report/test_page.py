@@ -164,7 +164,7 @@ def test_names_are_broken_between_words_only(browser, tmp_path, width):
     browser.open(tmp_path / "report.html")
     # Each line of text that the browser lays out.
     lines = browser.evaluate(
-        """[...document.querySelectorAll('#features tbody th, .beside .name')].flatMap(name => {
+        """[...document.querySelectorAll('#features tbody th, .beside .in')].flatMap(name => {
           const lines = new Map();
           const walker = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
           while (walker.nextNode()) {

@@ -66,4 +66,15 @@ def test_names_on_the_page_are_text(tmp_path):
     write_stream_report(selector, path, names=["<b>", "&amp", "c"])
     page = path.read_text(encoding="utf-8")
     assert "<b>," not in page
-    assert "beyond chance</td><td>&amp;amp</td><td>&lt;b&gt;</td>" in page
+    came, went = '<td data-label="Came">&amp;<wbr>amp</td>', '<td data-label="Went">&lt;b&gt;</td>'
+    assert f"beyond chance</td>{came}{went}" in page
+
+
+def test_names_on_the_page_are_never_cut(tmp_path):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 1])
+    name = "a_name_of_many_words_that_goes_on_for_longer_than_most"
+    write_stream_report(selector, tmp_path / "report.html", names=["a", name, "c"])
+    page = (tmp_path / "report.html").read_text()
+    assert f">{name}</text>" in page
+    assert f"<td>{name.replace('_', '_<wbr>')}</td>" in page

@@ -7,6 +7,7 @@ the content security policy blocks all other scripts.
 import html
 import json
 import os
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
@@ -34,6 +35,8 @@ _GAINS_OF_OTHER_ROWS = (
     "Rows that had no part in choosing judge it: it is 0 where the feature was not found without "
     "them."
 )
+# Places in a name where a line may end.
+_BREAKS = re.compile(r"(?<=[_=/:;&|+-])(?=[^_=/:;&|+\s-])|(?<=[.,])(?=[^\W\d_])")
 # Correlation from which the closest chosen feature is named.
 _RELATED = 0.3
 
@@ -87,6 +90,11 @@ def render(facts: Facts) -> str:
         names=escape(", ".join(facts.names[i] for i in selection.features)),
         facts=_json(_compact(facts)),
     )
+
+
+def breakable(text: str) -> str:
+    """For HTML, with lines that end between the words of names only, as in the script."""
+    return "<wbr>".join(map(escape, _BREAKS.split(text)))
 
 
 def escape(text: str) -> str:
@@ -169,7 +177,7 @@ def _redundancy(facts: Facts, redundancy: Redundancy) -> str:
     for i, (feature, place) in enumerate(
         zip(redundancy.features, redundancy.replaced_by, strict=True)
     ):
-        text = f"<span class='name'>{escape(facts.names[feature])}</span>"
+        text = breakable(facts.names[feature])
         if place >= 0:
             correlation = redundancy.correlations[i, place]
             text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"

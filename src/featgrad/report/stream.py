@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from featgrad.atomic import atomic_path
-from featgrad.report.html import asset, digest, escape
+from featgrad.report.html import asset, breakable, digest, escape
 from featgrad.report.plots.axes import feature_names
 from featgrad.report.plots.timeline import TimelineDisplay
 from featgrad.report.text import counted
 
 # Features that are drawn, columns of time, and pixels of the plot.
 _MAX_FEATURES, _MAX_TIMES = 40, 120
-_WIDTH, _LEFT, _RIGHT, _LINE = 800, 180, 20, 22
-_NAME_LENGTH = 24
+_WIDTH, _LINE, _BAR = 640, 46, 16
 _KINDS = {"alarm": "predictions became worse", "shift": "the set had changed beyond chance"}
 
 
@@ -72,12 +71,12 @@ def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
 
 
 def draw_timeline(display: TimelineDisplay) -> str:
-    """One line per feature, whose opacity is its score at the time."""
+    """A name and a bar per feature, whose opacity is its score at the time."""
     shown = display.longest(_MAX_FEATURES)
     n_times = display.scores.shape[1]
     starts = np.arange(0, n_times, ceil(n_times / _MAX_TIMES))
     scores, edges = display.scores[np.ix_(shown, starts)], display.edges[[*starts, n_times]]
-    x = _LEFT + (_WIDTH - _LEFT - _RIGHT) * edges / edges[-1]
+    x = _WIDTH * edges / edges[-1]
     height = _LINE * len(shown)
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {height + _LINE}" role="img" class="curve" '
@@ -86,34 +85,36 @@ def draw_timeline(display: TimelineDisplay) -> str:
     strongest = np.nanmax(scores, initial=1e-300)
     for line, place in enumerate(shown.tolist()):
         name = display.names[display.features[place]]
-        short = name if len(name) <= _NAME_LENGTH else name[: _NAME_LENGTH - 1] + "…"
-        parts.append(_text(_LEFT - 6, _LINE * line, "end", short))
+        parts.append(_text(0, _LINE * line, "start", name))
         parts += [
-            f'<rect x="{x[time]:.1f}" y="{_LINE * line + 1}" width="{x[time + 1] - x[time]:.1f}" '
-            f'height="{_LINE - 2}" class="plus" fill-opacity="{0.1 + 0.9 * score / strongest:.2f}">'
+            f'<rect x="{x[time]:.1f}" y="{_LINE * (line + 1) - _BAR}" '
+            f'width="{x[time + 1] - x[time]:.1f}" height="{_BAR}" class="plus" '
+            f'fill-opacity="{0.1 + 0.9 * score / strongest:.2f}">'
             f"<title>{escape(name)}, row {edges[time]:,}: {score:.1%}</title></rect>"
             for time, score in enumerate(scores[line])
             if np.isfinite(score)
         ]
     for alarm in display.alarms:
-        at = _LEFT + (_WIDTH - _LEFT - _RIGHT) * alarm.row / edges[-1]
+        at = _WIDTH * alarm.row / edges[-1]
         parts.append(
             f'<line class="chosen" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{height}">'
             f"<title>row {alarm.row:,}: {_KINDS[alarm.kind]}</title></line>"
         )
-    for row, anchor, at in ((0, "start", _LEFT), (int(edges[-1]), "end", _WIDTH - _RIGHT)):
+    for row, anchor, at in ((0, "start", 0), (int(edges[-1]), "end", _WIDTH)):
         parts.append(_text(at, height, anchor, f"row {row:,}"))
     return "\n".join([*parts, "</svg>"])
 
 
 def _text(x: int, top: int, anchor: str, text: str) -> str:
-    return f'<text x="{x}" y="{top + 15}" text-anchor="{anchor}">{escape(text)}</text>'
+    return f'<text x="{x}" y="{top + 18}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _alarm(event: Any, names: Sequence[str]) -> str:
     came, went = (", ".join(names[i] for i in own) for own in (event.entered, event.left))
-    return _row([f"{event.row:,}", _KINDS[event.kind], came, went])
+    cells = {"Row": f"{event.row:,}", "What": _KINDS[event.kind], "Came": came, "Went": went}
+    labelled = (f'<td data-label="{k}">{breakable(v)}</td>' for k, v in cells.items())
+    return f"<tr>{''.join(labelled)}</tr>"
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<td>{breakable(cell)}</td>' for cell in cells)}</tr>"

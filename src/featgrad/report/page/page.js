@@ -289,7 +289,6 @@
   }
 
   [byId("low").textContent, byId("high").textContent] = facts.range;
-  document.querySelectorAll(".name").forEach((name) => name.replaceChildren(breakable(name.textContent)));
   byId("size").hidden = facts.sizes.length === 1;
   buildHead();
   byId("size").addEventListener("input", (event) => showSize(Number(event.target.value)));
