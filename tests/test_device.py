@@ -139,3 +139,14 @@ def test_rows_on_the_host_alone_take_no_device():
         selector.partial_fit(X, y)
     with pytest.raises(ValueError, match="device='cuda' is for fit, and fit_source takes rows"):
         selector.fit_source(open_source(X, target=y))
+
+
+def test_small_arrays_on_an_accelerator_are_copied_to_the_host(monkeypatch):
+    torch = pytest.importorskip("torch")
+    for module in ("selector", "fitting"):
+        monkeypatch.setattr(f"featgrad.{module}.on_accelerator", torch.is_tensor)
+    X, y = planted(120, 12, 3)
+    for limit, rows in ((120 * 12, "in memory"), (120 * 12 - 1, "on an accelerator")):
+        monkeypatch.setattr("featgrad.plan.HOST_ENTRIES", limit)
+        selector = FeatureGradientSelector(3, random_state=0).fit(torch.asarray(X), y)
+        assert f"{rows}, 120 x 12" in str(selector.plan_)

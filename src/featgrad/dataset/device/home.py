@@ -1,8 +1,8 @@
 """The home of rows on an accelerator: what a search asks of them is answered there.
 
 Prices of all columns and the moments of working sets are taken on the device, which keeps the
-latter. What comes back to the host are numbers per column, matrices of the columns of a working
-set, and a sample of rows that does not grow with their number.
+latter. What comes back to the host are numbers per column, matrices of the chosen columns, and
+predictions of a sample of rows that does not grow with their number.
 """
 
 from collections.abc import Callable, Sequence
