@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.progress import Progress
 from benchmarks.quality.summary import row
-from featgrad.knockoffs.filter import e_values, largest_set
+from featgrad.knockoffs.filter import frequencies, threshold
 from featgrad.knockoffs.gaussian import Knockoffs
 from featgrad.knockoffs.statistic import differences
-from featgrad.plan import KNOCKOFF_COPIES
+from featgrad.plan import KNOCKOFF_COPIES, KNOCKOFF_MAJORITY
 
 RATES = (0.1, 0.2)
 SIGNALS = 30
@@ -58,14 +58,6 @@ def draw(design, target, n_rows, n_columns, seed):
     return X, y if target == "regression" else np.sign(y), beta != 0
 
 
-def usual_filter(statistics, rate):
-    """Columns above the knockoff+ threshold."""
-    for t in np.sort(np.abs(statistics[statistics != 0])):
-        if 1 + np.sum(statistics <= -t) <= rate * np.sum(statistics >= t):
-            return statistics >= t
-    return np.zeros(len(statistics), bool)
-
-
 def choices(X, y, seed):
     """Chosen columns and seconds, by method and rate."""
     rng = np.random.RandomState(seed)
@@ -81,8 +73,8 @@ def choices(X, y, seed):
     )
     seconds = time.process_time() - start
     for rate in RATES:
-        yield "featgrad", rate, largest_set(e_values(statistics, rate), rate), seconds
-        yield "one knockoff", rate, usual_filter(statistics[0], rate), None
+        yield "featgrad", rate, frequencies(statistics, rate) > KNOCKOFF_MAJORITY, seconds
+        yield "one knockoff", rate, statistics[0] >= threshold(statistics[0], rate), None
     yield from _of_knockpy(X, outputs[:, 0], seed)
 
 
@@ -99,7 +91,7 @@ def _of_knockpy(X, y, seed):
         found.forward(X=X, y=y, fdr=RATES[0], shrinkage="ledoitwolf")
     seconds = time.process_time() - start
     for rate in RATES:
-        yield "knockpy", rate, usual_filter(found.W, rate), seconds
+        yield "knockpy", rate, threshold(found.W, rate) <= found.W, seconds
 
 
 def measure(design, target, shape, runs, report):

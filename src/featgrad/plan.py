@@ -151,9 +151,9 @@ AUTO_STAGES = (30, 100)
 # Knockoffs.
 # Largest number of columns: their covariance is kept.
 KNOCKOFF_COLUMNS = 5000
-# Knockoffs that e-values are averaged over, and the rate of each as a share of the wanted one.
+# Knockoffs that choose by themselves, and the share of them that has to agree.
 KNOCKOFF_COPIES = 20
-KNOCKOFF_SHARE = 1 / 3
+KNOCKOFF_MAJORITY = 1 / 2
 # Steps towards the knockoffs of maximum entropy, and the gain per column that ends them.
 ENTROPY_STEPS = 50
 ENTROPY_GAIN = 1e-4
@@ -399,7 +399,8 @@ def _knockoffs(facts: Facts) -> Decision:
             f"fdr takes at most {KNOCKOFF_COLUMNS} features, the covariance of which it keeps, but "
             f"X has {facts.n_features}: choose that many from other rows first."
         )
-    return Decision("knockoffs", f"{KNOCKOFF_COPIES} copies", "e-values are averaged over them")
+    agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree"
+    return Decision("knockoffs", f"{KNOCKOFF_COPIES} copies", agree)
 
 
 def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:

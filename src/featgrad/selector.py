@@ -91,9 +91,9 @@ class FeatureGradientSelector(
         is followed by its complement. See `stability_`.
     fdr : float or None, default=None
         False discovery rate, such as 0.1, in place of a number of features: as many are chosen as
-        keep the expected share of false ones below it, none if there are too few. A feature is
-        false if it says nothing about the target beyond all others. Takes at most 5,000 features,
-        and `fit` only; assumes that they are about jointly Gaussian. See `discoveries_`.
+        keep the expected share of false ones about below it, none if there are too few. A feature
+        is false if it says nothing about the target beyond all others. Takes at most 5,000
+        features, and `fit` only; assumes that they are about jointly Gaussian. See `discoveries_`.
     estimate : bool, default=True
         Whether to estimate what the chosen features explain on rows that had no part in choosing
         them. The search is repeated without each of four parts of the rows, which takes up to four
@@ -167,8 +167,8 @@ class FeatureGradientSelector(
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
     discoveries_ : Discoveries or None
-        Where `fdr` is given: how much more each feature matters than its knockoff, its e-value, and
-        how often it is chosen for one knockoff.
+        Where `fdr` is given: how much more each feature matters than its knockoff, and how often it
+        is chosen for one knockoff.
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
     certificate_ : Certificate or None

@@ -83,9 +83,9 @@ def test_select_keeps_a_false_discovery_rate(tmp_path, monkeypatch, capsys):
     found = answer(capsys, *given)
     assert set(range(12)) <= set(found["columns"])
     assert found["fdr"] == 0.2
-    assert len(found["e_values"]) == len(found["columns"])
+    assert len(found["frequencies"]) == len(found["columns"])
     assert main([*given, "-q", "--report", "report.html"]) == 0
-    assert "expected share of false features: at most 0.2" in capsys.readouterr().out
+    assert "expected share of false features: about 0.2 at most" in capsys.readouterr().out
     assert "expected share of false ones below 0.2" in Path("report.html").read_text()
 
 

@@ -68,8 +68,8 @@ def select(arguments: Namespace) -> None:
     explained = []
     found = selector.discoveries_
     if found is not None:
-        answer["fdr"], answer["e_values"] = found.fdr, found.e_values[features].tolist()
-        explained.append(f"expected share of false features: at most {found.fdr:g}")
+        answer["fdr"], answer["frequencies"] = found.fdr, found.frequencies[features].tolist()
+        explained.append(f"expected share of false features: about {found.fdr:g} at most")
     if arguments.explain:
         answer["plan"] = [decision._asdict() for decision in selector.plan_.decisions]
         answer["held_out"] = [point._asdict() for point in selector.plan_.held_out]

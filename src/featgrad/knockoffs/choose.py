@@ -8,11 +8,11 @@ from scipy import sparse
 
 from featgrad.arrays import Flags, Floats
 from featgrad.dataset.prepare import Prepared
-from featgrad.knockoffs.filter import e_values, largest_set, stopping_threshold
+from featgrad.knockoffs.filter import frequencies
 from featgrad.knockoffs.gaussian import Knockoffs
 from featgrad.knockoffs.statistic import differences
 from featgrad.math.targets import to_one_variance
-from featgrad.plan import KNOCKOFF_COPIES
+from featgrad.plan import KNOCKOFF_COPIES, KNOCKOFF_MAJORITY
 from featgrad.preprocess.present_means import present_means
 from featgrad.search.base import Subset, signed_scores
 from featgrad.search.units import Units
@@ -26,18 +26,14 @@ class Discoveries:
     ----------
     fdr : float
         The false discovery rate that is kept.
-    e_values : ndarray of shape (n_features,)
-        Evidence that a feature says something about the target beyond all others: at most 1 in
-        expectation, on average over the features that do not. Of n features or groups that can be
-        chosen, those k are with e-values of at least ``n / (fdr * k)``, for the largest such k.
     statistics : ndarray of shape (n_features,)
         Lasso coefficients of features less those of their knockoffs, on average over knockoffs.
     frequencies : ndarray of shape (n_features,)
-        Share of the knockoffs for each of which by itself a feature would be chosen.
+        Share of the knockoffs each of which by itself, at this rate, chooses a feature. Those above
+        one half are chosen.
     """
 
     fdr: float
-    e_values: Floats
     statistics: Floats
     frequencies: Floats
     chosen: Flags = field(repr=False)
@@ -71,8 +67,7 @@ def discover(
             for _ in range(KNOCKOFF_COPIES)
         ]
     )
-    values = e_values(statistics, fdr)
-    each = np.array([row >= stopping_threshold(row, fdr) for row in statistics])
+    often = frequencies(statistics, fdr)
 
     def spread(of_units: Floats) -> Floats:
         every = np.zeros(units.count)
@@ -81,10 +76,9 @@ def discover(
 
     return Discoveries(
         fdr,
-        spread(values),
         spread(statistics.mean(axis=0)),
-        spread(each.mean(axis=0)),
-        spread(largest_set(values, fdr).astype(float)) > 0,
+        spread(often),
+        spread(often) > KNOCKOFF_MAJORITY,
         usable,
     )
 

@@ -71,8 +71,8 @@ def search(
         # Other rows than those that choose have no say in the scale of columns and outputs: they
         # may have to judge.
         parts = {
-            state.folds: moments.only(state.folds).standardised(variances[columns])
-            for state in active
+            folds: moments.only(folds).standardised(variances[columns])
+            for folds in {state.folds for state in active}
         }
         totals = {folds: part.totals() for folds, (part, _) in parts.items()}
         for state in active:
