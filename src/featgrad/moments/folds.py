@@ -119,11 +119,14 @@ class GrowingFold:
             self._waiting, self._n_waiting = [], 0
 
     def merge(self, other: "GrowingFold") -> None:
-        """Rows of another part of the same fold."""
-        if other._done is not None:
-            self._done = other._done if self._done is None else self._done.joined(other._done)
-        for part in other._waiting:
-            self.add(*part)
+        """Rows of another part of the same fold; none wait any longer where some have a C_f."""
+        if self._done is None and other._done is None:
+            for part in other._waiting:
+                self.add(*part)
+            return
+        own, *more = [part.fold() for part in (self, other) if part._waiting or part._done]
+        self._done = own.joined(more[0]) if more else own
+        self._waiting, self._n_waiting = [], 0
 
     def fold(self) -> Fold:
         """All rows so far; there is one at least."""
