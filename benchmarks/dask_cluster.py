@@ -133,7 +133,7 @@ def answer_bytes(start: Any, n_rows: int, n_all: int) -> float:
         return 8.0 * n_features * (2 * learn + len(models) * (n_outputs + 2))
     if start.func is Gathered:
         columns, count, _ = start.args
-        return n_rows / n_all * count * 4 * len(columns)
+        return n_rows / n_all * count * (4 * len(columns) + 32)
     if start.func is FoldSums:
         n_folds, columns, _ = start.args
         width, of_fold = len(columns), n_rows / n_folds
@@ -262,7 +262,7 @@ def peer() -> Part:
 
 
 def _sent(dask_worker: Any) -> int:
-    return int(dask_worker.transfer_outgoing_bytes_total)
+    return sum(entry["compressed"] for entry in dask_worker.transfer_outgoing_log)
 
 
 def _moved(client: Client) -> tuple[int, int]:

@@ -190,13 +190,37 @@ def test_lengths_that_differ_are_found_where_sizes_are_unknown():
         select().fit(frame, series[series > 0])
 
 
-@pytest.mark.parametrize("search", ["stream", "penalty"])
-def test_searches_that_stream_rows_are_refused_before_anything_is_computed(search: str):
+def test_the_penalised_search_is_refused_before_anything_is_computed():
     da = pytest.importorskip("dask.array")
     never = da.zeros((10, 4), chunks=5).map_blocks(pytest.fail, dtype=float)
-    size = None if search == "penalty" else 2
-    with pytest.raises(ValueError, match=f"search='{search}' takes"):
-        FeatureGradientSelector(size or "auto", search=search).fit(never, never[:, 0])
+    with pytest.raises(ValueError, match="search='penalty' takes"):
+        FeatureGradientSelector(search="penalty").fit(never, never[:, 0])
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_large_sets_take_the_steps_of_one_process(container):
+    X, y = planted(200)
+    sizes = (10,) * 60
+    found = select(20, search="stream").fit(array(container(X), sizes), array(y, sizes))
+    assert found.n_iter_ == 40
+    # The same batches, one for each partition.
+    found = select(20, search="stream", batch_size=10)
+    found.fit(array(container(X), sizes), array(y, sizes))
+    source = open_source(container(X), target=y, dtype="float64", block_rows=10)
+    expected = select(20, search="stream", batch_size=10).fit_source(source)
+    assert found.n_iter_ == 60
+    assert found.get_support().tolist() == expected.get_support().tolist()
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-5, atol=1e-5)
+
+
+def test_sets_too_large_for_a_working_set_are_streamed():
+    X, y = planted(1600)
+    sizes = uneven(N_ROWS)
+    found = select(501).fit(array(X, sizes), array(y, sizes))
+    assert found.plan_.search == "stream"
+    assert found.n_features_ == 501
+    assert found.n_iter_ == 40  # in eight epochs
+    assert found.get_support()[1:8].all()
 
 
 def test_nothing_is_rechunked_or_kept(monkeypatch):

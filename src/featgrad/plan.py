@@ -167,8 +167,6 @@ PATH_SHARE = 0.5
 
 # Parameters.
 SEARCHES = ("auto", "working_set", "stream", "penalty")
-# Homes whose rows do not come one after the other to a search.
-_NOT_STREAMED = ("chunks", "dask")
 # Searches that use a parameter; others ignore it, with a warning.
 USED_BY = {
     "penalty": ("penalty",),
@@ -320,9 +318,9 @@ def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
                 "search='auto', or fit_source."
             )
         return "penalty", "search='penalty': the penalty decides the size"
-    if wanted.search == "stream" and (facts.home in _NOT_STREAMED or not wanted.single_columns):
+    if wanted.search == "stream" and (facts.home == "chunks" or not wanted.single_columns):
         raise ValueError(
-            "search='stream' takes neither groups nor costs nor rows from partial_fit or Dask: use "
+            "search='stream' takes neither groups nor costs nor rows from partial_fit: use "
             "search='auto'."
         )
     if wanted.search != "auto":
@@ -350,7 +348,7 @@ def _estimates(facts: Facts, wanted: Wanted, search: str, n_folds: int) -> Decis
 def _large(facts: Facts, wanted: Wanted) -> tuple[float, ...]:
     """Budgets for so many single features that no working set is kept."""
     too_few = facts.n_features <= STREAM_FACTOR * LARGEST_SET
-    if facts.home in _NOT_STREAMED or not wanted.single_columns or too_few:
+    if facts.home == "chunks" or not wanted.single_columns or too_few:
         return ()
     return tuple(budget for budget in wanted.budgets if budget > LARGEST_SET)
 

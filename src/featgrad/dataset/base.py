@@ -51,6 +51,12 @@ class Consumer(Sums, Protocol):
     def add(self, outputs: Floats, weights: Floats, X: Any) -> None:
         """Outputs, weights and columns of some rows."""
 
+    def elsewhere(self) -> Any:
+        """Running sums for a batch of rows that is added up in other processes."""
+
+    def take(self, sums: Any) -> None:
+        """What they have received of a batch."""
+
 
 class Dataset(ABC):
     """Rows of standardised columns and outputs, in random folds.
@@ -61,6 +67,8 @@ class Dataset(ABC):
         How many there are.
     standardiser : Standardiser
         Learned by `marginals`.
+    is_divided : bool
+        Whether many processes add up the rows of a batch, and wait for each other after it.
     """
 
     n_rows: int
@@ -68,6 +76,7 @@ class Dataset(ABC):
     n_outputs: int
     n_folds: int
     standardiser: Standardiser
+    is_divided = False
 
     @abstractmethod
     def visit(self, name: str, start: Callable[[], S]) -> S:
@@ -80,6 +89,10 @@ class Dataset(ABC):
     @abstractmethod
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Hand outputs, weights and rows without missing entries on, at most a batch at a time."""
+
+    def n_batches(self, batch_rows: int) -> int:
+        """Batches that `stream` makes of all rows."""
+        return max(1, self.n_rows // batch_rows)
 
     def sampling(self) -> Callable[[], RowSums] | None:
         """Makes what takes the rows of `sample` from a visit; None where `sample` needs none."""

@@ -4,8 +4,9 @@ Sums over some rows and over others merge into those of all of them, so that blo
 visited one after the other, or by many workers at the same time.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.stats import chi2
@@ -14,6 +15,9 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checkpoint import Arrays, Group, Sums
 from featgrad.moments.folds import Folds, GrowingFold
 from featgrad.preprocess.standardise import ColumnSums, Standardiser
+
+if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else
+    from featgrad.moments.running import RunningSums
 
 
 class Rows(NamedTuple):
@@ -226,3 +230,23 @@ class CrossSums:
 
     def restore(self, state: Arrays) -> None:
         self.columns.restore(state)
+
+
+class BatchSums:
+    """What running sums receive of a batch of rows, added up elsewhere."""
+
+    def __init__(self, running: "RunningSums", standardiser: Standardiser) -> None:
+        self.running, self._standardiser = copy.copy(running), standardiser
+        self.running.begin()
+
+    def add(self, rows: Rows) -> None:
+        self.running.add(self._standardiser.filled(rows.X), rows.outputs, rows.weights)
+
+    def merge(self, other: "BatchSums") -> None:
+        self.running.merge(other.running)
+
+    def state(self) -> Arrays:
+        return self.running.received()
+
+    def restore(self, state: Arrays) -> None:
+        vars(self.running).update(state)

@@ -12,6 +12,7 @@ The mask may move between batches; older rows are forgotten, since they were see
 masks. Memory is some 2 x order numbers per column and output.
 """
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from featgrad.moments.sharing import PIECES, shared
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22
 _CHANGING = "mask", "_sent", "_received", "_centres", "_weights", "_offsets", "_told", "_growth"
+_RECEIVED = "_received", "_centres", "_weights"
 # How much more rows may count than the first ones.
 _MOST_GROWTH = 1e12
 
@@ -66,8 +68,7 @@ class RunningSums:
         # Vectors, and in the last place a weight for what a row itself has added; then another.
         self._lanes = _whole(self._width + 1)
         self._sent = aligned((self.n_features, _whole(self._lanes + 1)), np.float32)
-        self._received = aligned((self.n_features, _whole(self._width)), np.float32)
-        self._centres, self._weights = np.zeros((2, self._width))
+        self.begin()
         self._offsets = np.zeros(self._lanes + 1)
         self._gradient = np.empty(self.n_features, np.float32)
         self._told = np.ones(self._width, bool)
@@ -99,6 +100,27 @@ class RunningSums:
         else:
             self._add_dense(np.asarray(X, np.float32), outputs, weights)
         self._weights += self._told * (weights.sum() * self._growth)
+
+    def elsewhere(self) -> "RunningSums":
+        """A copy without what only this one needs, to `begin` and add rows in other processes."""
+        other = copy.copy(self)
+        for name in ("_first", "_mean", "_inverse", "_gradient", "mask", *_RECEIVED):
+            del other.__dict__[name]
+        return other
+
+    def begin(self) -> None:
+        """No rows yet."""
+        self._received = aligned((self.n_features, _whole(self._width)), np.float32)
+        self._centres, self._weights = np.zeros((2, self._width))
+
+    def merge(self, other: "RunningSums") -> None:
+        """Rows that were added elsewhere."""
+        for name in _RECEIVED:
+            vars(self)[name] += vars(other)[name]
+
+    def received(self) -> dict[str, NDArray[Any]]:
+        """What comes of rows, without what they are seen through."""
+        return {name: vars(self)[name] for name in _RECEIVED}
 
     def tell(self) -> Told:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""

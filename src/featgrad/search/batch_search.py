@@ -35,6 +35,16 @@ class BatchSearch(ABC):
         if self._waiting >= self._batch_rows:
             self._finish_batch()
 
+    def elsewhere(self) -> RunningSums:
+        """Running sums for a batch of rows that is added up in other processes."""
+        return self._sums.elsewhere()
+
+    def take(self, sums: RunningSums) -> None:
+        """What they have received of a batch."""
+        if not self._stopped:
+            self._sums.merge(sums)
+            self._finish_batch()
+
     def state(self) -> Arrays:
         """All that changes while rows are streamed."""
         return {"batch": np.array([self._waiting, self._stopped]), **self._sums.state()}

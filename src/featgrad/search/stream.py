@@ -37,7 +37,8 @@ class StreamSearch(BatchSearch):
     """A search for `size` features; each column is a unit of cost 1, or in none.
 
     Without `batch_rows` a step takes 1000 rows or, if more, a hundredth of the columns, but so many
-    that 40 steps are left.
+    that 40 steps are left. Where processes wait for each other after each step there are 40, if
+    need be in more epochs.
     """
 
     def __init__(
@@ -53,11 +54,14 @@ class StreamSearch(BatchSearch):
     ) -> None:
         n_rows = dataset.n_rows
         many = max(plan.STREAM_BATCH_ROWS, dataset.n_features // plan.STREAM_COLUMNS_PER_ROW)
+        many = n_rows if dataset.is_divided else many
         few = max(1, min(many, n_rows // plan.STREAM_STEPS))
         super().__init__(dataset, few if batch_rows is None else batch_rows)
         self._size, self._on_step = size, on_step
-        self._n_epochs = n_epochs
-        self._n_steps = max(1, n_rows // self._batch_rows) * n_epochs
+        n_batches = dataset.n_batches(self._batch_rows)
+        least = math.ceil(plan.STREAM_STEPS / n_batches) if dataset.is_divided else 1
+        self._n_epochs = max(n_epochs, least)
+        self._n_steps = n_batches * self._n_epochs
         cross = dataset.cross()
         self._marginals = np.sum(cross**2, axis=1)
         place = np.flatnonzero(units.of_column >= 0)

@@ -12,6 +12,7 @@ order of the partitions: neither depends on the workers, so that a lost one chan
 import copy
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -26,7 +27,7 @@ from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, 
 from featgrad.dataset.first_reading import FirstSums, origin_rows
 from featgrad.dataset.placed import Encoder, Placed, entries_per_row
 from featgrad.dataset.random_order import Places, RandomOrder
-from featgrad.dataset.row_sums import RowSums
+from featgrad.dataset.row_sums import BatchSums, RowSums
 from featgrad.moments.threads import one_thread
 from featgrad.plan import folds_of
 from featgrad.preprocess.standardise import Standardiser
@@ -71,6 +72,7 @@ class OnDask(Placed):
     """Partitions of rows; making it computes them once. Rows of weight zero count as absent."""
 
     _name = "X"
+    is_divided = True
 
     def __init__(
         self,
@@ -85,40 +87,61 @@ class OnDask(Placed):
         self._preprocess, self.n_features = preprocess, empty.n_features
         delayed_ones = isinstance(parts[0], Partition)
         self._at_once = 1 if delayed_ones else 1 + int(len(parts) ** 0.5 / _TASKS)
-        first = self._over(parts, _first_reading, _merged_readings, empty)
+        first = _over(parts, self._at_once, _first_reading, _merged_readings, empty)
         self._learn(first.sums, order, filter, n_folds)
         first.sums.limits.check(None)
         used = [(part, n) for part, n in zip(parts, first.counts, strict=True) if n]
         runs = RandomOrder(rng).runs([n for _, n in used])
-        self._parts = [(part, run) for (part, _), run in zip(used, runs, strict=True)]
+        self._parts: list[tuple[Part, Any]] = [
+            (part, run) for (part, _), run in zip(used, runs, strict=True)
+        ]
         means = delayed(first.sums.means, traverse=False)
         origins = delayed(_origins)(means, preprocess, used[0][0])
         self.standardiser, self._n_entries = _computed(origins)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         """Add up the rows of some partitions in each task, and then the sums of these."""
-        question = start, self._encoder
-        sums = start()
-        sums.restore(self._over(self._parts, _state_of_parts, _merged_states, question))
-        return sums
+        return self._visited(self._parts, start, self._at_once)
 
-    def _over(
-        self,
-        parts: Sequence[Any],
-        answer: Callable[[Any, Sequence[Any]], T],
-        merge: Callable[[Any, Sequence[T]], T],
-        question: Any,
-    ) -> T:
-        """Answers for some parts at a time, merged in a tree, in the order of the parts."""
-        asked = delayed(question, traverse=False)
-        answers = [delayed(answer)(asked, some) for some in _by(self._at_once, parts)]
-        while len(answers) > 1:
-            answers = [delayed(merge)(asked, some) for some in _by(_MERGED, answers)]
-        found: T = _computed(answers[0])
-        return found
+    def n_batches(self, batch_rows: int) -> int:
+        return len(self._batches(batch_rows))
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
-        raise NotImplementedError("plan has no search that streams rows of partitions")
+        """Batches of whole partitions, each of which is added up by all workers."""
+        for parts in self._batches(batch_rows):
+            start = partial(BatchSums, consumer.elsewhere(), self.standardiser)
+            consumer.take(self._visited(parts, start, at_once=1).running)
+
+    def _batches(self, batch_rows: int) -> list[list[Any]]:
+        """Consecutive partitions that begin in the same batch of rows."""
+        batches: dict[int, list[Any]] = {}
+        begin = 0
+        for part, run in self._parts:
+            batches.setdefault(begin // batch_rows, []).append((part, run))
+            begin += run.size
+        return list(batches.values())
+
+    def _visited(self, parts: Sequence[Any], start: Callable[[], S], at_once: int) -> S:
+        sums = start()
+        question = start, self._encoder
+        sums.restore(_over(parts, at_once, _state_of_parts, _merged_states, question))
+        return sums
+
+
+def _over(
+    parts: Sequence[Any],
+    at_once: int,
+    answer: Callable[[Any, Sequence[Any]], T],
+    merge: Callable[[Any, Sequence[T]], T],
+    question: Any,
+) -> T:
+    """Answers for some parts at a time, merged in a tree, in the order of the parts."""
+    asked = delayed(question, traverse=False)
+    answers = [delayed(answer)(asked, some) for some in _by(at_once, parts)]
+    while len(answers) > 1:
+        answers = [delayed(merge)(asked, some) for some in _by(_MERGED, answers)]
+    found: T = _computed(answers[0])
+    return found
 
 
 class _FirstReading(NamedTuple):
