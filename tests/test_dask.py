@@ -65,6 +65,18 @@ def test_arrays(n_features: int, container):
     assert "in partitions" in str(found.plan_)
 
 
+def test_many_columns_that_are_mostly_empty():
+    X, y = planted(50)
+    wide = sparse.hstack([X, sparse.random_array((N_ROWS, 9000), density=2e-4, rng=0)]).tocsr()
+    da, parts = pytest.importorskip("dask.array"), np.array_split(np.arange(N_ROWS), 6)
+    blocks = [
+        da.from_delayed(dask.delayed(wide[rows]), (len(rows), 9050), float, wide[:0])
+        for rows in parts
+    ]
+    found = select().fit(da.concatenate(blocks), array(y, tuple(map(len, parts))))
+    assert_same(found, in_one_process(select(), wide, y))
+
+
 @pytest.mark.parametrize("n_features", WIDTHS)
 def test_weights_groups_and_several_outputs(n_features: int):
     X, Y = planted(n_features, n_outputs=3)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import dask
 import numpy as np
 from dask.delayed import Delayed, delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, S
@@ -35,6 +35,8 @@ from featgrad.readers import Block, Source
 
 # Sums that are merged at once.
 _MERGED = 4
+# Rows of an array from which those that are zero are not sent.
+_MANY = 1 << 12
 # Tasks of a visit, as a multiple of the root of the number of partitions.
 _TASKS = 4
 # Entries of the rows that are added at once.
@@ -124,7 +126,7 @@ class OnDask(Placed):
     def _visited(self, parts: Sequence[Any], start: Callable[[], S], at_once: int) -> S:
         sums = start()
         question = start, self._encoder
-        sums.restore(_over(parts, at_once, _state_of_parts, _merged_states, question))
+        sums.restore(_whole(_over(parts, at_once, _state_of_parts, _merged_states, question)))
         return sums
 
 
@@ -176,9 +178,10 @@ def _origins(means: Floats | None, preprocess: str, part: Part) -> tuple[Standar
 
 
 _Question = tuple[Callable[[], RowSums], Encoder]
+_Sent = dict[str, Any]
 
 
-def _state_of_parts(question: _Question, parts: Sequence[tuple[Part, Indices | Places]]) -> Arrays:
+def _state_of_parts(question: _Question, parts: Sequence[tuple[Part, Indices | Places]]) -> _Sent:
     """Sums over the rows of parts."""
     start, encoder = question
     sums = start()
@@ -195,7 +198,7 @@ def _state_of_parts(question: _Question, parts: Sequence[tuple[Part, Indices | P
                 f"first computed and {seen} when it was computed again: use data that stay the "
                 "same, or persist them."
             )
-    return sums.state()
+    return _sent(sums.state())
 
 
 def _add(sums: RowSums, encoder: Encoder, block: Block, places: Indices) -> None:
@@ -206,14 +209,36 @@ def _add(sums: RowSums, encoder: Encoder, block: Block, places: Indices) -> None
             sums.add(encoder(block.rows(first, last), places[first:last]))
 
 
-def _merged_states(question: _Question, states: Sequence[Arrays]) -> Arrays:
+def _merged_states(question: _Question, states: Sequence[_Sent]) -> _Sent:
     start, _ = question
     sums = start()
     for state in states:
         more = start()
-        more.restore(state)
+        more.restore(_whole(state))
         sums.merge(more)
-    return sums.state()
+    return _sent(sums.state())
+
+
+def _sent(state: Arrays) -> _Sent:
+    """Sums of many columns without those of columns that the rows do not have."""
+    return {name: _nonzero_rows(array) for name, array in state.items()}
+
+
+def _nonzero_rows(array: NDArray[Any]) -> Any:
+    if array.ndim != 2 or len(array) < _MANY:
+        return array
+    used = np.flatnonzero(array.any(axis=1))
+    return (used, array[used], len(array)) if 2 * len(used) < len(array) else array
+
+
+def _whole(sent: _Sent) -> Arrays:
+    state = dict(sent)
+    for name, found in sent.items():
+        if isinstance(found, tuple):
+            used, values, length = found
+            state[name] = np.zeros((length, values.shape[1]), values.dtype)
+            state[name][used] = values
+    return state
 
 
 def _by(count: int, parts: Sequence[T]) -> list[Sequence[T]]:
