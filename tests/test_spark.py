@@ -29,7 +29,7 @@ def test_partitions_are_added_to_shards_that_are_merged(monkeypatch, tmp_path):
     try:
         rows = session.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
         rows = rows.filter("x0 > 100").union(rows)  # some partitions are empty
-        (recipe,) = re.findall(r"## On Spark.*?```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        (recipe,) = re.findall(r"## On Spark.*?```py\n(.*?)```", PAGE.read_text(), re.DOTALL)
         found = {"rows": rows}
         exec(recipe, found)
     finally:
