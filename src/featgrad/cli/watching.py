@@ -10,8 +10,8 @@ from featgrad.cli.loading import open_file
 from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
+from featgrad.readers.formats import format_of
 from featgrad.readers.lines import Pipe
-from featgrad.readers.opening import format_of
 from featgrad.report import write_stream_report
 
 _ALARMS = {
