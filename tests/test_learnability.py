@@ -266,7 +266,7 @@ def test_missing_values_as_the_mean(table):
     [
         ([0, 5], "features contains 5 but X has 5 features"),
         ([-1], "features contains -1"),
-        (["a"], "features contains 'a', which is no feature of X: X has no feature names"),
+        (["a"], "features contains 'a', which is not a feature of X: X has no feature names"),
         ([[0, 1]], r"features has shape \(1, 2\)"),
         ([0.5, 0.5], "features is a mask of length 2 but X has 5 columns"),
         ([0, 0, 0, 0, 1.5], "features as a mask must lie between 0 and 1"),
@@ -281,7 +281,7 @@ def test_wrong_features_are_refused(table, features, message: str):
 def test_unknown_name_is_refused(table):
     data = Learnability(pd.DataFrame(table[0], columns=NAMES), table[1])
     with pytest.raises(
-        ValueError, match=r"features contains 'z', which is no feature of X.*'a', 'b'"
+        ValueError, match=r"features contains 'z', which is not a feature of X.*'a', 'b'"
     ):
         data.estimate(["a", "z"])
 

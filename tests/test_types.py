@@ -179,7 +179,7 @@ def test_extreme_columns_that_are_only_centred_are_refused():
 
 def test_columns_that_hardly_vary_are_named():
     rows = FRAME.assign(c=FRAME["c"] + 1e13)
-    with pytest.warns(UserWarning, match="Column 'c' of X varies too little beside its size"):
+    with pytest.warns(UserWarning, match="Column 'c' of X varies too little relative to its size"):
         select(rows, NUMBERS)
 
 

@@ -118,7 +118,7 @@ class AccumulatingMixin:
             raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
         names = [getattr(one, "feature_names_in_", None) for one in (self, other)]
         if not np.array_equal(*names):  # type: ignore[arg-type]
-            raise ValueError("other has other feature_names_in_: merge selectors of one table.")
+            raise ValueError("other has different feature_names_in_: merge selectors of one table.")
         state.merge(other._accumulated("other"))
         self._adopt_state(state)
         return self

@@ -54,7 +54,7 @@ def feature_indices(argument: str, given: Any, n_features: int, names: Any) -> I
             if names is not None:
                 more = " ..." if n_features > 10 else ""
                 hint = f"check its spelling, there are {list(names[:10])}{more}"
-            raise ValueError(f"{argument} contains {item!r}, which is no feature of X: {hint}.")
+            raise ValueError(f"{argument} contains {item!r}, which is not a feature of X: {hint}.")
     found = zip(given, by_index, strict=True)
     return np.array([item if is_index else places[item] for item, is_index in found], np.intp)
 
@@ -77,7 +77,7 @@ def naming_columns() -> Iterator[None]:
         else:
             raise
         raise ValueError(
-            f"X holds something else than numbers ({text.rstrip('.')}): {hint}."
+            f"X holds something other than numbers ({text.rstrip('.')}): {hint}."
         ) from error
 
 

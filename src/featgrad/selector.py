@@ -107,7 +107,7 @@ class FeatureGradientSelector(
     filter : {"monotone", "kong-valiant", "chebyshev"} or array-like, default="monotone"
         Polynomial that stands for 1 on the covariance's spectrum. The paper's is "kong-valiant".
     penalty : float, default=1.0
-        Weight of the mask's size beside the loss in the search "penalty".
+        Weight of the mask's size relative to the loss in the search "penalty".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         What the target is. Two classes count the same in the search, however rare one of them is
         (not in the search "penalty", which is the paper's).

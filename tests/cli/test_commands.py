@@ -214,7 +214,7 @@ def test_labels_may_be_words(tmp_path, capsys):
 def test_a_mistyped_target_is_answered_with_the_nearest_column(table, capsys):
     code, line = error(capsys, "select", "sales.csv", "--target", "prize")
     assert code == 2
-    assert "--target 'prize' is no column of sales.csv" in line
+    assert "--target 'prize' is not a column of sales.csv" in line
     assert "'d', 'e', 'colour', 'price'; the nearest is 'price'" in line
 
 

@@ -94,13 +94,13 @@ BAD = {
     "index too large": ({"keep": [5]}, "keep contains 5 but X has 5 features: use 0 to 4"),
     "index negative": ({"exclude": [-1]}, "exclude contains -1 but X has 5 features"),
     "unknown name": ({"keep": ["agee"]}, "keep contains 'agee', .* check its spelling"),
-    "truth values too few": ({"keep": [True]}, "keep contains True, which is no feature of X"),
+    "truth values too few": ({"keep": [True]}, "keep contains True, which is not a feature of X"),
     "no names": (
         {"names": None, "exclude": ["age"]},
         "exclude contains 'age', .* no feature names: use column indices",
     ),
     "unknown in group": ({"feature_groups": [["age", "x"]]}, "feature_groups contains 'x'"),
-    "unknown with cost": ({"costs": {"x": 2}}, "costs contains 'x', which is no feature of X"),
+    "unknown with cost": ({"costs": {"x": 2}}, "costs contains 'x', which is not a feature of X"),
     "two groups": ({"feature_groups": [[0, 1], [1, 2]]}, "feature_groups names 'sex' in two"),
     "two groups, no names": (
         {"names": None, "feature_groups": [[0, 1], [1, 2]]},

@@ -107,7 +107,12 @@ def _reading_options() -> ArgumentParser:
     add("--decimal", choices=(".", ","), help="decimal sign, default: found")
     add("--encoding", metavar="NAME", help="such as utf-8, utf-16 or cp1252; default: found")
     add("--header", action=BooleanOptionalAction, help="the first line has names; default: found")
-    add("--na", nargs="+", metavar="WORD", help="words for a missing value besides NA, null, ? ...")
+    add(
+        "--na",
+        nargs="+",
+        metavar="WORD",
+        help="more words for a missing value than NA, null, ? ...",
+    )
     add("--exclude", nargs="+", metavar="COL", help="columns to ignore")
     add("--categorical", nargs="+", metavar="COL", help="columns of text; default: detected")
     add("--hash-dim", type=_count, metavar="N", help="hash text columns into N features")

@@ -77,7 +77,7 @@ def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> N
         if allowed and path.suffix.lower() not in allowed:
             raise UsageError(f"{shown} has no known suffix: use {', '.join(allowed)}.")
         if not path.parent.is_dir():
-            raise UsageError(f"{shown} is in no folder: create {path.parent}.")
+            raise UsageError(f"{shown} is in a folder that does not exist: create {path.parent}.")
         if path.is_dir():
             raise UsageError(f"{shown} is a folder: name a file.")
         same = path.exists() and any(file.exists() and path.samefile(file) for file in files)

@@ -207,7 +207,7 @@ class Checkpoint:
         # The readers of archives and of arrays raise whatever a damaged byte leads them to.
         except Exception as error:
             raise ValueError(
-                f"checkpoint {str(path)!r} cannot be read, it is damaged or no checkpoint "
+                f"checkpoint {str(path)!r} cannot be read, it is damaged or not a checkpoint "
                 f"({error}): remove it or name another file."
             ) from error
         if identity != self._identity:
@@ -258,8 +258,8 @@ def _checked_identity(path: Path) -> str:
     # The archive knows whether a member is sound, but not whether one is missing.
     with zipfile.ZipFile(path) as archive:
         if archive.testzip() is not None:
-            raise ValueError("a sum of it is wrong")
+            raise ValueError("a checksum is wrong")
     with np.load(path, allow_pickle=False) as stored:
         if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
-            raise ValueError("something of it is missing")
+            raise ValueError("part of it is missing")
         return str(stored[_IDENTITY])

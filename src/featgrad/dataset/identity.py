@@ -13,7 +13,7 @@ from featgrad.atomic import locked
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint, check_place
 from featgrad.readers import Source
 
-# To be raised when passes keep something else than before.
+# To be raised when passes keep something other than before.
 _FORMAT = 5
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}

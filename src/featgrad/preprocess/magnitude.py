@@ -90,8 +90,8 @@ def _warn_of_offsets(low: Floats, high: Floats, largest: Floats, names: Any) -> 
         lost = (high > low) & (high - low <= _LOST * largest)
     if lost.any():
         warn(
-            f"{_listed(lost, names)} varies too little beside its size, and may count as constant: "
-            "subtract its mean first.",
+            f"{_listed(lost, names)} varies too little relative to its size, and may count as "
+            "constant: subtract its mean first.",
             stacklevel=2,
         )
 

@@ -11,7 +11,7 @@ from featgrad.readers.invalid_rows import raise_unreadable
 
 
 def require_pyarrow(what: str) -> None:
-    """Raise an ImportError that tells how to install pyarrow."""
+    """Raise an ImportError that says how to install pyarrow."""
     if find_spec("pyarrow") is None:
         raise ImportError(f"{what} needs pyarrow: pip install 'featgrad[files]'.")
 

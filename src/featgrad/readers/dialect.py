@@ -101,7 +101,7 @@ def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | No
     skipped, sep = 0, given.sep
     first_line = text.split("\n", 1)[0].strip()
     if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
-        # The line by which Excel is told the separator.
+        # The line that names the separator for Excel.
         skipped, sep, text = 1, sep or first_line[-1], text.split("\n", 1)[1]
     sep = sep or _separator(text)
     records, lines = _records(text, sep)
@@ -206,7 +206,7 @@ def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> Non
     if len(header) == 1:
         raise ValueError(
             f"{name}, line {line}: only one column was found, {header[0][:40]!r}: pass sep if "
-            "fields are separated by something else than a comma, semicolon, tab or bar."
+            "fields are separated by something other than a comma, semicolon, tab or bar."
         )
 
 

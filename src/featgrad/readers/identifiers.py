@@ -58,7 +58,7 @@ def numbered(names: Sequence[str], chunks: Iterable[Sequence[Floats]]) -> Mappin
         if column[1] - column[0] == 1 and column[0] in (0, 1) and np.all(np.diff(column) == 1):
             found[name] = "it numbers the rows"
         elif _NAMES.fullmatch(name) and _are_different_integers(column):
-            found[name] = "its name, and a number of its own for each row"
+            found[name] = "its name, and a different number in each row"
     return found
 
 

@@ -72,7 +72,7 @@ def open_source(
         Column names of a CSV or TSV file without a header.
     exclude : sequence of str, default=None
         Columns of a table to ignore. Columns that are like identifiers are left out by themselves,
-        see `left_out`: text with a value of its own in most rows, and row numbers.
+        see `left_out`: text that differs in most rows, and row numbers.
     include : sequence of str, default=None
         Columns to keep even if they are like identifiers.
     categorical : sequence of str, default=None

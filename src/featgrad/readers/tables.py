@@ -302,7 +302,7 @@ def check_names(owner: str, columns: Sequence[str]) -> None:
 
 def _check_any(features: Sequence[str], owner: str) -> None:
     if not features:
-        raise ValueError(f"{owner} has no column but its target: there are no features.")
+        raise ValueError(f"{owner} has only its target: there are no features.")
 
 
 def check_column(argument: str, column: Any, owner: str, columns: Sequence[str]) -> None:
@@ -318,7 +318,7 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
         raise UnknownColumnError(f"{argument} is {kind}: name a column of {existing}.")
     near = get_close_matches(column, columns, n=1, cutoff=0)
     nearest = f"; the nearest is {near[0]!r}" if near else ""
-    raise UnknownColumnError(f"{argument}={column!r} is no column of {existing}{nearest}.")
+    raise UnknownColumnError(f"{argument}={column!r} is not a column of {existing}{nearest}.")
 
 
 def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Indices]:
