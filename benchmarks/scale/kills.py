@@ -1,6 +1,6 @@
 """Kill a fit at random moments, start it again, and see that it ends as if it had not been killed.
 
-One kill in five is at any moment of the fit, the others once its first checkpoint was written.
+One kill in five is at any moment of the fit, the others while it has a checkpoint.
 
     python -m benchmarks.scale.kills [--kills 20] [--seed 0]
 
@@ -26,7 +26,7 @@ from featgrad import FeatureGradientSelector
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.readers import convert, open_source
 
-_N_ROWS, _N_FEATURES, _PER_ROW = 10_000, 50_000, 100
+_N_ROWS, _N_FEATURES, _PER_ROW = 20_000, 50_000, 100
 _READY = "ready"
 
 
@@ -58,9 +58,14 @@ def ended(process: subprocess.Popen) -> None:
         raise RuntimeError(f"the fit ended with {process.returncode}")
 
 
-def moments(n_kills: int, rng: np.random.Generator) -> list[tuple[bool, float]]:
-    """Whether each kill waits for a checkpoint, and after which share of the time that is left."""
-    return [(k % 5 != 0, rng.random()) for k in range(n_kills)]
+def watched(process: subprocess.Popen, checkpoint: Path) -> tuple[float, float]:
+    """How long a fit takes that is not killed, and for how long its checkpoint is there."""
+    start, there = time.perf_counter(), []
+    while process.poll() is None:
+        there += [time.perf_counter()] if checkpoint.exists() else []
+        time.sleep(0.01)
+    ended(process)
+    return time.perf_counter() - start, there[-1] - there[0]
 
 
 def killed(process: subprocess.Popen, checkpoint: Path, waits: bool, after_s: float) -> bool:
@@ -79,15 +84,15 @@ def run(n_kills: int, seed: int, folder: Path) -> tuple[int, int, int]:
     """Kill, start again and compare; returns kills, those that left a checkpoint, equal ends."""
     rows, checkpoint, result = (folder / name for name in ("rows.arrow", "fit.npz", "result.npz"))
     convert(WebspamLike(_N_ROWS, _N_FEATURES, _PER_ROW, n_planted=50), rows)
-    process, start = started(rows, checkpoint, result), time.perf_counter()
-    ended(process)
-    seconds = time.perf_counter() - start
-    expected = dict(np.load(result))
+    whole, there = watched(started(rows, checkpoint, result), checkpoint)
+    expected, rng = dict(np.load(result)), np.random.default_rng(seed)
     kept, same, alike = 0, 0, 0
-    for waits, share in moments(n_kills, np.random.default_rng(seed)):
+    for k in range(n_kills):
         result.unlink()
-        while not killed(started(rows, checkpoint, result), checkpoint, waits, share * seconds):
-            seconds *= 0.8  # it ended before: this machine is faster now, or waiting took long
+        waits = k % 5 != 0
+        after_s = rng.uniform(0, there if waits else whole)
+        while not killed(started(rows, checkpoint, result), checkpoint, waits, after_s):
+            after_s /= 2  # it ended before: this machine is faster now
         kept += checkpoint.exists()
         ended(started(rows, checkpoint, result))
         found = dict(np.load(result))
@@ -96,7 +101,7 @@ def run(n_kills: int, seed: int, folder: Path) -> tuple[int, int, int]:
         if checkpoint.exists():
             raise RuntimeError("a checkpoint was left behind")
     print(
-        f"{n_kills} kills within a fit of {seconds:.0f} s, {kept} of which left a checkpoint: "
+        f"{n_kills} kills within a fit of {whole:.0f} s, {kept} of which left a checkpoint: "
         f"{same} of {n_kills} ended with the same selection (bar {n_kills}), {alike} with the same "
         "scores and learnability bit for bit"
     )

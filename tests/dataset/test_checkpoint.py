@@ -276,12 +276,12 @@ def test_damaged_files_are_refused_or_hold_what_was_written(path: Path):
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04"])
 def test_what_is_no_checkpoint_is_refused(path: Path, content: bytes):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"no checkpoint .*remove it"):
+    with pytest.raises(ValueError, match=r"not a checkpoint .*remove it"):
         Checkpoint(path, "a")
     assert path.read_bytes() == content
 
 
 def test_archive_of_something_else_is_refused(path: Path):
     np.savez(path, X=np.ones(3))
-    with pytest.raises(ValueError, match="no checkpoint"):
+    with pytest.raises(ValueError, match="not a checkpoint"):
         Checkpoint(path, "a")
