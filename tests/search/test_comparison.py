@@ -120,7 +120,7 @@ def test_a_group_can_be_kept_from_judging():
     judges = Comparison([1.0, 2.0], np.array([[0.5, 0.5, -0.9], [0.4, 0.4, 0.9]]), 300)
     assert judges.smallest_good() == 1
     assert judges.without(2).smallest_good() == 0
-    assert judges.without(2).n_rows == 200
+    assert judges.without(2).n_effective == 200
 
 
 @pytest.mark.parametrize(

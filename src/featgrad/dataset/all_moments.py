@@ -97,11 +97,12 @@ class MomentDataset(Dataset):
     def fold_moments(self, columns: Indices) -> Folds:
         first, folds = self._first, []
         used = np.concatenate([np.arange(first), first + columns])
-        for sums, n_rows in zip(self._standardised, self._moments.n_rows, strict=True):
+        squared_weights = self._moments.squared_weights / self._weight**2
+        for sums, squared in zip(self._standardised, squared_weights, strict=True):
             inner = sums[np.ix_(used, used)]
             cross, squares = inner[first:, 1:first], np.diagonal(inner)[1:first]
             gram = inner[first:, first:].astype(np.float32)
-            folds.append(Fold(float(inner[0, 0]), int(n_rows), cross, squares, None, gram))
+            folds.append(Fold(float(inner[0, 0]), float(squared), cross, squares, None, gram))
         return Folds(folds)
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:

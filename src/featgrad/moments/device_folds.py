@@ -46,7 +46,7 @@ class DeviceFolds(Folds):
 
     def totals(self) -> Totals:
         covariance = self.grams.sum(0).double() / self._total
-        return Totals(covariance, self.cross(), float(np.sum(self.variance)), self.n_rows)
+        return Totals(covariance, self.cross(), float(np.sum(self.variance)), self.n_effective)
 
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         crosses = np.array([fold.cross for fold in self.folds]) / self._total

@@ -36,7 +36,7 @@ class Fold(NamedTuple):
     """What is known of the rows of one fold."""
 
     weight: float
-    n_rows: int
+    squared_weights: float  # sum of w^2
     # b_f, shape (columns, outputs), and sum w y^2 per output.
     cross: Floats
     squares: Floats
@@ -82,9 +82,10 @@ class Fold(NamedTuple):
 
     def joined(self, other: "Fold") -> "Fold":
         """The fold of the rows of both."""
-        weight, n_rows = self.weight + other.weight, self.n_rows + other.n_rows
+        weight = self.weight + other.weight
+        squared = self.squared_weights + other.squared_weights
         cross, squares = self.cross + other.cross, self.squares + other.squares
-        return Fold(weight, n_rows, cross, squares, None, self.covariance() + other.covariance())
+        return Fold(weight, squared, cross, squares, None, self.covariance() + other.covariance())
 
 
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
@@ -92,14 +93,15 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     root = np.sqrt(weights)[:, None]
     rows = values * root.astype(np.float32)
     cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
-    weight, squares = float(weights.sum()), weights @ outputs**2
+    weight, squared = float(weights.sum()), float(np.sum(weights**2))
+    squares = weights @ outputs**2
     if 2 * len(rows) <= rows.shape[1]:
-        return Fold(weight, len(rows), cross, squares, rows, None)
-    return Fold(weight, len(rows), cross, squares, None, rows.T @ rows)
+        return Fold(weight, squared, cross, squares, rows, None)
+    return Fold(weight, squared, cross, squares, None, rows.T @ rows)
 
 
 _WAITING = ("waiting", "waiting_outputs", "waiting_weights")
-_DONE = ("cross", "squares", "gram", "weight", "n_rows")
+_DONE = ("cross", "squares", "gram", "weight", "squared_weights")
 
 
 class GrowingFold:
@@ -153,8 +155,8 @@ class GrowingFold:
             self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
         if _DONE[0] in state:
             cross, squares, gram = (state[name] for name in _DONE[:3])
-            weight, n_rows = float(state["weight"]), int(state["n_rows"])
-            self._done = Fold(weight, n_rows, cross, squares, None, gram)
+            weight, squared = float(state["weight"]), float(state["squared_weights"])
+            self._done = Fold(weight, squared, cross, squares, None, gram)
 
     def _together(self) -> tuple[Singles, Floats, Floats]:
         values, outputs, weights = map(np.concatenate, zip(*self._waiting, strict=True))
@@ -167,7 +169,7 @@ class Totals(NamedTuple):
     covariance: Any  # of the columns; an array of NumPy or, on an accelerator, of torch
     cross: Floats  # of columns and outputs
     variance: float  # summed over outputs
-    n_rows: int
+    n_effective: float  # rows of equal weight that would say as much
 
     def columns(self, indices: Indices) -> "Totals":
         index = beside(self.covariance, indices)
@@ -229,8 +231,11 @@ class Folds:
         return np.asarray(weights / weights.sum())
 
     @property
-    def n_rows(self) -> int:
-        return sum(fold.n_rows for fold in self.folds)
+    def n_effective(self) -> float:
+        """Rows of equal weight that would say as much: ``(sum w)^2 / sum w^2``."""
+        squared = sum(fold.squared_weights for fold in self.folds)
+        # Without the rounding of sums, so that rows of equal weight count as whole numbers.
+        return round(self._total**2 / squared, 6)
 
     @property
     def variance(self) -> Floats:
@@ -263,7 +268,7 @@ class Folds:
     def totals(self) -> Totals:
         """Moments over all folds."""
         variance = float(np.sum(self.variance))
-        return Totals(self.covariance(), self.cross(), variance, self.n_rows)
+        return Totals(self.covariance(), self.cross(), variance, self.n_effective)
 
     def standardised(self, variances: Floats) -> tuple["Folds", Scale]:
         """With columns of these variances and outputs of variance 1 over these folds.

@@ -67,7 +67,7 @@ def top_of_covariance(totals: Totals) -> float:
     sample = float(eigh(covariance, eigvals_only=True, subset_by_index=last)[0])
     trace = float(np.trace(covariance))
     varying = max(1, int(np.count_nonzero(np.diagonal(covariance))))
-    return _debiased(sample, trace / varying, trace / totals.n_rows)
+    return _debiased(sample, trace / varying, trace / totals.n_effective)
 
 
 def _debiased(sample: float, bulk: float, bias: float) -> float:

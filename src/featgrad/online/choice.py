@@ -66,14 +66,14 @@ def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flag
 def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
     """Columns that explain more than noise, of which a share at most is noise."""
     count, n_outputs = int(np.count_nonzero(chosen)), totals.cross.shape[1]
-    if count * FILL_ROWS_PER_UNIT > totals.n_rows:
+    if count * FILL_ROWS_PER_UNIT > totals.n_effective:
         return np.zeros(0, np.intp)
     fitted = fit(totals, chosen)
     levels = chdtrc(n_outputs, n_outputs * fitted.gains / max(fitted.noise, 1e-300))
     others = np.flatnonzero(~chosen)
     order = others[np.argsort(levels[others], kind="stable")][:count]
     # The set is looked at several times before its rows are forgotten.
-    n_tests = (n_features - count) * max(1.0, totals.n_rows / ONLINE_DECISION)
+    n_tests = (n_features - count) * max(1.0, totals.n_effective / ONLINE_DECISION)
     passed = levels[order] * n_tests <= ONLINE_NOISE * np.arange(1, len(order) + 1)
     return order[: np.max(np.flatnonzero(passed), initial=-1) + 1]
 
@@ -88,7 +88,7 @@ def fit(totals: Totals, chosen: Flags) -> Fitted:
     own = np.diagonal(totals.covariance) + ridge - np.sum((shared @ inverse) * shared, axis=1)
     gains = np.sum((cross - shared @ beta) ** 2, axis=1) / np.maximum(own, 1e-12)
     unexplained = max(1 - float(np.sum(beta * cross[chosen])) / variance, 0.0)
-    noise = unexplained / max(totals.n_rows - len(beta), 1)
+    noise = unexplained / max(totals.n_effective - len(beta), 1)
     return Fitted(losses / variance, gains / variance, noise)
 
 
@@ -98,7 +98,7 @@ def coefficients(totals: Totals) -> Floats:
     The ridge is that of Hoerl, Kennard & Baldwin (1975), where half of the variance is explained.
     """
     count = len(totals.cross)
-    ridge = count / max(totals.n_rows, 1) * np.eye(count)
+    ridge = count / max(totals.n_effective, 1) * np.eye(count)
     return np.asarray(np.linalg.solve(totals.covariance + ridge, totals.cross))
 
 

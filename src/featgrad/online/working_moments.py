@@ -119,7 +119,7 @@ class WorkingMoments:
         centred *= np.where(varies, 1 / scale, 0.0)[:, None]
         variance = float(np.trace(centred[1:first, 1:first]))
         covariance, cross = centred[first:, first:], centred[first:, 1:first]
-        totals = Totals(covariance, cross, variance, int(n_rows))
+        totals = Totals(covariance, cross, variance, n_rows)
         return totals, sums[0, first:], scale[first:]
 
     def _joined(self, values: Floats, outputs: Floats) -> Floats:

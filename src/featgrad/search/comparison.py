@@ -44,13 +44,13 @@ class Comparison:
         Rising.
     correlations : ndarray of shape (budgets, groups)
         Of prediction and target in each group.
-    n_rows : int
-        How many rows there are.
+    n_effective : float
+        Rows of equal weight that would say as much as all rows.
     """
 
     budgets: Sequence[float]
     correlations: Floats
-    n_rows: int
+    n_effective: float
 
     def held_out(self) -> tuple[HeldOut, ...]:
         """Mean over groups and its standard error, for each budget."""
@@ -71,11 +71,12 @@ class Comparison:
         """Place of the smallest budget within one standard error of the best.
 
         None where even the best does not predict better than noise may, whose mean correlation has
-        a standard error of ``sqrt(2 / n_rows)``: two rows of different groups predict each other.
+        a standard error of ``sqrt(2 / n_effective)``: two rows of different groups predict each
+        other.
         """
         points = self.held_out()
         best = max(points, key=lambda point: point.correlation)
-        if best.correlation <= NOTHING_ERRORS * math.sqrt(2 / self.n_rows):
+        if best.correlation <= NOTHING_ERRORS * math.sqrt(2 / self.n_effective):
             return None
         good = best.correlation - best.standard_error
         return next(i for i, point in enumerate(points) if point.correlation >= good)
@@ -83,8 +84,8 @@ class Comparison:
     def without(self, group: int) -> "Comparison":
         """Judged by the other groups."""
         n_groups = self.correlations.shape[1]
-        n_rows = self.n_rows * (n_groups - 1) // n_groups
-        return Comparison(self.budgets, np.delete(self.correlations, group, axis=1), n_rows)
+        others = np.delete(self.correlations, group, axis=1)
+        return Comparison(self.budgets, others, self.n_effective * (n_groups - 1) / n_groups)
 
 
 def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
@@ -98,11 +99,11 @@ def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
             own = moments.columns(np.searchsorted(columns, features))
             training = [fold for fold in range(dataset.n_folds) if fold not in test]
             correlations[i, j] = _correlation(own.only(training), own.only(test))
-    return Comparison([subset.budget for subset in subsets], correlations, dataset.n_rows)
+    return Comparison([subset.budget for subset in subsets], correlations, moments.n_effective)
 
 
 def _correlation(training: Folds, test: Folds) -> float:
-    ridge = JUDGE_RIDGE / training.n_rows
+    ridge = JUDGE_RIDGE / training.n_effective
     penalised = training.covariance() + ridge * np.eye(training.n_columns)
     weights = np.linalg.solve(penalised, training.cross())
     along = np.sum(weights * test.cross(), axis=0)

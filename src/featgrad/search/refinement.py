@@ -38,15 +38,15 @@ def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     count = int(np.count_nonzero(chosen))
     if not units.are_single_columns or count == units.count:
         return chosen
-    if count * FILL_ROWS_PER_UNIT > totals.n_rows:
+    if count * FILL_ROWS_PER_UNIT > totals.n_effective:
         return chosen
     # From here on by column.
     of_column = units.of_column
     inside, kept = chosen[of_column], units.kept[of_column]
-    careful, free = yield Swapping(totals, inside, kept, can_swap(totals.n_rows, count))
+    careful, free = yield Swapping(totals, inside, kept, can_swap(totals.n_effective, count))
     found = free if free.is_complete else careful
     needed, scores = kept | found.significant, found.inside.astype(float)
-    if can_swap(totals.n_rows, int(np.count_nonzero(needed))):
+    if can_swap(totals.n_effective, int(np.count_nonzero(needed))):
         fitted, _ = yield Swapping(totals, needed, kept, allowed=False)
         if fitted.leaves_noise:
             explained = np.sum(totals.cross**2, axis=1) / (_diagonal(totals) + swap_ridge(totals))
@@ -56,9 +56,9 @@ def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     return units.best_within(by_unit, count)
 
 
-def can_swap(n_rows: int, count: int) -> bool:
+def can_swap(n_effective: float, count: int) -> bool:
     """Whether rows are many enough for least squares on so many units."""
-    return count * SWAP_ROWS_PER_UNIT <= n_rows
+    return count * SWAP_ROWS_PER_UNIT <= n_effective
 
 
 def swap_ridge(totals: Totals) -> float:
@@ -80,7 +80,7 @@ def _chance(totals: Totals, count: int) -> float:
     n_columns, n_outputs = totals.cross.shape
     others, log = n_outputs - 1, math.log(n_columns)
     quantile = others + 2 * math.sqrt(others * log) + 2 * log
-    return float(quantile / n_outputs / (totals.n_rows - count))
+    return float(quantile / n_outputs / (totals.n_effective - count))
 
 
 class Fitted(NamedTuple):

@@ -269,7 +269,7 @@ class _State:
 
         What a ridge leaves unexplained hides columns that matter only together with chosen ones.
         """
-        if can_swap(totals.n_rows, int(np.count_nonzero(chosen))):
+        if can_swap(totals.n_effective, int(np.count_nonzero(chosen))):
             return swap_ridge(totals)
         return self._ridge
 

@@ -148,8 +148,8 @@ class OnDevice(Dataset):
         self._each_block(add)
         parts = zip(*self._of_outputs(), fetched(crosses), strict=True)
         folds = [
-            Fold(float(weight), int(count), cross, squares, None, None)
-            for weight, count, squares, cross in parts
+            Fold(float(weight), float(squared), cross, squares, None, None)
+            for weight, squared, squares, cross in parts
         ]
         return DeviceFolds(folds, grams)
 
@@ -182,11 +182,11 @@ class OnDevice(Dataset):
         return [(fold, part) for fold, part in enumerate(parts) if len(part)]
 
     def _of_outputs(self) -> tuple[Floats, Floats, Floats]:
-        """Weight, number of rows and squares of the outputs of each fold."""
+        """Sums of the weights, of their squares and of the outputs' squares in each fold."""
         by_fold = torch.zeros((self.n_folds + 1, 2 + self.n_outputs), dtype=torch.float64,
                               device=self._matrix.device)  # fmt: skip
         weights = self._weights[:, None]
-        ones = torch.ones_like(weights)
-        numbers = torch.cat([weights, ones, weights * self._outputs.square()], dim=1)
+        squares = weights * self._outputs.square()
+        numbers = torch.cat([weights, weights.square(), squares], dim=1)
         found = fetched(by_fold.index_add_(0, self._folds + 1, numbers))[1:]
         return found[:, 0], found[:, 1], found[:, 2:]
