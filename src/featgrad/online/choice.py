@@ -28,6 +28,8 @@ class Fitted(NamedTuple):
 
     Attributes
     ----------
+    coefficients : ndarray of shape (chosen, outputs)
+        Of columns of variance 1.
     losses : ndarray of shape (chosen,)
         Explained fraction that would be lost without each column.
     gains : ndarray of shape (columns,)
@@ -37,6 +39,7 @@ class Fitted(NamedTuple):
         Mean gain of a column of noise.
     """
 
+    coefficients: Floats
     losses: Floats
     gains: Floats
     noise: float
@@ -79,27 +82,31 @@ def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
 
 
 def fit(totals: Totals, chosen: Flags) -> Fitted:
-    """Ridge regression on the chosen columns, and what all others would add to it."""
-    cross, ridge, variance = totals.cross, _ridge(totals), max(totals.variance, 1e-300)
+    """What the chosen columns are worth, and what all others would add to them."""
+    return _fit(totals, chosen, _ridge(totals))
+
+
+def fit_model(totals: Totals) -> Fitted:
+    """The model on all columns that predicts best.
+
+    The ridge is that of Hoerl, Kennard & Baldwin (1975), where half of the variance is explained.
+    """
+    count = len(totals.cross)
+    return _fit(totals, np.ones(count, bool), count / max(totals.n_effective, 1))
+
+
+def _fit(totals: Totals, chosen: Flags, ridge: float) -> Fitted:
+    cross, variance = totals.cross, max(totals.variance, 1e-300)
+    count = int(np.count_nonzero(chosen))
     shared = totals.covariance[:, chosen]
-    inverse = np.linalg.inv(shared[chosen] + ridge * np.eye(shared.shape[1]))
+    inverse = np.linalg.inv(shared[chosen] + ridge * np.eye(count))
     beta = inverse @ cross[chosen]
     losses = np.sum(beta**2, axis=1) / np.diagonal(inverse)
     own = np.diagonal(totals.covariance) + ridge - np.sum((shared @ inverse) * shared, axis=1)
     gains = np.sum((cross - shared @ beta) ** 2, axis=1) / np.maximum(own, 1e-12)
     unexplained = max(1 - float(np.sum(beta * cross[chosen])) / variance, 0.0)
-    noise = unexplained / max(totals.n_effective - len(beta), 1)
-    return Fitted(losses / variance, gains / variance, noise)
-
-
-def coefficients(totals: Totals) -> Floats:
-    """Ridge regression on all columns of variance 1, shape (columns, outputs).
-
-    The ridge is that of Hoerl, Kennard & Baldwin (1975), where half of the variance is explained.
-    """
-    count = len(totals.cross)
-    ridge = count / max(totals.n_effective, 1) * np.eye(count)
-    return np.asarray(np.linalg.solve(totals.covariance + ridge, totals.cross))
+    noise = unexplained / max(totals.n_effective - count, 1)
+    return Fitted(beta, losses / variance, gains / variance, noise)
 
 
 def _ridge(totals: Totals) -> float:

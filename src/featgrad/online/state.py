@@ -37,11 +37,12 @@ from featgrad.search.base import signed_scores
 
 
 class Model(NamedTuple):
-    """Predicts outputs by the columns of a set."""
+    """Predicts outputs by the columns of a set, and tells what is lost without each."""
 
     features: Indices
     coefficients: Floats
     offset: Floats
+    losses: Floats
 
     def residuals(self, working: WorkingMoments, values: Floats, outputs: Floats) -> Floats:
         """What is left of outputs, given the columns of the working set."""
@@ -168,13 +169,10 @@ class OnlineState:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
         assert self._working is not None
         totals = self._totals()
-        fitted = choice.fit(totals, self._chosen())
-        variance = max(totals.variance, 1e-300)
-        gains = self._columns.prices().values / variance
-        gains[self._working.columns] = fitted.gains
+        gains = self._columns.prices().values / max(totals.variance, 1e-300)
+        gains[self._working.columns] = choice.fit(totals, self._chosen()).gains
         chosen, losses = np.zeros(self.n_features, bool), np.zeros(self.n_features)
-        inside = self._working.columns[self._chosen()]
-        chosen[inside], losses[inside] = True, fitted.losses
+        chosen[self.features], losses[self.features] = True, self._model.losses
         return signed_scores(losses, gains, chosen, self._columns.spread() > 0)
 
     def _together(self) -> tuple[Any, Floats]:
@@ -281,10 +279,8 @@ class OnlineState:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])
         self.history.changed(n_rows, before, self.features)
-        losses = choice.fit(totals, chosen).losses
-        order = np.argsort(self._working.columns[chosen])
-        self.history.decided(Decision(n_rows, self.features, losses[order]))
         self._fit_models()
+        self.history.decided(Decision(n_rows, self.features, self._model.losses))
         if not young and self._model_before is None:
             self._compare_from_now()
 
@@ -338,8 +334,10 @@ class OnlineState:
         assert self._working is not None
         places = self._working.places(features)
         totals, means, deviations = self._working.totals(self._columns.n_rows, places)
-        coefficients = choice.coefficients(totals) / deviations[:, None]
-        return Model(features, coefficients, self._working.output_means() - means @ coefficients)
+        fitted = choice.fit_model(totals)
+        coefficients = fitted.coefficients / deviations[:, None]
+        offset = self._working.output_means() - means @ coefficients
+        return Model(features, coefficients, offset, fitted.losses)
 
     def _totals(self) -> Totals:
         assert self._working is not None
