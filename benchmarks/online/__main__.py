@@ -69,7 +69,10 @@ def markdown(results):
         )
         lines += ["", row("", *FIGURES), row(*["---"] * (1 + len(FIGURES)))]
         for one in sorted(own, key=lambda entry: -entry["auc"]):
-            lines.append(row(one["peer"], *(f"{one.get(f, float('nan')):.4g}" for f in FIGURES)))
+            fewer = f" ({one['repeats']} seed)" if one["repeats"] < first["repeats"] else ""
+            lines.append(
+                row(one["peer"] + fewer, *(f"{one.get(f, float('nan')):.4g}" for f in FIGURES))
+            )
         lines.append("")
     return "\n".join(lines).replace(" nan ", "  ")
 

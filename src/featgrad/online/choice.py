@@ -81,8 +81,9 @@ def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
     return order[: np.max(np.flatnonzero(passed), initial=-1) + 1]
 
 
-def fit(totals: Totals, chosen: Flags) -> Fitted:
-    """What the chosen columns are worth, and what all others would add to them."""
+def fit(totals: Totals, chosen: Flags | None = None) -> Fitted:
+    """What the chosen columns are worth, all by default, and what others would add to them."""
+    chosen = np.ones(len(totals.cross), bool) if chosen is None else chosen
     return _fit(totals, chosen, _ridge(totals))
 
 

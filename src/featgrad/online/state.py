@@ -4,6 +4,7 @@ Rows wait until a block of a fixed number of them is complete, so that all that 
 decided depends on the order of the rows alone.
 """
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -92,6 +93,8 @@ class OnlineState:
         self._first_mean: Floats
         self._working: WorkingMoments | None = None
         self._model: Model
+        # With the ridge of choices, so that prices are what columns would add to the set.
+        self._pricing: Model
         # Of the set that learning ended with, or the one of the last shift.
         self._model_before: Model | None = None
         self._early: OnlineState | None = None
@@ -199,7 +202,7 @@ class OnlineState:
             origin = None if self.is_sparse else X.mean(axis=0)
             self._columns = ColumnSums(self.n_features, outputs.shape[1], origin)
             self._first_mean = outputs.mean(axis=0)
-            residuals = outputs - self._first_mean
+            left = outputs - self._first_mean
         self._grow(self.n_features)
         risen = shifted = False
         if self._working is not None:
@@ -211,8 +214,9 @@ class OnlineState:
             if self._model_before is not None:
                 before = self._model_before.residuals(self._working, values, outputs)
                 shifted = self._shift.add(before, residuals)
+            left = self._pricing.residuals(self._working, values, outputs)
             self._working.add(values, outputs, weights)
-        self._columns.add(X, weights, residuals)
+        self._columns.add(X, weights, left)
         self.recent.add(Block(time, X, outputs))
         factor = self.clock.advance(count)
         if factor != 1:
@@ -326,15 +330,16 @@ class OnlineState:
 
     def _fit_models(self) -> None:
         """The models that predict the next rows."""
-        self._model = self._fitted(self.features)
+        self._model = self._fitted(self.features, choice.fit_model)
+        self._pricing = self._fitted(self.features, choice.fit)
         if self._model_before is not None:
-            self._model_before = self._fitted(self._model_before.features)
+            self._model_before = self._fitted(self._model_before.features, choice.fit_model)
 
-    def _fitted(self, features: Indices) -> Model:
+    def _fitted(self, features: Indices, fit: Callable[[Totals], choice.Fitted]) -> Model:
         assert self._working is not None
         places = self._working.places(features)
         totals, means, deviations = self._working.totals(self._columns.n_rows, places)
-        fitted = choice.fit_model(totals)
+        fitted = fit(totals)
         coefficients = fitted.coefficients / deviations[:, None]
         offset = self._working.output_means() - means @ coefficients
         return Model(features, coefficients, offset, fitted.losses)
