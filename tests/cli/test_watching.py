@@ -79,3 +79,15 @@ def test_report_has_the_timeline(stream: str, tmp_path):
     page = report.read_text(encoding="utf-8")
     assert "1 of 4 features after 3,000 rows" in page
     assert "<title>d, row" in page
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("0", "1")])
+def test_class_that_comes_late_is_named_beforehand(names, tmp_path, capsys):
+    values = np.random.default_rng(0).standard_normal(400)
+    late = (values > 0) & (np.arange(400) >= 250)
+    path = tmp_path / "late.csv"
+    rows = [f"{value},{names[int(is_late)]}" for value, is_late in zip(values, late, strict=True)]
+    path.write_text("\n".join(["a,y", *rows]))
+    options = ["--target", "y", "-k", "1", "-q", "--task", "binary"]
+    assert main(["watch", str(path), *options, "--classes", *names]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("row 400: a explain")

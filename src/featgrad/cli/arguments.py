@@ -79,6 +79,8 @@ def build_parser() -> ArgumentParser:
     text = "rows after which a row counts half, default 2000"
     watch.add_argument("--half-life", type=_count, default=2000, metavar="ROWS", help=text)
     watch.add_argument("--report", type=Path, metavar="PATH", help="write a timeline: .html")
+    text = "all classes of the target, where its first rows may lack some"
+    watch.add_argument("--classes", nargs="+", metavar="CLASS", help=text)
     convert = add("convert", "convert a file to Arrow, which is read much faster")
     convert.add_argument("out_file", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")

@@ -4,6 +4,8 @@ import json
 from argparse import Namespace
 from typing import Any
 
+import numpy as np
+
 from featgrad.cli.columns import all_names
 from featgrad.cli.errors import check_outputs
 from featgrad.cli.loading import open_file
@@ -38,9 +40,12 @@ def watch(arguments: Namespace) -> None:
     selector = OnlineFeatureSelector(
         arguments.k, half_life=arguments.half_life, task=arguments.task
     )
-    printed = 0
+    printed, classes = 0, arguments.classes
     for block in source:
-        selector.partial_fit(block.X, block.y)
+        if classes is not None:
+            classes = np.array(classes, str if block.y.dtype.kind == "U" else block.y.dtype)
+        selector.partial_fit(block.X, block.y, classes=classes)
+        classes = None
         for event in selector.history_:
             if event.row > printed:
                 _print(_described(event, names), arguments.json)

@@ -223,43 +223,40 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_rows_seen_(self) -> int:
-        check_is_fitted(self)
-        return self._state.n_rows
+        return self._seen().n_rows
 
     @property
     def features_(self) -> Indices:
-        check_is_fitted(self)
-        return self._state.current().features
+        return self._seen().current().features
 
     @property
     def scores_(self) -> Floats:
-        check_is_fitted(self)
-        return self._state.current().scores()
+        return self._seen().current().scores()
 
     @property
     def learnability_(self) -> Estimate:
-        check_is_fitted(self)
-        return self._state.current().learnability()
+        return self._seen().current().learnability()
 
     @property
     def history_(self) -> list[Event]:
-        check_is_fitted(self)
-        return self._state.history.events(self._state.features)
+        return self._seen().history.events(self._state.features)
 
     @property
     def alarms_(self) -> list[Event]:
-        check_is_fitted(self)
-        return self._state.history.alarms(self._state.features)
+        return self._seen().history.alarms(self._state.features)
 
     @property
     def timeline_(self) -> list[Decision]:
+        return list(self._seen().history.decisions)
+
+    def _seen(self) -> OnlineState:
         check_is_fitted(self)
-        return list(self._state.history.decisions)
+        return self._state
 
     def _get_support_mask(self) -> Flags:
-        check_is_fitted(self)
+        features = self.features_
         support = np.zeros(self.n_features_in_, bool)
-        support[self.features_] = True
+        support[features] = True
         return support
 
     def _from_dicts(self, rows: Any) -> Any:

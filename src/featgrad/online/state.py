@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.dataset.row_sums import Prices
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
@@ -304,7 +303,8 @@ class OnlineState:
             # Anything that varies may enter while there is room.
             count, least = room, -np.inf
         else:
-            count, least = self._n_entering, _chance(prices, self._n_entering)
+            count = max(ENTERING, self.size)
+            least = prices.chance(max(1, round(ENTERING_NOISE * count)))
         able = np.flatnonzero((values != 0) & (values > least))
         best = able[np.argsort(-values[able], kind="stable")[:count]]
         return np.asarray(np.sort(best))
@@ -357,11 +357,3 @@ class OnlineState:
     @property
     def _capacity(self) -> int:
         return max(WORKING_SET, WORKING_SET_FACTOR * self.size)
-
-    @property
-    def _n_entering(self) -> int:
-        return max(ENTERING, self.size)
-
-
-def _chance(prices: Prices, n_entering: int) -> float:
-    return prices.chance(max(1, round(ENTERING_NOISE * n_entering)))
