@@ -31,7 +31,8 @@ ELIMINATED_AT_ONCE = 16
 # Swaps after elimination: rows for each unit that they need, and their ridge.
 SWAP_ROWS_PER_UNIT = 20
 SWAP_RIDGE = 0.01
-# Rows for each unit that it takes to find those which fit noise only.
+# Rows for each column that it takes to find those which fit noise only, and to choose the last
+# groups by least squares.
 FILL_ROWS_PER_UNIT = 2
 
 # The descent.

@@ -4,7 +4,7 @@ import pytest
 from featgrad.moments.folds import Folds
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
 from featgrad.search.questions import answered
-from featgrad.search.refinement import Swapping, refine, swap_ridge
+from featgrad.search.refinement import Swapping, choose, refine, swap_ridge
 from search_data import folds_of, regression, singles, units_of
 
 
@@ -104,11 +104,33 @@ def test_swaps_need_more_rows_for_each_unit():
     assert refined(folds, [0, 1, 9]) == [0, 1, 9]
 
 
-def test_groups_are_left_as_they_are():
-    folds = folds_of(*regression(300, 4))
-    units = units_of([0, 0, 1, 2])
-    chosen = flags([1, 2], 3)
-    assert np.array_equal(answered([refine(folds.totals(), units, chosen)])[0], chosen)
+def with_a_copy(n_rows: int):
+    """Column 0 counts most, 5 is nearly a copy of it, 1 counts less and 2 to 4 not at all."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, 6))
+    X[:, 5] = X[:, 0] + 0.1 * rng.standard_normal(n_rows)
+    return folds_of(X, 2 * X[:, 0] + X[:, 1] + rng.standard_normal(n_rows)).totals()
+
+
+def within(totals, units, budget: float) -> list[int]:
+    every = np.arange(units.count)
+    return np.flatnonzero(answered([choose(totals, units, every, budget, 1.0)])[0]).tolist()
+
+
+def test_copy_of_a_column_does_not_take_the_place_of_a_group():
+    # Units: 0, the group of 1 and 2, 3, 4 and 5.
+    assert within(with_a_copy(300), units_of([0, 1, 1, 2, 3, 4]), 3.0) == [0, 1]
+
+
+def test_copy_of_a_column_does_not_take_the_place_of_a_dearer_one():
+    costs = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    assert within(with_a_copy(300), units_of(range(6), costs=costs), 3.0) == [0, 1]
+
+
+def test_ridge_chooses_groups_where_rows_are_few():
+    few = FILL_ROWS_PER_UNIT * 6 - 1
+    units, totals = units_of([0, 1, 1, 2, 3, 4]), with_a_copy(300)._replace(n_effective=few)
+    assert 1 not in within(totals, units, 3.0)
 
 
 def test_many_sets_are_swapped_at_once_as_one_by_one():

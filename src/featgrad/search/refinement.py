@@ -1,7 +1,7 @@
-"""The last step where rows are many relative to the set: swap one unit for another while it pays.
+"""The exact choice: elimination, then swaps of one column for another while they pay.
 
-The best swap is made, and so on until none brings more than chance: what the best of so many
-columns of noise would explain.
+Swaps are made where rows are many relative to the set: the best one, and so on until none brings
+more than chance, which is what the best of so many columns of noise would explain.
 
 Smaller swaps follow the noise where many columns explain a little each, as words do. They are made
 only if they end in a complete set: each of its columns explains more than chance, and no other
@@ -20,7 +20,8 @@ import numpy as np
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.array_api import beside, namespace, to_numpy
 from featgrad.moments.folds import Totals, stacked
-from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.search.elimination import Elimination
 from featgrad.search.questions import Run
 from featgrad.search.swaps import Swaps
 from featgrad.search.units import Units
@@ -29,16 +30,40 @@ from featgrad.search.units import Units
 _ROUNDING = 1e-9
 
 
+def choose(
+    totals: Totals, units: Units, candidates: Indices, budget: float, ridge: float
+) -> Run[Flags]:
+    """The best of the candidates within a budget, or what they are swapped for.
+
+    Groups and columns of unequal costs are not swapped. A ridge, which takes copies of good columns
+    for good ones, leaves them twice the budget, and least squares have the last word.
+    """
+    if units.are_single_columns:
+        chosen = yield from _eliminated(totals, units, candidates, budget, ridge)
+        return (yield from refine(totals, units, chosen))
+    chosen = yield from _eliminated(totals, units, candidates, CANDIDATES_FACTOR * budget, ridge)
+    if len(units.members(chosen)) * FILL_ROWS_PER_UNIT <= totals.n_effective:
+        ridge = swap_ridge(totals)
+    return (yield from _eliminated(totals, units, np.flatnonzero(chosen), budget, ridge))
+
+
+def _eliminated(
+    totals: Totals, units: Units, candidates: Indices, budget: float, ridge: float
+) -> Run[Flags]:
+    inner, columns = units.only(candidates)
+    kept = yield Elimination(totals.columns(columns), inner, budget, ridge)
+    chosen = np.zeros(units.count, bool)
+    chosen[candidates[kept]] = True
+    return chosen
+
+
 def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     """The set after all swaps that pay, without columns that fit noise only; kept units stay.
 
-    Units that are not single columns of cost 1 are left as they are, and so are sets with few rows
-    for each of their units. Asks for swaps.
+    Sets with few rows for each of their columns are left as they are. Asks for swaps.
     """
     count = int(np.count_nonzero(chosen))
-    if not units.are_single_columns or count == units.count:
-        return chosen
-    if count * FILL_ROWS_PER_UNIT > totals.n_effective:
+    if count == units.count or count * FILL_ROWS_PER_UNIT > totals.n_effective:
         return chosen
     # From here on by column.
     of_column = units.of_column

@@ -38,10 +38,10 @@ from featgrad.plan import (
 )
 from featgrad.search.base import Certificate, Subset, Task, signed_scores
 from featgrad.search.descent import Descent
-from featgrad.search.elimination import Elimination, Remaining, remaining
+from featgrad.search.elimination import Remaining, remaining
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.questions import Run, answered
-from featgrad.search.refinement import can_swap, refine, swap_ridge
+from featgrad.search.refinement import can_swap, choose, swap_ridge
 from featgrad.search.units import Units, best_first
 
 # Orders of the folds that take turns.
@@ -248,12 +248,8 @@ class _State:
         count = int(np.count_nonzero(within))
         count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
         candidates = np.union1d(best[:count], np.flatnonzero(within))
-        units, columns = self._inner.only(candidates)
-        inner = totals.columns(columns)
-        kept = yield Elimination(inner, units, self._task.budget, self._ridge)
-        chosen = np.zeros(self._inner.count, bool)
-        chosen[candidates[kept]] = True
-        chosen = yield from refine(totals, self._inner, chosen)
+        budget = self._task.budget
+        chosen = yield from choose(totals, self._inner, candidates, budget, self._ridge)
         ridge = self._model_ridge(totals, chosen)
         found = remaining(totals, self._inner, chosen, ridge)
         self._remaining = found._replace(losses=found.losses / totals.variance)
