@@ -187,7 +187,7 @@ class Facts(NamedTuple):
     ----------
     home : {"memory", "source", "chunks", "device", "dask"}
         Where the rows are: in memory, read again block by block, kept from chunks, visited on an
-        accelerator, or in partitions of a Dask collection.
+        accelerator, or in partitions that workers of Dask compute or read.
     n_rows, n_features, n_outputs : int
         Shape of the data.
     """
@@ -366,7 +366,7 @@ def _rows(facts: Facts) -> Decision:
         "source": "fit_source",
         "chunks": "partial_fit keeps a sample and exact sums",
         "device": "X is there, or device sends it",
-        "dask": "X is a Dask collection",
+        "dask": "workers of Dask have or read them",
     }
     choice = {
         "memory": "in memory",
