@@ -127,6 +127,14 @@ def reuters():
     return log_counts(X_train), y_train, log_counts(X_test), y_test
 
 
+def one_against_rest(build, place):
+    """Two classes: the one at this place by training rows, the largest at 0, and all others."""
+    X_train, y_train, X_test, y_test = build()
+    labels, counts = np.unique(y_train, return_counts=True)
+    rare = labels[np.argsort(-counts, kind="stable")[place]]
+    return X_train, (y_train == rare).astype(int), X_test, (y_test == rare).astype(int)
+
+
 def whole(stem, min_class=0):
     """A set staged as one file without a given split: (X, y), rare classes dropped."""
     X, y = read_staged(stem)

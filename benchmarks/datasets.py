@@ -101,6 +101,11 @@ def bundled(name, kind):
     return DataSet(name, kind, partial(load, return_X_y=True), n_splits=5)
 
 
+def rare_class(name, build, place, files):
+    """One class of a set against all others."""
+    return DataSet(name, "binary", partial(builders.one_against_rest, build, place), files)
+
+
 MNIST = ("mnist_train.npz", "mnist_test.npz")
 NEWS = ("20news_bydate_stripped_train.npz", "20news_bydate_stripped_test.npz")
 IMDB = ("imdb_train_raw.tsv.xz", "imdb_test_raw.tsv.xz")
@@ -125,6 +130,8 @@ STAGED = [
     news_pair("news_atheism_religion", 0, 19),
     news_pair("news_graphics_windows", 1, 5),
     news_pair("news_crypt_electronics", 11, 12),
+    rare_class("reuters_rare", builders.reuters, 5, ("reuters21578.npz",)),
+    rare_class("news_rare", builders.news20, 10, NEWS),
     one_file("tox171", "multiclass", 5),
     # Three of its nine classes have four rows or fewer: too few for a split and an AUC.
     one_file("lymphoma", "multiclass", 5, min_class=6),
