@@ -7,7 +7,8 @@ them have coefficients of one size and random signs, and noise of variance 1 is 
 all that is a binary target. False are columns without a coefficient. Scored are the mean share of
 false ones among the chosen columns, with its standard error, and the mean share of the thirty that
 is found. "one knockoff" is the usual filter with the same statistic for the first of the knockoffs;
-knockpy takes the same covariance and its own lasso, and is left out where it is not installed.
+knockpy takes the same covariance and its own lasso, logistic for a binary target, and is left out
+where it is not installed.
 """
 
 import argparse
@@ -75,7 +76,7 @@ def choices(X, y, seed):
     for rate in RATES:
         yield "featgrad", rate, frequencies(statistics, rate) > KNOCKOFF_MAJORITY, seconds
         yield "one knockoff", rate, statistics[0] >= threshold(statistics[0], rate), None
-    yield from _of_knockpy(X, outputs[:, 0], seed)
+    yield from _of_knockpy(X, y if len(np.unique(y)) == 2 else outputs[:, 0], seed)
 
 
 def _of_knockpy(X, y, seed):
