@@ -55,7 +55,7 @@ def partitions(n_partitions: int, n_rows: int, n_features: int) -> tuple[Any, An
 
 @contextmanager
 def cluster(n_workers: int, memory: str = "2GiB") -> Iterator[Client]:
-    options = {"threads_per_worker": 1, "memory_limit": memory, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "memory_limit": memory, "dashboard_address": ":0"}
     with (
         LocalCluster(n_workers=n_workers, silence_logs=50, **options) as local,
         Client(local) as client,

@@ -22,7 +22,7 @@ def connected(address: str) -> Iterator[Any]:
         with Client(address) as client:
             yield client
         return
-    options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
