@@ -382,7 +382,7 @@ def test_neither_a_lost_worker_nor_persisted_rows_change_anything(tmp_path):
     X, y = planted()
     sizes = uneven(N_ROWS)
     expected = select().fit(array(X, sizes), array(y, sizes))
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         dask.config.set(scheduler="distributed"),
         distributed.LocalCluster(**options, silence_logs=50) as cluster,

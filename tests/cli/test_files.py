@@ -335,7 +335,7 @@ def test_workers_of_a_cluster_read_a_folder(fits_into_memory: bool, tmp_path, mo
         pq.write_table(part, tmp_path / f"part-{i}.parquet", row_group_size=150)
     files = str(tmp_path / "part-*.parquet")
     command = ["select", files, "--target", "y", "-k", "2", "--json", "-q"]
-    options = {"n_workers": 1, "processes": False, "protocol": "tcp", "dashboard_address": None}
+    options = {"n_workers": 1, "processes": False, "protocol": "tcp", "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as cluster:
         assert main([*command, "--dask", cluster.scheduler_address]) == 0
     found = json.loads(capsys.readouterr().out)
