@@ -5,15 +5,11 @@ import os
 from numbers import Integral, Real
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._array_api import check_same_namespace
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _check_y,
     check_consistent_length,
@@ -31,12 +27,12 @@ from featgrad.checks import (
 )
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.constraints import read_constraints
-from featgrad.dataset.dask.collections import is_collection, only_columns, without_rows
+from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
 from featgrad.held_out import Score
 from featgrad.knockoffs.choose import Discoveries
-from featgrad.moments.array_api import beside, keeps_its_place, namespace, on_accelerator, on_host
+from featgrad.moments.array_api import beside, keeps_its_place, on_accelerator, on_host
 from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
@@ -47,12 +43,13 @@ from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets, read_budgets
 from featgrad.search.stability import Stability
 from featgrad.search.units import Units
+from featgrad.transforming import TransformingMixin
 
 
 class FeatureGradientSelector(
     AccumulatingMixin,
     CallbackSupportMixin,  # type: ignore[misc]
-    SelectorMixin,  # type: ignore[misc]
+    TransformingMixin,
     BaseEstimator,  # type: ignore[misc]
 ):
     """Select the features that a target can best be predicted from, by gradient descent.
@@ -389,63 +386,6 @@ class FeatureGradientSelector(
         other._take(sizes.index(size), self.scores_)
         return other
 
-    def transform(self, X: Any) -> Any:
-        """Reduce X to the chosen features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            The features.
-
-        Returns
-        -------
-        X_reduced : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
-            A dataframe, each column with its own type, where `set_output` asks for one; an array
-            on an accelerator where X is one; a Dask collection, not yet computed, where X is one.
-        """
-        check_is_fitted(self)
-        if is_collection(X):
-            validate_data(self, without_rows(X), reset=False, skip_check_array=True)
-            return only_columns(X, self.get_support(indices=True))
-        check_same_namespace(X, self, attribute="scores_", method="transform")
-        if keeps_its_place(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            check_missing(X, self.missing)
-            return namespace(X).take(X, beside(X, self.get_support(indices=True)), axis=1)
-        container = _get_output_config("transform", estimator=self)["dense"]
-        if container == "polars" and nw.dependencies.is_polars_dataframe(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
-            return kept.to_native()
-        return super().transform(X)
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Put the chosen features back into their places.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features_)
-            The chosen features.
-
-        Returns
-        -------
-        X_original : {ndarray, sparse matrix} of shape (n_rows, n_features_in_)
-            With zeros in place of the features that were not chosen.
-        """
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute="scores_", method="inverse_transform")
-        if not keeps_its_place(X):
-            return super().inverse_transform(X)
-        if X.ndim != 2 or X.shape[1] != self.n_features_:
-            raise ValueError(
-                f"X has shape {tuple(X.shape)} but {self.n_features_} features were chosen: pass "
-                "what transform gives."
-            )
-        xp, support = namespace(X), self.get_support()
-        padded = xp.concat([X, xp.zeros_like(X[:, :1])], axis=1)
-        places = np.where(support, np.cumsum(support) - 1, self.n_features_)
-        return xp.take(padded, beside(X, places), axis=1)
-
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
         """X as it is where it stays on an accelerator, and as scikit-learn takes it elsewhere."""
         if on_accelerator(X) and (self.device is not None or pays_on_device(X.shape)):
@@ -503,12 +443,6 @@ class FeatureGradientSelector(
         self.n_iter_ = len(subset.steps)
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        support = np.zeros(self.n_features_in_, bool)
-        support[self._subsets[self._place].features] = True
-        return support
 
     def _fit(
         self, n_features: int, rng: np.random.RandomState, context: CallbackContext | None = None
