@@ -177,8 +177,11 @@ class PriceSums:
         """Residuals times the weights of the rows, 0 in folds that are left out."""
         residuals = rows.outputs.copy()
         if len(model.columns):
-            for fold, own in rows.by_fold():
-                residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
+            # BLAS can set the flag of an invalid value though all of them are finite (NumPy's issue
+            # 24067).
+            with np.errstate(invalid="ignore"):
+                for fold, own in rows.by_fold():
+                    residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
         return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
 
 
