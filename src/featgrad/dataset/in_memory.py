@@ -72,7 +72,8 @@ class InMemory(Dataset):
         else:
             rows, weights = prepared.rows[::step], prepared.weights[::step]
             target = replace(prepared.target, outputs=prepared.target.outputs[::step])
-            X = self._X[rows][:, columns]
+            is_sparse = sparse.issparse(self._X)
+            X = self._X[rows][:, columns] if is_sparse else self._X[np.ix_(rows, columns)]
             places = np.arange(len(rows))
             prepared = Prepared(places, weights / weights.sum(), target, prepared.filters)
         # Choosing columns leaves them one after the other, where engines take rows.
