@@ -198,13 +198,13 @@ class _State:
     def settle(self, prices: Prices) -> bool:
         """Take the prices of all columns; whether the search for this set has ended."""
         self._prices = prices
-        outside = self._outside()
-        rank = max(1, round(ENTERING_NOISE * self._n_entering))
-        worth = outside & (prices.values > prices.chance(rank) * self._variances)
         chosen = self._columns[self._remaining.columns]
-        ended = self._watch.stopped or len(self._steps) >= self._max_iter
-        ended = ended or self._rounds == ROUNDS or np.array_equal(chosen, self._before)
-        if ended or not worth.any():
+        stopped = self._watch.stopped or len(self._steps) >= self._max_iter
+        if stopped or self._rounds == ROUNDS or np.array_equal(chosen, self._before):
+            return True
+        rank = max(1, round(ENTERING_NOISE * self._n_entering))
+        worth = self._outside() & (prices.values > prices.chance(rank) * self._variances)
+        if not worth.any():
             return True
         self._rounds, self._before = self._rounds + 1, chosen
         self._enter(worth)
