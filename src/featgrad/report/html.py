@@ -65,13 +65,11 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
 
 
 def render(facts: Facts) -> str:
-    script, style = asset("page.js"), asset("page.css")
+    script = asset("page.js")
     selection, here = facts.selection, facts.selection.learnability
     return Template(asset("page.html")).substitute(
+        head=page_head(_headline(facts), script),
         script=script,
-        style=style,
-        policy=f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'",
-        headline=escape(_headline(facts)),
         summary=_summary(facts),
         gains=_GAINS_OF_OTHER_ROWS if _are_held_out(here) else _GAINS_OF_SAME_ROWS,
         concerns=_concerns(facts),
@@ -90,6 +88,15 @@ def render(facts: Facts) -> str:
         names=escape(", ".join(facts.names[i] for i in selection.features)),
         facts=_json(_compact(facts)),
     )
+
+
+def page_head(headline: str, script: str = "") -> str:
+    """The beginning of a page, which may use its own style and this script, and nothing else."""
+    style = asset("page.css")
+    scripts = f"script-src '{digest(script)}'; " if script else ""
+    policy = f"default-src 'none'; {scripts}style-src '{digest(style)}'"
+    head = Template(asset("head.html"))
+    return head.substitute(style=style, policy=policy, headline=escape(headline)).rstrip()
 
 
 def breakable(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.atomic import atomic_path
-from featgrad.report.html import asset, breakable, digest, escape
+from featgrad.report.html import asset, breakable, escape, page_head
 from featgrad.report.plots.axes import feature_names
 from featgrad.report.plots.timeline import TimelineDisplay
 from featgrad.report.text import counted
@@ -49,15 +49,13 @@ def write_stream_report(
 
 def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
     names = feature_names(selector) if names is None else names
-    display, style = TimelineDisplay.of(selector, names), asset("page.css")
+    display = TimelineDisplay.of(selector, names)
     features = selector.features_
     headline = f"{len(features)} of {counted(len(names), 'feature')} after "
     scores = selector.scores_[features]
     count = len(display.features)
     return Template(asset("stream.html")).substitute(
-        style=style,
-        policy=f"default-src 'none'; style-src '{digest(style)}'",
-        headline=escape(headline + counted(selector.n_rows_seen_, "row")),
+        head=page_head(headline + counted(selector.n_rows_seen_, "row")),
         explained=escape(str(selector.learnability_)),
         half_life=f"{selector.half_life:g}",
         timeline=draw_timeline(display),
