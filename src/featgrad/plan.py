@@ -41,6 +41,8 @@ MOMENTUM = 0.8
 # Sharpness of the mask, step by step: in the first descent, and after columns have entered.
 FIRST_SHARPNESS = np.geomspace(2, 12, 10)
 NEXT_SHARPNESS = np.geomspace(3, 20, 8)
+# Orders of the folds that take turns.
+FOLD_ORDERS = 4
 MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
 # The filter's scale, as a multiple of the top eigenvalue of a set.
 ROOM = 2.4

@@ -30,6 +30,7 @@ from featgrad.plan import (
     ENTERING_FACTOR,
     ENTERING_NOISE,
     FIRST_SHARPNESS,
+    FOLD_ORDERS,
     NEXT_SHARPNESS,
     ROOM,
     ROUNDS,
@@ -43,9 +44,6 @@ from featgrad.search.progress import OnStep, Step
 from featgrad.search.questions import Run, answered
 from featgrad.search.refinement import can_swap, choose, swap_ridge
 from featgrad.search.units import Units, best_first
-
-# Orders of the folds that take turns.
-_SEQUENCES = 4
 
 
 def search(
@@ -157,7 +155,7 @@ class _State:
         self._rounds = 0
         self._before: Indices = np.empty(0, np.intp)
         rng = np.random.default_rng(0)
-        self._sequences = [rng.permutation(len(task.folds)).tolist() for _ in range(_SEQUENCES)]
+        self._sequences = [rng.permutation(len(task.folds)).tolist() for _ in range(FOLD_ORDERS)]
 
     @property
     def columns(self) -> Indices:
