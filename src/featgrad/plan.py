@@ -25,6 +25,13 @@ ROUNDS = 2
 # Units that elimination starts from: for each unit of the set, and at least so many more.
 CANDIDATES_FACTOR = 2
 CANDIDATES_MORE = 64
+# The ridge of elimination at most, as a multiple of the one that predicts best from the columns that
+# explain most by themselves. Where it is below what the filter shrinks by, elimination starts from
+# all units of the working set.
+RIDGE_FACTOR = 10.0
+# Ridges that are compared, and the share of rows that a fit may use up.
+RIDGES = np.geomspace(1e-3, 10.0, 25)
+RIDGE_FREEDOM = 0.5
 # One in this many of the units that are present is eliminated at once.
 ELIMINATED_AT_ONCE = 16
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from engine_kinds import KINDS, Kind
-from featgrad.moments.spectrum import spectrum, top_eigenvalue
+from featgrad.moments.folds import Totals
+from featgrad.moments.spectrum import best_ridge, spectrum, top_eigenvalue
 
 
 def gaussian(n_rows: int, n_features: int, spike: float = 1.0) -> np.ndarray:
@@ -50,3 +51,30 @@ def test_nothing_switched_on_gives_one(kind: Kind):
     X = gaussian(20, 3)
     weights = np.full(20, 1 / 20)
     assert spectrum(kind.engine(X, weights), np.zeros(3), weights) == (1.0, 1.0, 1.0)
+
+
+def noisy(noise: float) -> tuple[np.ndarray, np.ndarray, Totals]:
+    X = gaussian(200, 30, spike=20.0)
+    rng = np.random.default_rng(1)
+    Y = X @ rng.standard_normal((30, 2)) + noise * rng.standard_normal((200, 2))
+    return X, Y, Totals(X.T @ X / 200, X.T @ Y / 200, float(np.sum(Y**2)) / 200, 200.0)
+
+
+@pytest.mark.parametrize("noise", [0.1, 3.0, 30.0])
+def test_best_ridge_has_the_least_error_by_cross_validation(noise: float):
+    X, Y, totals = noisy(noise)
+    ridges = np.geomspace(1e-3, 10.0, 9)
+    errors = []
+    for ridge in ridges:
+        hat = X @ np.linalg.solve(X.T @ X + 200 * ridge * np.eye(30), X.T)
+        errors.append(np.sum((Y - hat @ Y) ** 2) / (1 - np.trace(hat) / 200) ** 2)
+    assert best_ridge(totals, ridges, freedom=0.5) == ridges[np.argmin(errors)]
+
+
+def test_best_ridge_leaves_degrees_of_freedom():
+    _, _, totals = noisy(0.1)
+    ridges = np.geomspace(1e-3, 10.0, 9)
+    eigenvalues = np.linalg.eigvalsh(totals.covariance)
+    ridge = best_ridge(totals, ridges, freedom=0.05)
+    assert ridge > best_ridge(totals, ridges, freedom=0.5)
+    assert np.sum(eigenvalues / (eigenvalues + ridge)) <= 0.05 * 200

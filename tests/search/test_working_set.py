@@ -113,6 +113,19 @@ def test_planted_columns_are_found(home: str):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_columns_of_a_smooth_signal_are_distinguished_where_noise_is_low(seed: int):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 300))
+    for column in range(1, 300):
+        X[:, column] += 3 * X[:, column - 1]
+        X[:, column] /= np.sqrt(10)
+    active = rng.choice(300, 30, replace=False)
+    y = X[:, active] @ rng.choice([-1.0, 1.0], 30)
+    found = best(dataset_of(X, y), singles(300), 30.0).features
+    assert np.mean(np.isin(active, found)) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_one_of_twins_is_chosen(seed: int):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((400, 8))

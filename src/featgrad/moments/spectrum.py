@@ -70,6 +70,23 @@ def top_of_covariance(totals: Totals) -> float:
     return _debiased(sample, trace / varying, trace / totals.n_effective)
 
 
+def best_ridge(totals: Totals, ridges: Floats, freedom: float) -> float:
+    """The ridge with the smallest error by generalised cross-validation (Golub et al. 1979).
+
+    ``RSS / (1 - df / n)^2``, with ``df = sum of l / (l + ridge)`` over the eigenvalues l of the
+    covariance. Where df is no small share of n the error depends on columns chosen by the same
+    rows: ridges that take more than a share `freedom` are passed over.
+    """
+    covariance = to_numpy(totals.covariance).astype(np.float32)
+    values, vectors = eigh(covariance, driver="evd")
+    explained = np.sum((vectors.T @ totals.cross) ** 2, axis=1)
+    shrunk = np.maximum(values, 0.0) + ridges[:, None]
+    kept = 1 - ridges[:, None] / shrunk
+    share = kept.sum(1) / totals.n_effective
+    error = (totals.variance - ((2 - kept) / shrunk) @ explained) / (1 - share) ** 2
+    return float(ridges[np.argmin(np.where(share <= freedom, error, np.inf))])
+
+
 def _debiased(sample: float, bulk: float, bias: float) -> float:
     middle = sample + bulk - bias
     inside = middle**2 - 4 * sample * bulk

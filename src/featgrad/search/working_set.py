@@ -1,7 +1,8 @@
 """The search for a given number of features, over all columns.
 
 1. The working set begins with the columns that explain most by themselves.
-2. Descent on a budgeted mask over the working set, then exact elimination among the best units.
+2. Descent on a budgeted mask over the working set, then exact elimination among the best units, by
+   a ridge that follows the noise of the data.
 3. Every column is priced by its covariance with the residuals that cross-fitted ridge models of the
    chosen columns leave: the gradient of their explained fraction. The best enter the working set,
    those whose mask has closed leave it, and the descent goes on.
@@ -22,7 +23,7 @@ from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
 from featgrad.moments.array_api import is_foreign
 from featgrad.moments.folds import Folds, Scale, Totals
-from featgrad.moments.spectrum import top_of_covariance
+from featgrad.moments.spectrum import best_ridge, top_of_covariance
 from featgrad.plan import (
     CANDIDATES_FACTOR,
     CANDIDATES_MORE,
@@ -32,6 +33,9 @@ from featgrad.plan import (
     FIRST_SHARPNESS,
     FOLD_ORDERS,
     NEXT_SHARPNESS,
+    RIDGE_FACTOR,
+    RIDGE_FREEDOM,
+    RIDGES,
     ROOM,
     ROUNDS,
     WORKING_SET,
@@ -62,7 +66,7 @@ def search(
         _State(task, units, marginal, variances, share, coefficients, max_iter, watch)
         for task, marginal, share in zip(tasks, marginals, shares, strict=True)
     ]
-    active = states
+    active, ridges = states, dict[tuple[int, ...], float]()
     while active:
         columns = np.unique(np.concatenate([state.columns for state in active]))
         moments = dataset.fold_moments(columns)
@@ -74,7 +78,10 @@ def search(
         }
         totals = {folds: part.totals() for folds, (part, _) in parts.items()}
         for state in active:
-            state.take_weights(moments.weights)
+            if state.folds not in ridges:
+                leading = totals[state.folds].columns(np.searchsorted(columns, state.leading))
+                ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
+            state.take(moments.weights, ridges[state.folds])
         # An accelerator takes them all at once; the host has room for one after the other.
         on_device = any(is_foreign(one.covariance) for one in totals.values())
         for together in [active] if on_device else [[state] for state in active]:
@@ -150,6 +157,8 @@ class _State:
         self._limit = len(working)
         self._n_entering = max(ENTERING, ENTERING_FACTOR * self._size)
         self._take(working, np.zeros(len(working)))
+        leading = best_first(marginals.values[self._columns], WORKING_SET)
+        self._leading = self._columns[np.sort(leading)]
         self._top = np.inf
         self._steps: list[Step] = []
         self._rounds = 0
@@ -167,9 +176,15 @@ class _State:
         """Folds whose rows choose."""
         return tuple(self._task.folds.tolist())
 
-    def take_weights(self, weights: Floats) -> None:
-        """Weights of all folds, which sum to one."""
+    @property
+    def leading(self) -> Indices:
+        """Columns that explain most by themselves, rising; of all sizes the same."""
+        return self._leading
+
+    def take(self, weights: Floats, ridge: float) -> None:
+        """Weights of all folds, which sum to one, and the ridge that suits the leading columns."""
         self._shares[self._task.folds] = 1 / weights[self._task.folds].sum()
+        self._noise_ridge = RIDGE_FACTOR * ridge
 
     def improve(self, moments: Folds, scale: Scale, totals: Totals, columns: Indices) -> Run[None]:
         """Descend on the working set, which is among the columns, then eliminate.
@@ -231,9 +246,14 @@ class _State:
         return ROOM * (self._top or 1.0) / self._peak
 
     @property
-    def _ridge(self) -> float:
+    def _filter_ridge(self) -> float:
         """What shrinks weak directions as the filter does: its slope at 0 is order / scale."""
         return self._scale / len(self._coefficients)
+
+    @property
+    def _ridge(self) -> float:
+        """No more than noise asks for."""
+        return min(self._filter_ridge, self._noise_ridge)
 
     def _take(self, working: Indices, v: Floats) -> None:
         self._working, self._v = working, v
@@ -245,6 +265,8 @@ class _State:
         within = self._inner.best_within(self._v, self._task.budget)
         count = int(np.count_nonzero(within))
         count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
+        if self._noise_ridge < self._filter_ridge:
+            count = len(best)  # The mask says too little of directions that the filter shrinks.
         candidates = np.union1d(best[:count], np.flatnonzero(within))
         budget = self._task.budget
         chosen = yield from choose(totals, self._inner, candidates, budget, self._ridge)
