@@ -16,7 +16,7 @@
 import argparse
 import time
 import warnings
-from itertools import product
+from itertools import count, islice, product
 
 import numpy as np
 from scipy import sparse
@@ -105,16 +105,18 @@ class Tally:
     """Optimism and coverage."""
 
     def __init__(self):
-        self._errors, self._covers, self._high, self._nearly = [], [], [], []
+        self._errors, self._fits, self._covers, self._high, self._nearly = [], [], [], [], []
 
     def add(self, X, y, new_X, new_y, seed):
         """Fit a path to rows, and compare with new ones."""
         sizes = [k for k in SIZES if k < X.shape[1]]
         selector = FeatureGradientSelector(sizes[0], path_sizes=sizes, random_state=seed).fit(X, y)
+        self._fits.append([])
         for point in selector.path_:
             expected, error = truth(new_X, new_y, point.features)
             low, high = point.learnability.interval
             self._errors.append(point.learnability.value - expected)
+            self._fits[-1].append(self._errors[-1])
             self._covers.append(low <= expected <= high)
             self._high.append(low > expected)
             # New rows are few, too: their error widens the interval.
@@ -124,7 +126,9 @@ class Tally:
 
     def __str__(self):
         errors = np.array(self._errors)
-        error = errors.std() / np.sqrt(len(errors))
+        # Sizes of one fit err together.
+        of_fits = np.array([np.mean(fit) for fit in self._fits])
+        error = of_fits.std() / np.sqrt(len(of_fits))
         return (
             f"optimism {errors.mean():+.3f} +- {error:.3f}, covered {np.mean(self._covers):.0%}, "
             f"too high {np.mean(self._high):.0%} of {len(errors)}; "
@@ -174,10 +178,12 @@ def drawn(design, n_rows, n_columns, seed):
 def of_designs(runs):
     """Simulated designs."""
     every = {n_rows: Tally() for n_rows in ROWS}
+    # Each run has noise of its own: runs with the same would err together.
+    seeds = count()
     for design in ("independent", "neighbours 0.5", "neighbours 0.9", "blocks", "all"):
         for n_rows, classes in product(ROWS, (False, True)):
             tally = Tally()
-            for seed in range(runs):
+            for seed in islice(seeds, runs):
                 X, y, _ = drawn(design, n_rows + TEST_ROWS, 500, seed)
                 y = (y > 0).astype(int) if classes else y
                 tally.add(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:], seed)
