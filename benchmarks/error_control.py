@@ -68,8 +68,8 @@ def choices(X, y, seed):
     knockoffs = Knockoffs(X, weights, units)
     statistics = np.array(
         [
-            differences(X, knockoffs.draw(rng), outputs, weights, units, rng)
-            for _ in range(KNOCKOFF_COPIES)
+            differences(X, copies, outputs, weights, units, rng)
+            for copies in knockoffs.draw(KNOCKOFF_COPIES, rng)
         ]
     )
     seconds = time.process_time() - start

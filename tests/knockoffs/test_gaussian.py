@@ -20,6 +20,11 @@ def rows(covariance: np.ndarray, n_rows: int, seed: int = 0) -> np.ndarray:
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
+def one_copy(knockoffs: Knockoffs) -> np.ndarray:
+    [copies] = knockoffs.draw(1, np.random.RandomState(0))
+    return copies
+
+
 GROUPS = {"single columns": np.arange(6), "groups": np.array([0, 0, 1, 2, 2, 2])}
 
 
@@ -28,7 +33,7 @@ GROUPS = {"single columns": np.arange(6), "groups": np.array([0, 0, 1, 2, 2, 2])
 def test_second_moments_stay_when_units_change_places(r: float, units: np.ndarray):
     X = rows(ar(r, 6), 40_000)
     knockoffs = Knockoffs(X, np.full(len(X), 1 / len(X)), units)
-    both = np.hstack([X, knockoffs.draw(np.random.RandomState(0))])
+    both = np.hstack([X, one_copy(knockoffs)])
     moments = both.T @ both / len(both)
     for unit in np.unique(units):
         order = np.arange(12)
@@ -39,8 +44,40 @@ def test_second_moments_stay_when_units_change_places(r: float, units: np.ndarra
 
 def test_copies_differ_from_their_columns():
     X = rows(ar(0.5, 6), 10_000)
-    copies = Knockoffs(X, np.full(len(X), 1 / len(X)), np.arange(6)).draw(np.random.RandomState(0))
+    copies = one_copy(Knockoffs(X, np.full(len(X), 1 / len(X)), np.arange(6)))
     assert np.all(np.abs(np.mean(X * copies, axis=0)) < 0.6)
+
+
+def test_copies_are_as_many_as_asked_for_and_differ():
+    X = rows(ar(0.5, 6), 200)
+    knockoffs = Knockoffs(X, np.full(len(X), 1 / len(X)), np.arange(6))
+    first, second, third = knockoffs.draw(3, np.random.RandomState(0))
+    assert min(np.abs(first - second).max(), np.abs(first - third).max()) > 0.1
+    # The noise of the second is that of the first with other signs.
+    expected = X - X @ np.linalg.solve(knockoffs.covariance, knockoffs.difference)
+    np.testing.assert_allclose((first + second) / 2, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40)], ids=["tall", "wide"])
+def test_left_out_rows_are_most_likely_by_the_covariance(shape: tuple[int, int]):
+    n_rows, n_columns = shape
+    X = rows(ar(0.9, n_columns), n_rows)
+    found = shrunk_covariance(X, np.full(n_rows, 1 / n_rows))
+
+    def loss(share: float) -> float:
+        losses = []
+        for i, row in enumerate(X):
+            others = np.delete(X, i, axis=0)
+            z = (row - others.mean(axis=0)) * np.sqrt(1 - 1 / n_rows)
+            C = (1 - share) * np.cov(others.T) + share * np.eye(n_columns)
+            losses.append(np.linalg.slogdet(C)[1] + z @ np.linalg.solve(C, z))
+        return float(np.mean(losses))
+
+    shares = np.geomspace(1e-3, 1, 200)
+    best = shares[np.argmin([loss(share) for share in shares])]
+    # Entries off the diagonal shrink by 1 - share.
+    share = 1 - found[0, 1] / (X[:, 0] @ X[:, 1] / n_rows)
+    assert share == pytest.approx(best, rel=0.1)
 
 
 @settings(max_examples=20, deadline=None)

@@ -63,8 +63,8 @@ def discover(
     knockoffs = Knockoffs(columns, weights, of_column)
     statistics = np.array(
         [
-            differences(columns, knockoffs.draw(rng), outputs, weights, of_column, rng)
-            for _ in range(KNOCKOFF_COPIES)
+            differences(columns, copies, outputs, weights, of_column, rng)
+            for copies in knockoffs.draw(KNOCKOFF_COPIES, rng)
         ]
     )
     often = frequencies(statistics, fdr)

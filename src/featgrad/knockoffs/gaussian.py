@@ -8,11 +8,12 @@ the largest ``log det S + log det(2 C - S)`` (Gimenez & Zou 2019), which leaves 
 power where few columns are close to collinear.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import linalg
-from sklearn.covariance import ledoit_wolf
+from scipy.optimize import minimize_scalar
 
 from featgrad.arrays import Floats, Indices
 from featgrad.plan import ENTROPY_GAIN, ENTROPY_STEPS
@@ -35,7 +36,6 @@ class Knockoffs:
     """
 
     def __init__(self, X: Floats, weights: Floats, units: Indices) -> None:
-        self._X = X
         self.covariance = shrunk_covariance(X, weights)
         self.difference = maximum_entropy(self.covariance, units)
         factor = linalg.cho_factor(self.covariance, lower=True, check_finite=False)
@@ -45,16 +45,52 @@ class Knockoffs:
         noise += _ROUNDING * np.eye(len(noise))
         self._root = linalg.cholesky(noise, check_finite=False)
 
-    def draw(self, rng: np.random.RandomState) -> Floats:
-        """One copy of all columns."""
-        return np.asarray(self._mean + rng.standard_normal(self._X.shape) @ self._root)
+    def draw(self, count: int, rng: np.random.RandomState) -> Iterator[Floats]:
+        """Copies of all columns; every second one has the noise of the last, with other signs."""
+        for i in range(count):
+            if i % 2 == 0:
+                normal = rng.standard_normal(self._mean.shape)
+                noise = linalg.blas.dtrmm(1.0, self._root, normal.T, trans_a=True).T
+                yield self._mean + noise
+            else:
+                yield self._mean - noise
 
 
 def shrunk_covariance(X: Floats, weights: Floats) -> Floats:
-    """Ledoit and Wolf's: as much of the identity as the rows are too few."""
-    scaled = X * np.sqrt(weights * len(weights))[:, None]
-    shrunk, _ = ledoit_wolf(scaled, assume_centered=True)
-    return np.asarray((1 - _ROUNDING) * shrunk + _ROUNDING * np.eye(len(shrunk)))
+    """With as much of the identity as makes rows most likely by mean and covariance of the others.
+
+    The N others of a row have the scatter matrix of all less ``z z^T``, with the row's distance z
+    from their mean, divided by its standard deviation. With the share a of the identity,
+    ``b = (1 - a) / (N - 1)``, G of all rows and ``q = z^T G^-1 z``, the log-likelihood of the row
+    is ``-(log det G + log(1 - b q) + q / (1 - b q)) / 2``.
+    """
+    n_rows, n_columns = X.shape
+    scaled = X * np.sqrt(weights * n_rows)[:, None]
+    variances, squares = _along_axes(scaled)
+    squares /= (1 - weights)[:, None]
+
+    def loss(log_share: float) -> float:
+        share = np.exp(log_share)
+        b = (1 - share) / max(n_rows - 2, 1)
+        G = b * n_rows * variances + share
+        q = squares @ (1 / G)
+        left = (1 - b * q).clip(_ROUNDING)
+        unseen = (n_columns - len(G)) * log_share
+        return float(np.log(G).sum() + unseen + np.mean(np.log(left) + q / left))
+
+    bounds = np.log(_ROUNDING), 0.0
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
+    share = np.exp(found.x)
+    return np.asarray((1 - share) * scaled.T @ scaled / n_rows + share * np.eye(n_columns))
+
+
+def _along_axes(X: Floats) -> tuple[Floats, Floats]:
+    """Variances along principal axes, and squares of each row along them."""
+    n_rows, n_columns = X.shape
+    gram = X.T @ X if n_columns <= n_rows else X @ X.T
+    variances, axes = linalg.eigh(gram / n_rows, overwrite_a=True, check_finite=False)
+    variances = variances.clip(0)
+    return variances, (X @ axes) ** 2 if n_columns <= n_rows else n_rows * variances * axes**2
 
 
 def maximum_entropy(covariance: Floats, units: Indices) -> Floats:

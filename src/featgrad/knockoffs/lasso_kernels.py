@@ -6,7 +6,7 @@ from featgrad.arrays import Floats, Indices
 from featgrad.compiling import compiled
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, fastmath=True)
 def sweep(
     columns: Floats, active: Indices, penalty: float, beta: Floats, residuals: Floats
 ) -> float:
