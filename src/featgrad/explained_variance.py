@@ -341,6 +341,6 @@ def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Est
     >>> from sklearn.datasets import load_diabetes
     >>> from featgrad import learnability
     >>> print(learnability(*load_diabetes(return_X_y=True)))
-    0.507 (0.444 to 0.569)
+    0.507 (0.444 to 0.570)
     """
     return Learnability(X, y, **options).estimate(features)

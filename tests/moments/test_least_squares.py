@@ -96,13 +96,15 @@ def test_variance_of_noise_is_known(n_outputs: int):
     assert np.mean(variances) == pytest.approx(np.var(values), rel=0.25)
 
 
+@pytest.mark.parametrize("n_columns", [8, 32])
 @pytest.mark.parametrize("r2", [0.0, 0.3, 0.9])
-def test_standard_error_of_the_adjusted_r2(r2: float):
+def test_standard_error_of_the_adjusted_r2(r2: float, n_columns: int):
     rng = np.random.default_rng(0)
     found = []
     for _ in range(300):
-        X = rng.standard_normal((80, 8))
-        y = np.sqrt(r2 / 8) * X.sum(axis=1) + np.sqrt(1 - r2) * rng.standard_normal(80)
+        X = rng.standard_normal((80, n_columns))
+        signal = X.sum(axis=1) / np.sqrt(n_columns)
+        y = np.sqrt(r2) * signal + np.sqrt(1 - r2) * rng.standard_normal(80)
         drawn = Weighted(X - X.mean(axis=0), (y - y.mean())[:, None], np.full(80, 1 / 80))
         found.append(best_linear(drawn))
     values, errors = np.array(found).T

@@ -163,10 +163,12 @@ def best_linear(rows: Weighted) -> tuple[float, float]:
     residuals = rows.outputs - white.values @ coefficients
     left, squares = np.sum(residuals**2, axis=1), np.sum(rows.outputs**2, axis=1)
     influences = share * (correction * left - (1 - value) * squares) / V
-    # Products of noise, which influences count twice.
+    # Products of noise along the columns. Residuals have lost their part in them, so that squared
+    # influences leave them out; a part of them is in the target's variance, too, and counts twice.
     noise = residuals.T @ (share[:, None] * residuals) * correction / V
-    excess = 2 * k * np.sum(noise**2) / (n * max(n - k, 1.0))
-    return value, float(np.sqrt(max(np.sum(influences**2) - excess, excess)))
+    products = 2 * k * np.sum(noise**2) / (n * max(n - k, 1.0))
+    twice = 2 * (1 - value) * (1 - k / n)
+    return value, float(np.sqrt(max(np.sum(influences**2) + (1 - twice) * products, products)))
 
 
 def losses_without(
