@@ -1,14 +1,16 @@
 """Realised false discovery rate and power of `fdr`, beside one knockoff and knockpy.
 
-    python -m benchmarks.error_control [--runs N] [--shapes 300x200 ...] [--out FOLDER]
+    python -m benchmarks.error_control [--runs N] [--shapes 300x200 ...] [--search] [--out FOLDER]
 
 Gaussian columns, independent, autoregressive or in blocks of ten with correlation 0.7; thirty of
 them have coefficients of one size and random signs, and noise of variance 1 is added; the sign of
 all that is a binary target. False are columns without a coefficient. Scored are the mean share of
 false ones among the chosen columns, with its standard error, and the mean share of the thirty that
-is found. "one knockoff" is the usual filter with the same statistic for the first of the knockoffs;
-knockpy takes the same covariance and its own lasso, logistic for a binary target, and is left out
-where it is not installed.
+is found. "one knockoff" is the usual filter with the same statistic for the first of the knockoffs.
+"e-values" combine all of them so that the rate is kept exactly (Ren & Barber 2024). "search", with
+`--search`, takes the scores of the search for thirty features in place of the lasso's coefficients.
+knockpy takes the same kind of copies and its own lasso, logistic for a binary target, and is left
+out where it is not installed.
 """
 
 import argparse
@@ -21,6 +23,7 @@ import numpy as np
 
 from benchmarks.progress import Progress
 from benchmarks.quality.summary import row
+from featgrad import FeatureGradientSelector
 from featgrad.knockoffs.filter import frequencies, threshold
 from featgrad.knockoffs.gaussian import Knockoffs
 from featgrad.knockoffs.statistic import differences
@@ -31,7 +34,7 @@ SIGNALS = 30
 # Coefficients times the root of the number of rows.
 SIZES = {"independent": 4.0, "AR(.5)": 5.0, "AR(.9)": 10.0, "blocks": 6.0}
 SHAPES = ("300x200", "1000x500", "300x1000", "2000x2000")
-METHODS = ("featgrad", "one knockoff", "knockpy")
+METHODS = ("featgrad", "one knockoff", "e-values", "search", "knockpy")
 TARGETS = ("regression", "binary")
 RESULTS = Path(__file__).resolve().parent / "results" / "error_control"
 
@@ -59,7 +62,28 @@ def draw(design, target, n_rows, n_columns, seed):
     return X, y if target == "regression" else np.sign(y), beta != 0
 
 
-def choices(X, y, seed):
+def by_e_values(statistics, rate):
+    """Chosen columns: the mean over knockoffs of e-values at half the rate, and e-BH."""
+    n_columns = statistics.shape[1]
+    values = np.zeros(n_columns)
+    for W in statistics:
+        least = threshold(W, rate / 2)
+        values += n_columns * (least <= W) / (1 + np.sum(-least >= W)) / len(statistics)
+    ranked = np.sort(values)[::-1]
+    enough = np.flatnonzero(ranked * np.arange(1, n_columns + 1) >= n_columns / rate)
+    return values >= ranked[enough[-1]] if len(enough) else np.zeros(n_columns, bool)
+
+
+def search_statistic(X, copies, y, rng):
+    """Scores of columns less those of their knockoffs, which change places at random."""
+    signs = rng.choice([-1.0, 1.0], X.shape[1])
+    both = np.where(signs > 0, X, copies), np.where(signs > 0, copies, X)
+    selector = FeatureGradientSelector(SIGNALS, estimate=False, random_state=0)
+    first, second = np.split(selector.fit(np.hstack(both), y).scores_, 2)
+    return signs * (first - second)
+
+
+def choices(X, y, seed, with_search=False):
     """Chosen columns and seconds, by method and rate."""
     rng = np.random.RandomState(seed)
     weights, units = np.full(len(y), 1 / len(y)), np.arange(X.shape[1])
@@ -76,6 +100,13 @@ def choices(X, y, seed):
     for rate in RATES:
         yield "featgrad", rate, frequencies(statistics, rate) > KNOCKOFF_MAJORITY, seconds
         yield "one knockoff", rate, statistics[0] >= threshold(statistics[0], rate), None
+        yield "e-values", rate, by_e_values(statistics, rate), None
+    if with_search:
+        scores = [
+            search_statistic(X, copies, y, rng) for copies in knockoffs.draw(KNOCKOFF_COPIES, rng)
+        ]
+        for rate in RATES:
+            yield "search", rate, frequencies(np.array(scores), rate) > KNOCKOFF_MAJORITY, None
     yield from _of_knockpy(X, y if len(np.unique(y)) == 2 else outputs[:, 0], seed)
 
 
@@ -95,13 +126,13 @@ def _of_knockpy(X, y, seed):
         yield "knockpy", rate, threshold(found.W, rate) <= found.W, seconds
 
 
-def measure(design, target, shape, runs, report):
+def measure(design, target, shape, runs, report, with_search=False):
     """Figures of one design, by method and rate."""
     n_rows, n_columns = map(int, shape.split("x"))
     shares, found, seconds = {}, {}, {}
     for seed in range(runs):
         X, y, truth = draw(design, target, n_rows, n_columns, seed)
-        for method, rate, chosen, taken in choices(X, y, seed):
+        for method, rate, chosen, taken in choices(X, y, seed, with_search):
             place = method, rate
             false = np.sum(chosen & ~truth) / max(1, np.sum(chosen))
             shares.setdefault(place, []).append(float(false))
@@ -165,6 +196,7 @@ def main():
     parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="ROWSxCOLUMNS")
     parser.add_argument("--designs", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--targets", nargs="+", default=TARGETS[:1], choices=TARGETS)
+    parser.add_argument("--search", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER")
     given = parser.parse_args()
     cases = [
@@ -174,8 +206,9 @@ def main():
     command = f"python -m benchmarks.error_control --runs {given.runs} --shapes "
     progress = Progress(len(cases) * given.runs)
     for design, target, shape in cases:
-        figures = measure(design, target, shape, given.runs, progress.step)
+        figures = measure(design, target, shape, given.runs, progress.step, given.search)
         extra = "" if target == TARGETS[0] else f" --targets {target}"
+        extra += " --search" if given.search else ""
         record([{**figure, "command": command + shape + extra} for figure in figures], given.out)
 
 

@@ -69,7 +69,7 @@ def summarise(
     <BLANKLINE>
     explained by these 2 features: 0.458 (0.379 to 0.538)
     ridge model on them:           R2 0.453 (+- 0.033)
-    explained by all 10 features:  0.507 (0.444 to 0.569)
+    explained by all 10 features:  0.507 (0.444 to 0.570)
     """
     options = {name: getattr(selector, name) for name in ("task", "preprocess", "missing")}
     data = Learnability(X, y, sample_weight=sample_weight, **options)
