@@ -17,7 +17,7 @@ from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels import everyday
 from featgrad.readers.kernels.delimited import by_column, parse_plain, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
-from featgrad.readers.lines import Text, line_chunks, read_head
+from featgrad.readers.lines import Text, line_chunks, parsed, read_head
 from featgrad.readers.tables import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.tokens import Tokens
 
@@ -67,31 +67,43 @@ class DelimitedTable:
         return [] if text in ("separated by comma", "separated by tab") else [f"read as {text}"]
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
-        every = np.array([self._places[name] for name in (*numbers, *texts)], np.intp)
-        codes = [self.kinds[name] for name in numbers]
-        kinds = np.array([everyday.KINDS.index(k) if k in everyday.KINDS else 0 for k in codes])
-        may_be_plain = not kinds.any() and not self.dialect.has_missing_numbers
+        parse = partial(self._parse, self._wanted(numbers, texts), invalid.skip)
         row, line, rest = 0, self.dialect.header_lines, b""
-        for read in chain(self._data(), [b""]):
-            content = rest + read
-            n_lines = content.count(b"\n")
-            if may_be_plain and (chunk := self._plain(content, n_lines, numbers, texts)):
-                invalid.locate = partial(_locate, line + np.arange(n_lines), row)
-                yield chunk
-                row, line, rest = row + n_lines, line + n_lines, b""
-                continue
-            found = self._split(content, every, _MAX_RECORD_BYTES if read else 0, invalid.skip)
+        for read, (found, chunk) in parsed(self._text, chain(self._data(), [b""]), parse):
+            if rest:
+                found, chunk = parse(rest + read, at_end=not read)
             invalid.skipped += found.skipped
-            n_rows = len(found.lines)
-            if n_rows:
+            if len(found.lines):
                 invalid.locate = partial(_locate, line + found.lines, row)
-                yield self._chunk(numbers, kinds, texts, found)
+                yield chunk
             if found.error:
                 invalid.locate = partial(_locate, [line + found.n_lines], 0)
                 invalid.report(0, found.error)
-            row, line, rest = row + n_rows, line + found.n_lines, content[found.used :]
+            row, line = row + len(found.lines), line + found.n_lines
+            rest = (rest + read)[found.used :]
 
-    def _split(self, content: bytes, columns: Any, max_bytes: int, skip: bool) -> "_Fields":
+    def _wanted(self, numbers: Sequence[str], texts: Sequence[str]) -> "_Wanted":
+        codes = [self.kinds[name] for name in numbers]
+        kinds = np.array([everyday.KINDS.index(k) if k in everyday.KINDS else 0 for k in codes])
+        places = np.array([self._places[name] for name in (*numbers, *texts)], np.intp)
+        is_plain = not kinds.any() and not self.dialect.has_missing_numbers
+        return _Wanted(numbers, texts, kinds, places, is_plain)
+
+    def _parse(
+        self, wanted: "_Wanted", skip: bool, content: bytes, at_end: bool = False
+    ) -> "tuple[_Records, Chunk]":
+        """Whole lines; a quoted field at their end may go on unless they are the last ones."""
+        n_lines = content.count(b"\n")
+        if wanted.may_be_plain and (chunk := self._plain(content, n_lines, wanted)):
+            return _Records(np.arange(n_lines), len(content), n_lines, "", 0), chunk
+        fields, found = self._split(
+            content, wanted.places, 0 if at_end else _MAX_RECORD_BYTES, skip
+        )
+        return found, self._chunk(wanted, fields)
+
+    def _split(
+        self, content: bytes, columns: Any, max_bytes: int, skip: bool
+    ) -> "tuple[_Fields, _Records]":
         """Fields of some columns in a chunk of text."""
         n_records = self._most_records(content, content.count(b"\n"))
         starts, ends = np.empty((2, len(self.columns), n_records), np.int64)
@@ -105,23 +117,24 @@ class DelimitedTable:
         error = MESSAGES[code]
         if code == FIELDS:
             error = f"it has {n_fields} fields where {len(self.columns)} belong"
-        return _Fields(data, starts, ends, lines[:rows], used, n_lines, error, skipped)
+        return _Fields(data, starts, ends), _Records(lines[:rows], used, n_lines, error, skipped)
 
-    def _chunk(
-        self, numbers: Sequence[str], kinds: NDArray[Any], texts: Sequence[str], found: "_Fields"
-    ) -> Chunk:
-        data, starts, ends = found.data, found.starts, found.ends
-        count, decimal = len(numbers), ord(self.dialect.decimal)
+    def _chunk(self, wanted: "_Wanted", fields: "_Fields") -> Chunk:
+        data, starts, ends = fields
+        count, decimal = len(wanted.numbers), ord(self.dialect.decimal)
         values = np.empty((count, starts.shape[1]))
         valid = np.ones(values.shape, bool)
         words = self.dialect.words(text=False)
-        everyday.columns(data, starts[:count], ends[:count], kinds, decimal, *words, values, valid)
+        everyday.columns(
+            data, starts[:count], ends[:count], wanted.kinds, decimal, *words, values, valid
+        )
         reasons: dict[int, str] = {}
         for column, row in np.argwhere(~valid).tolist():
             field = data[starts[column, row] : ends[column, row]].tobytes()
-            kind = everyday.KINDS[kinds[column]]
-            reasons.setdefault(row, not_of_kind(numbers[column], field, kind))
-        return Chunk(values, self._tokens(texts, data, starts[count:], ends[count:]), reasons)
+            kind = everyday.KINDS[wanted.kinds[column]]
+            reasons.setdefault(row, not_of_kind(wanted.numbers[column], field, kind))
+        tokens = self._tokens(wanted.texts, data, starts[count:], ends[count:])
+        return Chunk(values, tokens, reasons)
 
     def _tokens(
         self, names: Sequence[str], data: NDArray[np.uint8], starts: Any, ends: Any
@@ -133,25 +146,23 @@ class DelimitedTable:
             tokens[name] = Tokens(data, start, end)
         return tokens
 
-    def _plain(
-        self, content: bytes, n_lines: int, numbers: Sequence[str], texts: Sequence[str]
-    ) -> Chunk | None:
+    def _plain(self, content: bytes, n_lines: int, wanted: "_Wanted") -> Chunk | None:
         """A chunk of plain numbers and text: the common case, much faster."""
         if n_lines == 0 or n_lines > self._most_records(content, n_lines):
             return None
+        n_numbers, n_texts = len(wanted.numbers), len(wanted.texts)
         if self.dialect.decimal == ",":
-            if texts or b"." in content or self.dialect.sep == ",":
+            if n_texts or b"." in content or self.dialect.sep == ",":
                 return None
             content = content.translate(_COMMA_TO_POINT)
         places = np.full(len(self.columns), -1)
-        places[[self._places[name] for name in numbers]] = np.arange(len(numbers))
-        places[[self._places[name] for name in texts]] = -2 - np.arange(len(texts))
-        values = np.empty((n_lines, len(numbers)))
-        starts, ends = np.empty((2, len(texts), n_lines), np.int64)
+        places[wanted.places] = np.r_[:n_numbers, -2 - np.arange(n_texts)]
+        values = np.empty((n_lines, n_numbers))
+        starts, ends = np.empty((2, n_texts, n_lines), np.int64)
         data = np.frombuffer(content, np.uint8)
         if not parse_plain(data, ord(self.dialect.sep), places, values, starts, ends):
             return None
-        return Chunk(values.T, self._tokens(texts, data, starts, ends), {})
+        return Chunk(values.T, self._tokens(wanted.texts, data, starts, ends), {})
 
     def _most_records(self, content: bytes, n_lines: int) -> int:
         """Records that text of this length can hold: a byte ends each field. One may be invalid."""
@@ -163,19 +174,19 @@ class DelimitedTable:
         content = b""
         for read in self._data():
             content += read
-            found = self._split(content, every, _MAX_RECORD_BYTES, skip=True)
+            fields, found = self._split(content, every, _MAX_RECORD_BYTES, skip=True)
             # A quoted field of the first record may go on in the next chunk.
             if len(found.lines) or len(content) > _MAX_RECORD_BYTES:
                 break
         else:
-            found = self._split(content, every, 0, skip=True)
+            fields, _ = self._split(content, every, 0, skip=True)
         counts = np.zeros((len(every), len(everyday.KINDS) + 1), np.int64)
         words, decimal = self.dialect.words(text=False), ord(self.dialect.decimal)
-        everyday.census(found.data, found.starts, found.ends, decimal, *words, counts)
+        everyday.census(*fields, decimal, *words, counts)
         best = counts[:, :-1].argmax(axis=1)
         best[2 * counts[every, best] < counts[:, -1]] = _TEXT
         for i in np.flatnonzero(best == everyday.BOOLEAN):
-            if not _are_booleans(Tokens(found.data, found.starts[i], found.ends[i])):
+            if not _are_booleans(Tokens(fields.data, fields.starts[i], fields.ends[i])):
                 best[i] = _TEXT
         names = (*everyday.KINDS, "text")
         return {name: names[kind] for name, kind in zip(self.columns, best.tolist(), strict=True)}
@@ -192,15 +203,27 @@ class DelimitedTable:
             yield text
 
 
-class _Fields(NamedTuple):
-    """Fields of some columns: bytes, where each starts and ends, and the lines of records.
+class _Wanted(NamedTuple):
+    """Columns to read, and their places among all."""
 
-    Also the bytes and lines that were parsed, the error that ended this, and the records skipped.
-    """
+    numbers: Sequence[str]
+    texts: Sequence[str]
+    kinds: NDArray[np.int64]
+    places: NDArray[np.intp]
+    may_be_plain: bool
+
+
+class _Fields(NamedTuple):
+    """Fields of some columns: bytes, and where each starts and ends."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+
+
+class _Records(NamedTuple):
+    """The line of each record, the bytes and lines parsed, what ended this, and records skipped."""
+
     lines: NDArray[np.int64]
     used: int
     n_lines: int

@@ -1,4 +1,4 @@
-"""Chunks of whole lines of a text file, compressed or not, of about a megabyte."""
+"""Chunks of whole lines of a text file, compressed or not; they are parsed in threads."""
 
 import bz2
 import codecs
@@ -6,20 +6,26 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+
+import numba
 
 from featgrad.readers.invalid_rows import raise_unreadable
 
-# Small enough to stay in the cache of a core while it is parsed.
+# About a megabyte is small enough to stay in the cache of a core while it is parsed.
 _CHUNK_BYTES = 1 << 20
 _MAX_CHUNK_BYTES = 1 << 24
 # A file with a longer line is probably not text.
 _MAX_LINE_BYTES = 1 << 26
 _HEAD_BYTES = 1 << 16
+# Each thread has a chunk of its own in memory.
+_MOST_THREADS = 4
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
@@ -141,3 +147,39 @@ def read_head(text: Text) -> bytes:
     """The first bytes of the file, decompressed."""
     with _open_text(text) as file:
         return bytes(file.read(_HEAD_BYTES))
+
+
+T = TypeVar("T")
+
+
+def parsed(
+    text: Text, chunks: Iterable[bytes], parse: Callable[[bytes], T]
+) -> Iterator[tuple[bytes, T]]:
+    """Each chunk of the text and what `parse` makes of it, in order.
+
+    The next chunks are parsed meanwhile in threads of their own; a few of them are in memory. Lines
+    that are still being written are parsed as they come.
+    """
+    n_threads = min(_MOST_THREADS, numba.config.NUMBA_NUM_THREADS)
+    chunks = iter(chunks)
+    # Who looks at the first rows only does not wait for others.
+    alone = None if n_threads == 1 or isinstance(text, Pipe) else 1
+    yield from ((chunk, parse(chunk)) for chunk in islice(chunks, alone))
+
+    def submitted() -> Iterator[tuple[bytes, Future[T]]]:
+        try:
+            for chunk in chunks:
+                yield chunk, pool.submit(parse, chunk)
+        except (OSError, ValueError) as error:
+            # Chunks before it come first.
+            failed: Future[T] = Future()
+            failed.set_exception(error)
+            yield b"", failed
+
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="featgrad-parse") as pool:
+        upcoming = submitted()
+        ahead = deque(islice(upcoming, n_threads))
+        while ahead:
+            chunk, result = ahead.popleft()
+            ahead.extend(islice(upcoming, 1))
+            yield chunk, result.result()

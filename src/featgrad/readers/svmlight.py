@@ -9,7 +9,7 @@ import numpy as np
 from featgrad.options import ON_MISSING
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.kernels.svmlight import parse
-from featgrad.readers.lines import line_chunks
+from featgrad.readers.lines import line_chunks, parsed
 from featgrad.readers.source import BaseSource
 
 _MIN_ENTRY_BYTES = len(" 1:1")
@@ -55,17 +55,22 @@ class SvmlightSource(BaseSource):
         """Blocks with their smallest and largest index."""
         self._invalid.skipped, line = 0, 0
         n_features = max(self.n_features, max_index + 1 - self._first_index)
-        for text in line_chunks(self._path):
+
+        def parse_lines(text: bytes) -> tuple[Block, int, int, int, int, int]:
             n_lines, n_entries = text.count(b"\n"), len(text) // _MIN_ENTRY_BYTES
             labels, indptr = np.empty(n_lines), np.empty(n_lines + 1, np.int32)
             indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, self._dtype)
-            rows, n_parsed, error, skipped, low, high = parse(
+            rows, *found = parse(
                 np.frombuffer(text, np.uint8), self._invalid.skip, self._first_index, max_index,
                 float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
                 labels, indptr, indices, values,
             )  # fmt: skip
-            self._invalid.count(skipped, line + n_parsed, error)
-            line += n_parsed
             used = slice(indptr[rows])
             X = csr(values[used], indices[used], indptr[: rows + 1], n_features)
-            yield Block(X, labels[:rows]), low, high
+            return Block(X, labels[:rows]), *found
+
+        chunks = parsed(self._path, line_chunks(self._path), parse_lines)
+        for _, (block, n_parsed, error, skipped, low, high) in chunks:
+            self._invalid.count(skipped, line + n_parsed, error)
+            line += n_parsed
+            yield block, low, high

@@ -12,7 +12,7 @@ import numpy as np
 from featgrad.options import ON_MISSING
 from featgrad.readers.block import Block, csr
 from featgrad.readers.kernels.vw import parse
-from featgrad.readers.lines import line_chunks
+from featgrad.readers.lines import line_chunks, parsed
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
 _MIN_ENTRY_BYTES = len(" a")
@@ -49,21 +49,25 @@ class VWSource(TokenSource):
     def _parse(self) -> Iterator[Any]:
         """Text, spans of names in it, labels, weights, row pointers, hashes and values."""
         self._invalid.skipped, line = 0, 0
-        for text in line_chunks(self._path):
-            n_lines, n_entries = text.count(b"\n"), len(text) // _MIN_ENTRY_BYTES
-            labels, weights = np.empty(n_lines), np.empty(n_lines)
-            indptr = np.empty(n_lines + 1, np.int32)
-            hashes, values = np.empty(n_entries, np.uint32), np.empty(n_entries, self._dtype)
-            spans = np.empty((n_entries, 4), np.int32)
-            rows, n_parsed, error, skipped = parse(
-                np.frombuffer(text, np.uint8), self._invalid.skip,
-                float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
-                labels, weights, indptr, hashes, values, spans,
-            )  # fmt: skip
+        chunks = parsed(self._path, line_chunks(self._path), self._parse_lines)
+        for text, (n_parsed, error, skipped, *arrays) in chunks:
             self._invalid.count(skipped, line + n_parsed, error)
             line += n_parsed
-            used = slice(indptr[rows])
-            yield (
-                text, spans[used], labels[:rows], weights[:rows],
-                indptr[: rows + 1], hashes[used], values[used],
-            )  # fmt: skip
+            yield text, *arrays
+
+    def _parse_lines(self, text: bytes) -> tuple[Any, ...]:
+        n_lines, n_entries = text.count(b"\n"), len(text) // _MIN_ENTRY_BYTES
+        labels, weights = np.empty(n_lines), np.empty(n_lines)
+        indptr = np.empty(n_lines + 1, np.int32)
+        hashes, values = np.empty(n_entries, np.uint32), np.empty(n_entries, self._dtype)
+        spans = np.empty((n_entries, 4), np.int32)
+        rows, *found = parse(
+            np.frombuffer(text, np.uint8), self._invalid.skip,
+            float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
+            labels, weights, indptr, hashes, values, spans,
+        )  # fmt: skip
+        used = slice(indptr[rows])
+        return (
+            *found, spans[used], labels[:rows], weights[:rows],
+            indptr[: rows + 1], hashes[used], values[used],
+        )  # fmt: skip
