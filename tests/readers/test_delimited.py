@@ -145,3 +145,23 @@ def test_texts_are_those_that_the_csv_module_reads(write, fields, returns: bool)
         # Blanks are no text.
         assert found == [text if text.strip(" \t") else "" for text in wanted]
     np.testing.assert_array_equal(chunk.numbers[0], [k + 0.5 for k in range(len(fields))])
+
+
+_FIELDS = st.sampled_from(["", "5", "-1.25", "word", "a word " * 9, 'x"y', '"x,y"', '"a ""b"""'])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.lists(_FIELDS, min_size=9, max_size=9), min_size=2, max_size=8),
+    st.sets(st.integers(0, 8), min_size=1, max_size=3),
+)
+def test_columns_that_are_not_wanted_change_nothing(write, rows, wanted):
+    lines = [",".join(row) for row in ["abcdefghi", *rows]]
+    path = write("rows.csv", ("\n".join(lines) + "\n").encode())
+    table = open_table(path, sep=",", decimal=".", header=True, encoding="utf-8")
+    names = ["abcdefghi"[place] for place in sorted(wanted)]
+    chunks = list(table.chunks([], names, InvalidRows("rows", "error", "nan")))
+    expected = list(csv.reader(lines[1:]))
+    for name, place in zip(names, sorted(wanted), strict=True):
+        found = [c.texts[name].token(k).decode() for c in chunks for k in range(len(c.texts[name]))]
+        assert found == [row[place] for row in expected]

@@ -17,7 +17,7 @@ from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels import everyday
 from featgrad.readers.kernels.delimited import by_column, parse_plain, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
-from featgrad.readers.lines import Text, line_chunks, parsed, read_head
+from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
 from featgrad.readers.tables import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.tokens import Tokens
 
@@ -93,7 +93,7 @@ class DelimitedTable:
         self, wanted: "_Wanted", skip: bool, content: bytes, at_end: bool = False
     ) -> "tuple[_Records, Chunk]":
         """Whole lines; a quoted field at their end may go on unless they are the last ones."""
-        n_lines = content.count(b"\n")
+        n_lines = count_lines(content)
         if wanted.may_be_plain and (chunk := self._plain(content, n_lines, wanted)):
             return _Records(np.arange(n_lines), len(content), n_lines, "", 0), chunk
         fields, found = self._split(
@@ -105,7 +105,7 @@ class DelimitedTable:
         self, content: bytes, columns: Any, max_bytes: int, skip: bool
     ) -> "tuple[_Fields, _Records]":
         """Fields of some columns in a chunk of text."""
-        n_records = self._most_records(content, content.count(b"\n"))
+        n_records = self._most_records(content, count_lines(content))
         starts, ends = np.empty((2, len(self.columns), n_records), np.int64)
         lines, escaped = np.empty(n_records, np.int64), np.empty(starts.shape, bool)
         text = np.frombuffer(content, np.uint8)

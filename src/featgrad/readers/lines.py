@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numba
+import numpy as np
 
 from featgrad.readers.invalid_rows import raise_unreadable
+from featgrad.readers.kernels.scan import NEWLINE
 
 # About a megabyte is small enough to stay in the cache of a core while it is parsed.
 _CHUNK_BYTES = 1 << 20
@@ -147,6 +149,11 @@ def read_head(text: Text) -> bytes:
     """The first bytes of the file, decompressed."""
     with _open_text(text) as file:
         return bytes(file.read(_HEAD_BYTES))
+
+
+def count_lines(text: bytes) -> int:
+    """Several times as fast as `bytes.count`."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == NEWLINE))
 
 
 T = TypeVar("T")

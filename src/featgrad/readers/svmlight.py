@@ -9,7 +9,7 @@ import numpy as np
 from featgrad.options import ON_MISSING
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.kernels.svmlight import parse
-from featgrad.readers.lines import line_chunks, parsed
+from featgrad.readers.lines import count_lines, line_chunks, parsed
 from featgrad.readers.source import BaseSource
 
 _MIN_ENTRY_BYTES = len(" 1:1")
@@ -57,7 +57,7 @@ class SvmlightSource(BaseSource):
         n_features = max(self.n_features, max_index + 1 - self._first_index)
 
         def parse_lines(text: bytes) -> tuple[Block, int, int, int, int, int]:
-            n_lines, n_entries = text.count(b"\n"), len(text) // _MIN_ENTRY_BYTES
+            n_lines, n_entries = count_lines(text), len(text) // _MIN_ENTRY_BYTES
             labels, indptr = np.empty(n_lines), np.empty(n_lines + 1, np.int32)
             indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, self._dtype)
             rows, *found = parse(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -246,7 +247,11 @@ class TableSource(TokenSource):
         X = np.zeros((len(chunk.texts[self._text[0]]), self.n_features), self._dtype)
         kinds = np.array([encoded.kind == "number" for encoded in self._layout.columns])
         if self._plain:
-            X[:, self._layout.starts[:-1][kinds]] = self._stacked(chunk.numbers[: len(self._plain)])
+            numbers = self._stacked(chunk.numbers[: len(self._plain)])
+            places = self._layout.starts[:-1][kinds]
+            ends = np.flatnonzero(np.diff(places, append=-1) != 1) + 1
+            for start, end in pairwise([0, *ends.tolist()]):
+                X[:, places[start] : places[end - 1] + 1] = numbers[:, start:end]
         for j in np.flatnonzero(~kinds).tolist():
             found, values = self._token_features(j, chunk)
             rows = np.flatnonzero(found >= 0)

@@ -43,9 +43,7 @@ class Tokens:
 
     def is_utf8(self) -> Flags:
         valid = np.ones(len(self), bool)
-        # One test of all bytes is much cheaper, and most text is ASCII.
-        if len(self) and self.data[self.starts[0] : self.ends[-1]].max(initial=0) >= 0x80:
-            hashing.check_utf8(self.data, self.starts, self.ends, valid)
+        hashing.check_utf8(self.data, self.starts, self.ends, valid)
         return valid
 
     def numbers(self) -> tuple[Floats, Flags]:

@@ -12,7 +12,7 @@ import numpy as np
 from featgrad.options import ON_MISSING
 from featgrad.readers.block import Block, csr
 from featgrad.readers.kernels.vw import parse
-from featgrad.readers.lines import line_chunks, parsed
+from featgrad.readers.lines import count_lines, line_chunks, parsed
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
 _MIN_ENTRY_BYTES = len(" a")
@@ -56,7 +56,7 @@ class VWSource(TokenSource):
             yield text, *arrays
 
     def _parse_lines(self, text: bytes) -> tuple[Any, ...]:
-        n_lines, n_entries = text.count(b"\n"), len(text) // _MIN_ENTRY_BYTES
+        n_lines, n_entries = count_lines(text), len(text) // _MIN_ENTRY_BYTES
         labels, weights = np.empty(n_lines), np.empty(n_lines)
         indptr = np.empty(n_lines + 1, np.int32)
         hashes, values = np.empty(n_entries, np.uint32), np.empty(n_entries, self._dtype)

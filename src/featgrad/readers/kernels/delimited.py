@@ -10,6 +10,8 @@ _QUOTE, _MINUS, _POINT, _ZERO = (ord(c) for c in '"-.0')
 # Digits that fit 64 bits, the largest integer whose double is exact, and exact powers of ten.
 _MAX_DIGITS, _EXACT = np.uintp(18), 2**53
 _POWERS_OF_TEN = 10.0 ** np.arange(19)
+# Bytes that are looked at together, in the registers of a core.
+_TOGETHER = 32
 
 
 @compiled
@@ -62,6 +64,28 @@ def _text_end(text, i, delimiter):
 
 
 @compiled
+def _passed(text, i, delimiter, most):
+    """Start of the field up to `most` fields after the one at i, and how many these are.
+
+    They are fewer before a quote, and before the end of the line.
+    """
+    start, size, fields = i, np.uintp(len(text)), 0
+    while i + np.uintp(_TOGETHER) <= size:
+        delimiters = others = np.uint8(0)
+        for k in range(_TOGETHER):
+            byte = text[i + np.uintp(k)]
+            delimiters += np.uint8(byte == delimiter)
+            others += np.uint8((byte == NEWLINE) | (byte == _QUOTE))
+        if others > 0 or fields + delimiters > most:
+            break
+        fields += delimiters
+        i += np.uintp(_TOGETHER)
+    while i > start and text[i - AT_1] != delimiter:
+        i -= AT_1
+    return i, fields
+
+
+@compiled
 def parse_plain(text, delimiter, places, values, starts, ends):
     """Parse records of numbers, empty fields, and text in which no quote or newline is quoted.
 
@@ -70,9 +94,17 @@ def parse_plain(text, delimiter, places, values, starts, ends):
     whether all of the text is of this form.
     """
     n_rows, n_columns = len(values), len(places)
+    # How many columns from each one on are not wanted, up to the last one.
+    unwanted = np.zeros(n_columns, np.int64)
+    for column in range(n_columns - 2, -1, -1):
+        unwanted[column] = unwanted[column + 1] + 1 if places[column] == -1 else 0
     i = AT_0
     for row in range(n_rows):
-        for column in range(n_columns):
+        column = 0
+        while column < n_columns:
+            if unwanted[column] > 0:
+                i, passed = _passed(text, i, delimiter, unwanted[column])
+                column += passed
             place, last = places[column], column == n_columns - 1
             if place < 0:
                 start, stop, i = _text_end(text, i, delimiter)
@@ -90,6 +122,7 @@ def parse_plain(text, delimiter, places, values, starts, ends):
             if text[i] != (NEWLINE if last else delimiter):
                 return False
             i += AT_1
+            column += 1
     return True
 
 

@@ -39,7 +39,8 @@ def _is_word(data, i, end, word, any_case):
 def is_missing(data, i, end, words, edges):
     """Whether a token is one of the words that stand for a missing value."""
     for w in range(len(edges) - 1):
-        if _is_word(data, i, end, words[edges[w] : edges[w + 1]], False):
+        first, after = edges[w], edges[w + 1]
+        if end - i == np.uintp(after - first) and _is_word(data, i, end, words[first:after], False):
             return True
     return False
 
