@@ -70,7 +70,7 @@ def test_an_invalid_line_comes_before_the_damage_that_follows_it(write):
 
 
 def test_leaving_early_ends_the_threads(write):
-    blocks = iter(open_source(write("rows.csv", CONTENT["rows.csv"]), target="y", block_rows=50))
+    blocks = iter(open_source(write("rows.csv", CONTENT["rows.csv"]), target="y", block_rows=150))
     next(blocks)
     assert len(parsing_threads()) > 0
     blocks.close()
@@ -93,5 +93,5 @@ def test_few_chunks_are_ahead_and_they_come_in_order(tmp_path):
     for used, (chunk, value) in enumerate(parsed(tmp_path, chunks(), parse)):
         assert chunk == b"%d" % used
         assert value == used
-        # Those of three threads, and none after the first.
-        assert taken <= 1 + used + 3 * (used > 0)
+        # Those of three threads, and none while somebody may look at the first rows only.
+        assert taken <= 1 + used + 3 * (used > 3)

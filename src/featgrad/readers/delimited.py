@@ -56,7 +56,12 @@ class DelimitedTable:
         self.columns: Sequence[str] = self.dialect.names
         check_names(name, self.columns)
         self._places = {column: place for place, column in enumerate(self.columns)}
-        self.kinds: Mapping[str, str] = self._find_kinds()
+        found, names = self._find_kinds(), (*everyday.KINDS, "text")
+        self.kinds: Mapping[str, str] = {
+            column: names[kind] for column, kind in zip(self.columns, found.tolist(), strict=True)
+        }
+        # Text that is to be read as numbers is parsed as such.
+        self._codes = np.where(found == _TEXT, everyday.NUMBER, found)
         self.notes: Sequence[str] = self._notes()
 
     def _notes(self) -> list[str]:
@@ -83,9 +88,8 @@ class DelimitedTable:
             rest = (rest + read)[found.used :]
 
     def _wanted(self, numbers: Sequence[str], texts: Sequence[str]) -> "_Wanted":
-        codes = [self.kinds[name] for name in numbers]
-        kinds = np.array([everyday.KINDS.index(k) if k in everyday.KINDS else 0 for k in codes])
         places = np.array([self._places[name] for name in (*numbers, *texts)], np.intp)
+        kinds = self._codes[places[: len(numbers)]]
         is_plain = not kinds.any() and not self.dialect.has_missing_numbers
         return _Wanted(numbers, texts, kinds, places, is_plain)
 
@@ -168,7 +172,7 @@ class DelimitedTable:
         """Records that text of this length can hold: a byte ends each field. One may be invalid."""
         return min(n_lines, 1 + len(content) // len(self.columns))
 
-    def _find_kinds(self) -> dict[str, str]:
+    def _find_kinds(self) -> NDArray[np.int64]:
         """What most fields of each column in the first rows are; text if they are nothing else."""
         every = np.arange(len(self.columns))
         content = b""
@@ -188,8 +192,7 @@ class DelimitedTable:
         for i in np.flatnonzero(best == everyday.BOOLEAN):
             if not _are_booleans(Tokens(fields.data, fields.starts[i], fields.ends[i])):
                 best[i] = _TEXT
-        names = (*everyday.KINDS, "text")
-        return {name: names[kind] for name, kind in zip(self.columns, best.tolist(), strict=True)}
+        return np.asarray(best)
 
     def _lines(self) -> Iterator[bytes]:
         return line_chunks(self._text, _MIN_LINES, self._encoding, returns=self._returns)

@@ -103,8 +103,9 @@ def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | No
     if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
         # The line that names the separator for Excel.
         skipped, sep, text = 1, sep or first_line[-1], text.split("\n", 1)[1]
-    sep = sep or _separator(text)
-    records, lines = _records(text, sep)
+    records, lines = _records(text, sep) if sep else ([], [])
+    if sep is None:
+        sep, records, lines = _separated(text)
     if not records:
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
     decimal = given.decimal or _decimal(records, sep)
@@ -113,23 +114,21 @@ def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | No
         header = _has_header(records, decimal)
     if header:
         _check_header(name, records, skipped + lines[0])
-    numbered = [f"column{i + 1}" for i in range(len(records[0]))]
-    names = list(columns or (records[0] if header else numbered))
-    if header:
-        names = [name or number for name, number in zip(names, numbered, strict=True)]
+    names = columns or [
+        (name if header else "") or f"column{i}" for i, name in enumerate(records[0], start=1)
+    ]
     header_lines = skipped + (lines[0] if header else 0)
     return Dialect(sep, decimal, tuple(names), header_lines, tuple(given.na_values))
 
 
-def _separator(text: str) -> str:
-    """The one that splits most records into as many fields as the first, more than one.
+def _separated(text: str) -> "tuple[str, list[list[str]], list[int]]":
+    """The separator that splits most records into as many fields as the first, more than one.
 
-    Of several such the one that leaves most numbers: decimal commas split records as well.
+    Of several such the one that leaves most numbers: decimal commas split records as well. Also the
+    records, and the line on which each ends.
     """
-    split = {sep: _records(text, sep)[0] for sep in SEPARATORS}
-    split = {sep: records for sep, records in split.items() if records and len(records[0]) > 1}
-    if len(split) < 2:
-        return next(iter(split), ",")
+    every = {sep: _records(text, sep) for sep in SEPARATORS}
+    split = {sep: found for sep, (found, _) in every.items() if found and len(found[0]) > 1}
 
     def fitness(sep: str) -> tuple[float, float, int]:
         records = split[sep]
@@ -138,7 +137,8 @@ def _separator(text: str) -> str:
         tokens = Tokens.from_bytes([field.encode() for field in fields])
         return alike, float(np.mean(tokens.are_numbers(".") | tokens.are_numbers(","))), count
 
-    return max(split, key=fitness)
+    best = max(split, key=fitness) if len(split) > 1 else next(iter(split), ",")
+    return best, *every[best]
 
 
 def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
@@ -149,7 +149,7 @@ def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
     with suppress(csv.Error):
         for record in reader:
             if record:
-                records.append([field.strip() for field in record])
+                records.append(list(map(str.strip, record)))
                 lines.append(reader.line_num)
             if len(records) == _RECORDS:
                 break
@@ -157,9 +157,9 @@ def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
 
 
 def _decimal(records: Sequence[Sequence[str]], sep: str) -> str:
-    fields = [field for record in records for field in record if "," in field or "." in field]
-    if not any("," in field for field in fields):
+    if not any("," in "".join(record) for record in records):
         return "."
+    fields = [field for record in records for field in record if "," in field or "." in field]
     tokens = Tokens.from_bytes([field.encode() for field in fields])
     point, comma = (int(tokens.are_numbers(decimal).sum()) for decimal in ".,")
     if point != comma:
@@ -194,7 +194,7 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
 
 def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> None:
     header, rest = records[0], records[1:]
-    if any("\ufffd" in field for field in header):
+    if "\ufffd" in "".join(header):
         raise ValueError(f"{name}: its header is not UTF-8: pass encoding='cp1252', say.")
     usual, times = Counter(map(len, rest)).most_common(1)[0] if rest else (len(header), 0)
     if usual > len(header) and 2 * times > len(rest):
@@ -211,6 +211,9 @@ def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> Non
 
 
 def _is_number(text: str) -> bool:
+    # A letter begins no number but NaN and infinity: names are told without an exception.
+    if text[:1].isalpha() and text[0] not in "nNiI":
+        return False
     try:
         float(text)
     except ValueError:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,13 +50,11 @@ def numbered(names: Sequence[str], chunks: Iterable[Sequence[Floats]]) -> Mappin
             break
     else:
         return found
-    columns = (
-        first[0]
-        if len(first) == 1
-        else [np.concatenate(parts) for parts in zip(*first, strict=True)]
-    )
-    for name, column in zip(names, columns, strict=True):
-        if column[1] - column[0] == 1 and column[0] in (0, 1) and np.all(np.diff(column) == 1):
+    columns = _joined(first)
+    starts = np.array([column[:2] for column in columns])
+    counts = np.isin(starts[:, 0], (0, 1)) & (starts[:, 1] - starts[:, 0] == 1)
+    for name, column, is_count in zip(names, columns, counts.tolist(), strict=True):
+        if is_count and np.all(np.diff(column) == 1):
             found[name] = "it numbers the rows"
         elif _NAMES.fullmatch(name) and _are_different_integers(column):
             found[name] = "its name, and a different number in each row"
@@ -64,3 +63,10 @@ def numbered(names: Sequence[str], chunks: Iterable[Sequence[Floats]]) -> Mappin
 
 def _are_different_integers(column: Floats) -> bool:
     return bool(np.all(column == np.round(column))) and len(np.unique(column)) == len(column)
+
+
+def _joined(chunks: Sequence[Any]) -> Any:
+    """Columns of one chunk after the other; one array of all columns where they are such."""
+    if isinstance(chunks[0], np.ndarray):
+        return np.concatenate(chunks, axis=1)
+    return [np.concatenate(parts) for parts in zip(*chunks, strict=True)]

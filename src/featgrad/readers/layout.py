@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,7 @@ METADATA_KEY = b"featgrad"
 KINDS = ("number", "hash", "one-hot")
 
 
-@dataclass(frozen=True)
-class EncodedColumn:
+class EncodedColumn(NamedTuple):
     """One column of a table and the consecutive features it is encoded as."""
 
     name: str
@@ -54,7 +52,7 @@ class Layout(Sequence[str]):
         return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [asdict(column) for column in self.columns]
+        return [column._asdict() for column in self.columns]
 
     @classmethod
     def from_json(cls, columns: Any) -> "Layout":

@@ -26,6 +26,8 @@ _MAX_CHUNK_BYTES = 1 << 24
 # A file with a longer line is probably not text.
 _MAX_LINE_BYTES = 1 << 26
 _HEAD_BYTES = 1 << 16
+# Chunks that are parsed when they are asked for: often no more than the first rows are looked at.
+_FIRST_CHUNKS = 4
 # Each thread has a chunk of its own in memory.
 _MOST_THREADS = 4
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
@@ -169,8 +171,7 @@ def parsed(
     """
     n_threads = min(_MOST_THREADS, numba.config.NUMBA_NUM_THREADS)
     chunks = iter(chunks)
-    # Who looks at the first rows only does not wait for others.
-    alone = None if n_threads == 1 or isinstance(text, Pipe) else 1
+    alone = None if n_threads == 1 or isinstance(text, Pipe) else _FIRST_CHUNKS
     yield from ((chunk, parse(chunk)) for chunk in islice(chunks, alone))
 
     def submitted() -> Iterator[tuple[bytes, Future[T]]]:
