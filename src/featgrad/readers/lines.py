@@ -14,11 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import numba
 import numpy as np
 
 from featgrad.readers.invalid_rows import raise_unreadable
-from featgrad.readers.kernels.scan import NEWLINE
 
 # About a megabyte is small enough to stay in the cache of a core while it is parsed.
 _CHUNK_BYTES = 1 << 20
@@ -155,7 +153,7 @@ def read_head(text: Text) -> bytes:
 
 def count_lines(text: bytes) -> int:
     """Several times as fast as `bytes.count`."""
-    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == NEWLINE))
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
 T = TypeVar("T")
@@ -169,7 +167,9 @@ def parsed(
     The next chunks are parsed meanwhile in threads of their own; a few of them are in memory. Lines
     that are still being written are parsed as they come.
     """
-    n_threads = min(_MOST_THREADS, numba.config.NUMBA_NUM_THREADS)
+    from numba import config
+
+    n_threads = min(_MOST_THREADS, config.NUMBA_NUM_THREADS)
     chunks = iter(chunks)
     alone = None if n_threads == 1 or isinstance(text, Pipe) else _FIRST_CHUNKS
     yield from ((chunk, parse(chunk)) for chunk in islice(chunks, alone))
