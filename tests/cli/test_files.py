@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -292,12 +293,27 @@ def test_several_parquet_files_are_read_together(sales, capsys):
 def test_leaks_are_warned_of_on_the_terminal_and_in_json(sales, capsys):
     sales.assign(copy=2 * sales["price"]).to_csv("leak.csv", index=False)
     given = ("select", "leak.csv", "--target", "price", "-k", "1")
-    assert any("“copy” explains" in text for text in answer(capsys, *given)["warnings"])
+    found = answer(capsys, *given)
+    assert any("“copy” explains" in text for text in found["warnings"])
+    assert found["next"][0].endswith(" --exclude copy")
     assert main(given) == 0
     text = capsys.readouterr().out
     assert "warning: possible leak of the target" in text
+    advice = "next, if that is a leak: featgrad select leak.csv --target price -k 1 --exclude copy"
+    assert advice in text
     assert "next: featgrad select leak.csv --target price -k 1 --report report.html" in text
     assert "in Python: pandas.read_csv('leak.csv')[['copy']]" in text
+
+
+def test_advice_against_leaks_keeps_what_is_excluded_and_names_columns_of_text(sales, capsys):
+    is_high = sales["price"] > sales["price"].median()
+    words = is_high.map({True: "over it", False: "under it"})
+    sales.assign(price=1 * is_high, **{"told by": words}).to_csv("leak.csv", index=False)
+    other = next(name for name in sales.columns if name != "price")
+    found = answer(capsys, "select", "leak.csv", "--target", "price", "--exclude", other)
+    assert found["next"][0].endswith(f" --exclude {other} 'told by'")
+    assert main(shlex.split(found["next"][0])[7:]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
 
 
 def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(

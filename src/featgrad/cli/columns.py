@@ -69,6 +69,20 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
     return np.unique([feature for name in named for feature in found[name]])
 
 
+def columns_of(source: Source, features: Sequence[str]) -> list[str]:
+    """The columns of a table that features or columns of these names come from."""
+    layout = source.feature_names
+    # Files of stored rows have names as well, but no columns to leave out.
+    if not isinstance(layout, Layout) or not hasattr(source, "left_out"):
+        return []
+    wanted = set(features)
+    return [
+        column.name
+        for column in layout.columns
+        if column.name in wanted or any(column.feature(i) in wanted for i in range(column.width))
+    ]
+
+
 def groups_of(source: Source) -> list[str] | None:
     """The original column of each feature; None if no column is one-hot encoded.
 

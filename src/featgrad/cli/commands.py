@@ -1,5 +1,6 @@
 """The commands: each takes the parsed arguments and prints its result."""
 
+import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad.cli import outputs
-from featgrad.cli.columns import all_names, describe_columns, features_named, name_of
+from featgrad.cli.columns import all_names, columns_of, describe_columns, features_named, name_of
 from featgrad.cli.errors import UsageError, check_outputs
 from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
@@ -19,6 +20,7 @@ from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import centre, encode
 from featgrad.plan import CURVE_SIZES
+from featgrad.readers import Source
 from featgrad.readers import convert as write_arrow
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.opening import open_table
@@ -91,7 +93,11 @@ def select(arguments: Namespace) -> None:
     text = as_text(table, selector.learnability_, selector.score_, everything)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [text, *_about_rows(rows), *warned, *explained]
-    answer["next"] = _next_steps(arguments, len(features), [row.name for row in table])
+    suspects = [name for concern in concerning for name in concern.suspects]
+    answer["next"] = [
+        *_without(suspects, rows.source, arguments),
+        *_next_steps(arguments, len(features), [row.name for row in table]),
+    ]
     if answer["next"] and not arguments.quiet:
         lines += ["", *answer["next"]]
     show(answer, "\n".join(lines), json_output=arguments.json)
@@ -125,6 +131,16 @@ def _concerns(
 
 def _dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else X
+
+
+def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> list[str]:
+    """A command that leaves out the columns of these features, of a file that has columns."""
+    columns = columns_of(source, suspects)[:_SHOWN_COLUMNS]
+    if not columns:
+        return []
+    # The last --exclude counts.
+    excluded = shlex.join(["--exclude", *(arguments.exclude or ()), *columns])
+    return [f"next, if that is a leak: {arguments.command_line} {excluded}"]
 
 
 def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list[str]:

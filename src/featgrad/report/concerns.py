@@ -35,7 +35,9 @@ def leakage(univariate: Floats, names: Sequence[str]) -> list[Concern]:
     if len(suspects) > 1:
         text = f"{listed} explain up to {explained}, each by itself."
     text += " A feature that is known only after the target must be excluded."
-    return [Concern("Possible leak of the target", text)]
+    return [
+        Concern("Possible leak of the target", text, tuple(names[i] for i in suspects.tolist()))
+    ]
 
 
 def group_leakage(data: Learnability, features: Indices, groups: Any) -> list[Concern]:
@@ -55,7 +57,7 @@ def group_leakage(data: Learnability, features: Indices, groups: Any) -> list[Co
     if len(suspects) > 1:
         text = f"{listed} explain the target almost completely, each by itself."
     text += " What is known only after the target must be excluded."
-    return [Concern("Possible leak of the target", text)]
+    return [Concern("Possible leak of the target", text, tuple(suspects))]
 
 
 def near_duplicates(selection: SizeFacts, names: Sequence[str]) -> list[Concern]:

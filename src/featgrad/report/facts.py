@@ -48,10 +48,11 @@ class Redundancy:
 
 @dataclass(frozen=True)
 class Concern:
-    """A warning about the selection."""
+    """A warning about the selection, and the features to leave out if it is right."""
 
     title: str
     text: str
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
