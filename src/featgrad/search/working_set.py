@@ -13,7 +13,7 @@ All sets of a path, and those of held-out divisions, take these steps together: 
 pass over the rows for prices and one for moments, however many sets there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -84,13 +84,32 @@ def search(
             state.take(moments.weights, ridges[state.folds])
         # An accelerator takes them all at once; the host has room for one after the other.
         on_device = any(is_foreign(one.covariance) for one in totals.values())
-        for together in [active] if on_device else [[state] for state in active]:
-            answered([s.improve(*parts[s.folds], totals[s.folds], columns) for s in together])
+        runs = _improvements(active, parts, totals, columns)
+        for together in [list(runs)] if on_device else ([run] for run in runs):
+            answered(together)
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
         ]
     return [state.subset() for state in states]
+
+
+def _improvements(
+    states: Sequence["_State"],
+    parts: dict[tuple[int, ...], tuple[Folds, Scale]],
+    totals: dict[tuple[int, ...], Totals],
+    columns: Indices,
+) -> Iterator[Run[None]]:
+    """One for each state; those with the same folds and working set share its moments."""
+    alike: dict[tuple[tuple[int, ...], bytes], list[_State]] = {}
+    for state in states:
+        alike.setdefault((state.folds, state.columns.tobytes()), []).append(state)
+    for (folds, _), together in alike.items():
+        (moments, scale), places = parts[folds], np.searchsorted(columns, together[0].columns)
+        scale = scale._replace(columns=scale.columns[places])
+        own = moments.columns(places), scale, totals[folds].columns(places)
+        for state in together:
+            yield state.improve(*own)
 
 
 def _shares(task: Task, n_folds: int) -> Floats:
@@ -186,13 +205,11 @@ class _State:
         self._shares[self._task.folds] = 1 / weights[self._task.folds].sum()
         self._noise_ridge = RIDGE_FACTOR * ridge
 
-    def improve(self, moments: Folds, scale: Scale, totals: Totals, columns: Indices) -> Run[None]:
-        """Descend on the working set, which is among the columns, then eliminate.
+    def improve(self, moments: Folds, scale: Scale, totals: Totals) -> Run[None]:
+        """Descend on the working set, then eliminate.
 
-        The scale is what columns and outputs are divided by.
+        The scale is what its columns and the outputs are divided by.
         """
-        places = np.searchsorted(columns, self._columns)
-        moments, totals = moments.columns(places), totals.columns(places)
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
             self._top = top_of_covariance(totals.columns(best))
@@ -205,7 +222,7 @@ class _State:
         self._v = yield from descent.run(moments, self._v, self._scale, schedule, self._steps)
         yield from self._eliminate(moments, totals)
         # The model is for columns and outputs that are not divided.
-        by_column = scale.columns[places[self._remaining.columns]]
+        by_column = scale.columns[self._remaining.columns]
         self._cross_fitted *= scale.outputs / by_column[:, None]
 
     def settle(self, prices: Prices) -> bool:
