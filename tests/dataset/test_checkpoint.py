@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 from featgrad.dataset import checkpoint
-from featgrad.dataset.checkpoint import Checkpoint, Group, matrix_of, matrix_state
+from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state
+from featgrad.preprocess.standardise import ArraySums
 
 
 @pytest.fixture
@@ -81,45 +82,51 @@ def test_a_pass_goes_on_where_it_was(path: Path, stop: int):
     np.testing.assert_array_equal(again.total, whole.total, strict=True)
 
 
+class Pair(ArraySums):
+    """Even and odd parts; after the first part the second sum has nothing yet."""
+
+    def __init__(self) -> None:
+        self.even, self.odd = Total(), Total()
+
+    def add(self, values, i: int) -> None:
+        (self.odd if i % 2 else self.even).add(values)
+
+
 @pytest.mark.parametrize("stop", range(1, 5))
 def test_a_pass_of_several_sums_goes_on_where_it_was(path: Path, stop: int):
-    """Of even and of odd parts; after the first part the second sum has nothing yet."""
-
-    def through(kept: Checkpoint, totals: list[Total], stop: int | None = None) -> None:
-        def add(values, i: int) -> None:
-            totals[i % 2].add(values)
-
+    def through(kept: Checkpoint, pair: Pair, stop: int | None = None) -> None:
         numbered = ((*part, i) for i, part in enumerate(parts(stop)))
-        kept.through("one", numbered, add, Group(totals))
+        kept.through("one", numbered, pair.add, pair)
 
-    whole, again = [Total(), Total()], [Total(), Total()]
+    whole, again = Pair(), Pair()
     through(Checkpoint(None, "a"), whole)
     with pytest.raises(RuntimeError, match="killed"):
-        through(Checkpoint(path, "a"), [Total(), Total()], stop)
+        through(Checkpoint(path, "a"), Pair(), stop)
     through(Checkpoint(path, "a"), again)
-    assert sum(len(total.added) for total in again) == 5 - stop
-    for one, other in zip(again, whole, strict=True):
-        np.testing.assert_array_equal(one.total, other.total, strict=True)
+    assert len(again.even.added) + len(again.odd.added) == 5 - stop
+    for name, total in whole.state().items():
+        np.testing.assert_array_equal(again.state()[name], total, strict=True)
 
 
-class Named:
-    """Arrays under names of its own, or none."""
+class Named(ArraySums):
+    """Arrays and other sums under given names."""
 
-    def __init__(self, **arrays) -> None:
-        self.arrays = {name: np.asarray(array) for name, array in arrays.items()}
-
-    def state(self):
-        return self.arrays
-
-    def restore(self, state) -> None:
-        self.arrays = dict(state)
+    def __init__(self, **parts) -> None:
+        vars(self).update(parts)
 
 
-def test_group_gives_each_member_its_own_arrays():
-    members = [Named(total=1, **{"a.b": 2}), Named(), *(Named(total=i) for i in range(10))]
-    restored = [Named() for _ in members]
-    Group(restored).restore(Group(members).state())
-    assert [member.arrays for member in restored] == [member.arrays for member in members]
+def test_sums_of_sums_give_each_its_own_arrays():
+    def made(start: int) -> Named:
+        deep = Named(**{f"a{i}": Named(total=np.array([start + i])) for i in range(12)})
+        return Named(total=np.array([start]), nothing=Named(), deep=deep, a1=np.array([start]))
+
+    restored = made(0)
+    restored.restore(made(5).state())
+    assert restored.state() == made(5).state()
+    restored.merge(made(7))
+    merged = {name: array + 5 for name, array in made(7).state().items()}
+    merged |= {f"deep.a{i}.total": np.array([12 + 2 * i]) for i in range(12)}
+    assert restored.state() == merged
 
 
 def test_a_pass_that_has_ended_is_not_read_again(path: Path):

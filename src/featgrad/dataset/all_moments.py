@@ -6,13 +6,13 @@ squares and products. Means and deviations are put in at the end: an affine map 
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
-from featgrad.dataset.checkpoint import Arrays, Group
 from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums
 from featgrad.moments.folds import Fold, Folds
 from featgrad.moments.threads import one_blas_thread
@@ -135,7 +135,7 @@ class MomentDataset(Dataset):
         return np.asarray(centred / np.multiply.outer(scale, scale) / self._weight)
 
 
-class _AllSums:
+class _AllSums(ArraySums):
     """Moments of all columns and, where it has to be gathered, the sample."""
 
     def __init__(
@@ -145,24 +145,15 @@ class _AllSums:
         sampling: Callable[[], RowSums] | None,
     ) -> None:
         self.moments, self._standardiser = FoldMoments(*shape), standardiser
-        self.samples = [] if sampling is None else [sampling()]
-        self._group = Group([self.moments, *self.samples])
+        self.sample = None if sampling is None else sampling()
 
     def add(self, rows: Rows) -> None:
         self.moments.add(self._standardiser, rows)
-        for sample in self.samples:
-            sample.add(rows)
+        if self.sample is not None:
+            self.sample.add(rows)
 
-    def merge(self, other: "_AllSums") -> None:
-        self.moments.merge(other.moments)
-        for sample, more in zip(self.samples, other.samples, strict=True):
-            sample.merge(more)
-
-    def state(self) -> Arrays:
-        return self._group.state()
-
-    def restore(self, state: Arrays) -> None:
-        self._group.restore(state)
+    def _parts(self) -> dict[str, Any]:
+        return {"moments": self.moments} | ({} if self.sample is None else {"sample": self.sample})
 
 
 def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
@@ -170,7 +161,7 @@ def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
     shape = dataset.n_features, dataset.n_outputs, dataset.n_folds
     standardiser = dataset.standardiser
     sums = dataset.visit("all moments", partial(_AllSums, shape, standardiser, dataset.sampling()))
-    for sample in sums.samples:
-        dataset.keep_sample(sample)
+    if sums.sample is not None:
+        dataset.keep_sample(sums.sample)
     n_outputs = dataset.n_outputs
     return MomentDataset(sums.moments, n_outputs, standardiser, preprocess, dataset.sample)

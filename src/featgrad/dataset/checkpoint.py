@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any, NamedTuple, Protocol
@@ -48,28 +48,6 @@ class Sums(Protocol):
 
     def restore(self, state: Arrays) -> None:
         """Take it up again; the arrays may be changed in place."""
-
-
-class Group:
-    """Several sums of one pass."""
-
-    def __init__(self, members: Sequence[Sums]) -> None:
-        self._members = members
-
-    def state(self) -> Arrays:
-        return {
-            f"{i}.{name}": array
-            for i, member in enumerate(self._members)
-            for name, array in member.state().items()
-        }
-
-    def restore(self, state: Arrays) -> None:
-        states: list[dict[str, NDArray[Any]]] = [{} for _ in self._members]
-        for path, array in state.items():
-            i, name = path.split(".", 1)
-            states[int(i)][name] = array
-        for member, own in zip(self._members, states, strict=True):
-            member.restore(own)
 
 
 class Checkpoint:

@@ -1,25 +1,26 @@
 """What the first pass over a source gathers: sums of targets and weights, and random rows."""
 
 import zlib
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Floats
 from featgrad.checks import check_missing, check_raw_weights
-from featgrad.dataset.checkpoint import Arrays, Group, matrix_of, matrix_state
+from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.math.target_sums import TargetSums
 from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import PresentMeans
+from featgrad.preprocess.standardise import ArraySums
 from featgrad.readers import Block
 
 # Of the rows that the origins of columns are taken from.
 _ORIGIN_ENTRIES = 1 << 22
 
 
-class FirstSums:
+class FirstSums(ArraySums):
     """Sums of targets and weights."""
 
     def __init__(self, n_features: int, task: str, missing: str) -> None:
@@ -38,13 +39,12 @@ class FirstSums:
         self.weight += weights.sum()
         self.n_rows += len(block)
 
-    def merge(self, other: "FirstSums") -> None:
-        """Rows that other sums have."""
-        self._means.merge(other._means)
-        self.targets.merge(other.targets)
-        self.limits.merge(other.limits)
-        self.weight += other.weight
+    def merge(self, other: Self) -> None:
+        super().merge(other)
         self.n_rows += other.n_rows
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("_means", "targets", "limits", "weight")}
 
     @property
     def means(self) -> Floats | None:
@@ -61,7 +61,6 @@ class FirstReading(FirstSums):
         super().__init__(n_features, task, missing)
         self.order = RandomOrder(rng)
         self.first_rows: Any = None
-        self._group = Group([self._means, self.targets, self.limits])
         # Of each block.
         self.checksums: list[int] = []
 
@@ -73,22 +72,20 @@ class FirstReading(FirstSums):
         if self.first_rows is None:
             self.first_rows = origin_rows(block)
 
-    def state(self) -> Arrays:
+    def state(self) -> dict[str, NDArray[Any]]:
         # The random order is drawn again.
         return {
-            "weight": self.weight,
             "drawn": np.array([self.order.n_rows]),
             "checksums": np.array(self.checksums, np.uint32),
             **matrix_state(self.first_rows),
-            **self._group.state(),
+            **super().state(),
         }
 
     def restore(self, state: Arrays) -> None:
-        self.weight, self.checksums = state["weight"], state["checksums"].tolist()
-        self.n_rows = int(state["drawn"][0])
+        super().restore(state)
+        self.checksums, self.n_rows = state["checksums"].tolist(), int(state["drawn"][0])
         self.order.skip(self.n_rows)
         self.first_rows = matrix_of(state)
-        self._group.restore({name: array for name, array in state.items() if "." in name})
 
 
 def origin_rows(block: Block) -> Any:

@@ -14,7 +14,7 @@ from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint, check_place
 from featgrad.readers import Source
 
 # To be raised when passes keep something other than before.
-_FORMAT = 5
+_FORMAT = 6
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.stats import chi2
 
 from featgrad.arrays import Floats, Indices
-from featgrad.dataset.checkpoint import Arrays, Group, Sums
+from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.folds import Folds, GrowingFold
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
+from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 
 if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else
     from featgrad.moments.running import RunningSums
@@ -102,7 +102,7 @@ class Prices(NamedTuple):
         return float(mean * (quantile / freedom - 1))
 
 
-class PriceSums:
+class PriceSums(ArraySums):
     """Products of all columns with the residuals of models.
 
     For residuals e of a model, with ``e_n`` times the weight of row n, the price of a column is
@@ -160,17 +160,8 @@ class PriceSums:
             prices.append(Prices(values / self._n_outputs, noise / self._n_outputs))
         return prices
 
-    def merge(self, other: "PriceSums") -> None:
-        self._columns.merge(other._columns)
-        self._noise += other._noise
-
-    def state(self) -> dict[str, Any]:
-        return {"noise": self._noise, **self._columns.state()}
-
-    def restore(self, state: Any) -> None:
-        arrays = dict(state)
-        self._noise = arrays.pop("noise")
-        self._columns.restore(arrays)
+    def _parts(self) -> dict[str, Any]:
+        return {"_columns": self._columns, "_noise": self._noise}
 
     @staticmethod
     def _residuals(model: Model, values: Any, rows: Rows) -> Floats:
@@ -185,34 +176,26 @@ class PriceSums:
         return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
 
 
-class FoldSums:
+class FoldSums(ArraySums):
     """Moments of some columns over each fold."""
 
     def __init__(self, n_folds: int, columns: Indices, standardiser: Standardiser) -> None:
         self._columns, self._standardiser = columns, standardiser
         self._growing = [GrowingFold() for _ in range(n_folds)]
-        self._group = Group(self._growing)
 
     def add(self, rows: Rows) -> None:
         values = self._standardiser(rows.X[:, self._columns], self._columns)
         for fold, own in rows.by_fold():
             self._growing[fold].add(values[own], rows.outputs[own], rows.weights[own])
 
-    def merge(self, other: "FoldSums") -> None:
-        for own, more in zip(self._growing, other._growing, strict=True):
-            own.merge(more)
-
     def folds(self) -> Folds:
         return Folds([fold.fold() for fold in self._growing])
 
-    def state(self) -> Arrays:
-        return self._group.state()
-
-    def restore(self, state: Arrays) -> None:
-        self._group.restore(state)
+    def _parts(self) -> dict[str, Any]:
+        return {str(fold): growing for fold, growing in enumerate(self._growing)}
 
 
-class CrossSums:
+class CrossSums(ArraySums):
     """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column."""
 
     def __init__(self, n_features: int, n_outputs: int, standardiser: Standardiser) -> None:
@@ -225,14 +208,8 @@ class CrossSums:
         X = self._standardiser.filled(rows.X)
         self.columns.add(X, self._standardiser.origin, linear, weights)
 
-    def merge(self, other: "CrossSums") -> None:
-        self.columns.merge(other.columns)
-
-    def state(self) -> Arrays:
-        return self.columns.state()
-
-    def restore(self, state: Arrays) -> None:
-        self.columns.restore(state)
+    def _parts(self) -> dict[str, Any]:
+        return {"columns": self.columns}
 
 
 class BatchSums:

@@ -20,17 +20,36 @@ _BLOCK_ENTRIES = 1 << 20
 
 
 class ArraySums:
-    """Sums over rows, all of them arrays, which can be stored, taken up again and added up."""
+    """Sums over rows, arrays or made of arrays, which can be stored, restored and added up."""
+
+    def _parts(self) -> dict[str, Any]:
+        """Arrays and other sums, by the names of their attributes."""
+        return vars(self)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return dict(vars(self))
+        state: dict[str, NDArray[Any]] = {}
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                state[name] = part
+            else:
+                state |= {f"{name}.{inner}": array for inner, array in part.state().items()}
+        return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        vars(self).update(state)
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                vars(self)[name] = state[name]
+            else:
+                own = [path for path in state if path.startswith(f"{name}.")]
+                part.restore({path.removeprefix(f"{name}."): state[path] for path in own})
 
     def merge(self, other: Self) -> None:
-        for name, array in vars(other).items():
-            vars(self)[name] += array
+        others = other._parts()
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                vars(self)[name] += others[name]
+            else:
+                part.merge(others[name])
 
 
 class ColumnSums(ArraySums):

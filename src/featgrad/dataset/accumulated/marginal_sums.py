@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from featgrad.arrays import Floats
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.row_sums import Prices, Rows
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
+from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 
 
-class MarginalSums:
+class MarginalSums(ArraySums):
     """Sums over all rows of each column times ``(1, outputs)``, and of its square."""
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
@@ -29,11 +29,6 @@ class MarginalSums:
         self.columns.add(X, standardiser.origin, linear, weights)
         self.products += rows.outputs.T @ weighted
         self.noise += weighted.T @ weighted
-
-    def merge(self, other: "MarginalSums") -> None:
-        self.columns.merge(other.columns)
-        self.products += other.products
-        self.noise += other.noise
 
     def prices(self, standardiser: Standardiser) -> Prices:
         """What each column explains by itself, judged by all rows."""
