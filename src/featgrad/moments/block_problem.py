@@ -40,9 +40,6 @@ class BlockProblem(Problem):
         totals = np.array([self.weights[rows].sum() for rows in self._runs])
         return self.coefficients / tuple_weights(totals, self.order) / self.variance
 
-    def value(self, mask: Floats) -> float:
-        return self.value_and_gradient(mask)[0]
-
     def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
         value, gradient = self._blocks(mask * self.strength, self.alpha)
         return value, gradient * self.strength

@@ -54,9 +54,6 @@ class Problem:
         """Factor of a feature with mask 1 in an inner product of rows."""
         return self.engine.inverse_variance / self.scale
 
-    def value(self, mask: Floats) -> float:
-        return float(self.alpha @ self.sweeps(mask).moments().sum(axis=1))
-
     def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
         value, gradient = self.sweeps(mask).value_and_gradient(self.alpha)
         return value, gradient * self.strength
