@@ -46,11 +46,18 @@ def on_dask(
     pytest.importorskip("dask")
     from featgrad.dataset.dask.home import OnDask
     from featgrad.dataset.dask.partitions import partitions_of
-    from featgrad.dataset.first_reading import FirstSums
 
     sizes = uneven(len(Y))
     given = (array(X, sizes, n_column_chunks), array(Y, sizes))
     partitions = partitions_of(*given, None if weight is None else array(weight, sizes))
-    first = FirstSums(X.shape[1], task, missing)
-    rng = np.random.RandomState(seed)
-    return OnDask(partitions, first, 3, "monotone", preprocess, n_folds, rng)
+    return OnDask(
+        partitions,
+        X.shape[1],
+        order=3,
+        filter="monotone",
+        task=task,
+        preprocess=preprocess,
+        missing=missing,
+        n_folds=n_folds,
+        rng=np.random.RandomState(seed),
+    )

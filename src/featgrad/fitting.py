@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Indices
 from featgrad.dataset.accumulated.kept_rows import KeyedRows
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
@@ -46,27 +46,13 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: what is wanted, who watches, and where chance comes from.
-
-    Attributes
-    ----------
-    settings : Settings
-        How to search.
-    defaults : dict
-        Their default values.
-    budgets : Budgets or None
-        What to choose; None where the penalty decides the size.
-    on_step : OnStep
-        Called after each step.
-    rng : RandomState
-        The order of rows, and halves of them.
-    """
+    """One fit: what is wanted, what is called at each step, and where chance comes from."""
 
     settings: Settings
-    defaults: dict[str, Any]
-    budgets: Budgets | None
+    defaults: dict[str, Any]  # of the settings
+    budgets: Budgets | None  # None where the penalty decides the size
     on_step: OnStep
-    rng: np.random.RandomState
+    rng: np.random.RandomState  # the order of rows, and halves of them
 
     def from_rows(self, X: Any, y: Any, sample_weight: Any) -> Choice:
         """Choose from a validated matrix."""
@@ -74,15 +60,8 @@ class Fit:
         if settings.device is not None or on_accelerator(X):
             settings.check_on_host("an accelerator")
             return self._from_device(X, y, sample_weight)
-        prepared = prepare(
-            X,
-            y,
-            order=settings.order,
-            filter=settings.filter,
-            task=settings.task,
-            sample_weight=sample_weight,
-            rng=self.rng,
-        )
+        options = {name: self._options[name] for name in ("order", "filter", "task", "rng")}
+        prepared = prepare(X, y, sample_weight=sample_weight, **options)
         facts = Facts("memory", len(prepared.rows), X.shape[1], prepared.target.outputs.shape[1])
         return self._from_matrix(X, prepared, self._plan(facts))
 
@@ -126,40 +105,32 @@ class Fit:
         # What cannot be done is refused before anything is computed.
         self._plan(Facts("dask", 0, n_features, 1))
         dataset = opened(**self._options)
-        planned = self._plan(_facts("dask", dataset))
-        return self._search(dataset, dataset.task, dataset.filters[-1], planned)
+        return self._search(dataset, self._plan(_facts("dask", dataset)))
 
     @property
     def _options(self) -> dict[str, Any]:
         """What every home that prepares its rows itself is made with."""
-        settings = self.settings
-        return {
-            "order": settings.order,
-            "filter": settings.filter,
-            "task": settings.task,
-            "preprocess": settings.preprocess,
-            "missing": settings.missing,
-            "rng": self.rng,
-        }
+        names = ("order", "filter", "task", "preprocess", "missing")
+        return {"rng": self.rng, **{name: getattr(self.settings, name) for name in names}}
 
-    def _from_home(self, home: str, dataset: Any, penalised: Callable[[Job], Outcome]) -> Choice:
+    def _from_home(
+        self, home: str, dataset: Dataset, penalised: Callable[[Job], Outcome]
+    ) -> Choice:
         """Choose by the search that is planned, or by the penalised one where it finds the size."""
         planned = self._plan(_facts(home, dataset))
-        task, coefficients = dataset.task, dataset.filters[-1]
         if self.budgets is None:
-            outcome = penalised(self._job(task, coefficients))
-            return self._choice(task, planned, outcome, dataset)
-        return self._search(dataset, task, coefficients, planned)
+            return self._choice(planned, penalised(self._job(dataset)), dataset)
+        return self._search(dataset, planned)
 
     def from_chunks(self, state: Accumulated) -> Choice:
         """Choose from rows that came in chunks."""
-        kept, task = state.rows(), state.encoding.task
+        kept = state.rows()
         if not state.is_complete:
             kept = kept.take(slice(ESTIMATE_ROWS))
         prepared = prepare_encoded(
             kept.X,
             kept.outputs,
-            task,
+            state.encoding.task,
             kept.weights / kept.weights.sum(),
             order=self.settings.order,
             filter=self.settings.filter,
@@ -168,8 +139,7 @@ class Fit:
         planned = self._plan(Facts("chunks", state.n_rows, state.n_features, kept.outputs.shape[1]))
         if state.is_complete or self.budgets is None:
             return self._from_matrix(kept.X, prepared, planned)
-        dataset = self._chunked(state, kept, prepared)
-        return self._search(dataset, task, prepared.filters[-1], planned)
+        return self._search(self._chunked(state, kept, prepared), planned)
 
     def _chunked(self, state: Accumulated, kept: KeyedRows, prepared: Prepared) -> Dataset:
         """Exact sums over all rows, and a sample for everything else."""
@@ -178,44 +148,40 @@ class Fit:
         sample = SampledChunks(kept.X, prepared, preprocess, state.n_folds)
         if isinstance(state.sums, FoldMoments):
             sample.take_folds(kept.folds)
-            n_outputs = sample.n_outputs
-            return MomentDataset(state.sums, n_outputs, standardiser, preprocess, sample.sample)
+            return MomentDataset(state.sums, sample, standardiser, preprocess)
         assert isinstance(state.sums, MarginalSums)
         sample.exact = state.sums.prices(standardiser)
         return sample
 
     def _from_matrix(self, X: Any, prepared: Prepared, planned: Plan) -> Choice:
-        preprocess, task = self.settings.preprocess, prepared.target.task
-        dataset: Dataset = InMemory(X, prepared, preprocess, planned.n_folds)
+        preprocess = self.settings.preprocess
+        dataset = InMemory(X, prepared, preprocess, planned.n_folds)
         if planned.search == "knockoffs":
             return self._by_knockoffs(X, prepared, planned, dataset)
         if self.budgets is None:
             problem = scaled(prepared.problem(X, preprocess))
-            outcome = run_penalty(problem, self._job(task, prepared.filters[-1]))
-            return self._choice(task, planned, outcome, dataset)
-        return self._search(dataset, task, prepared.filters[-1], planned)
+            return self._choice(planned, run_penalty(problem, self._job(dataset)), dataset)
+        return self._search(dataset, planned)
 
     def _by_knockoffs(self, X: Any, prepared: Prepared, planned: Plan, dataset: Dataset) -> Choice:
         assert self.budgets is not None
         assert self.settings.fdr is not None
         with one_blas_thread():
             found = discover(X, prepared, self.budgets.units, self.settings.fdr, self.rng)
-        outcome = Outcome([found.subset()], 0)
-        choice = self._choice(prepared.target.task, planned, outcome, dataset)
+        choice = self._choice(planned, Outcome([found.subset()], 0), dataset)
         return choice._replace(discoveries=found)
 
-    def _search(self, dataset: Dataset, task: str, coefficients: Floats, planned: Plan) -> Choice:
+    def _search(self, dataset: Dataset, planned: Plan) -> Choice:
         assert self.budgets is not None
         # Products are short: threads that share them would mostly wait for each other.
         with one_blas_thread():
             if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
                 dataset = with_all_moments(dataset, self.settings.preprocess)
             budgets = self.budgets.for_rows(dataset.n_rows)
-            outcome = run(planned, dataset, budgets, self._job(task, coefficients))
-        planned = replace(planned, held_out=outcome.held_out)
-        return self._choice(task, planned, outcome, dataset)
+            outcome = run(planned, dataset, budgets, self._job(dataset))
+        return self._choice(replace(planned, held_out=outcome.held_out), outcome, dataset)
 
-    def _choice(self, task: str, planned: Plan, outcome: Outcome, dataset: Dataset) -> Choice:
+    def _choice(self, planned: Plan, outcome: Outcome, dataset: Dataset) -> Choice:
         """With estimates of what each set explains."""
         everywhere = [subset.features for subset in outcome.subsets]
         everywhere += [found for subset in outcome.subsets for found in subset.divisions]
@@ -227,7 +193,7 @@ class Fit:
                 subset = replace(subset, divisions=outcome.divisions)
             judged = self._judged(subset, planned, judges)
             path.append(PathPoint(len(subset.features), subset.features, *judged))
-        return Choice(task, planned, outcome, path)
+        return Choice(dataset.task, planned, outcome, path)
 
     def _judged(self, subset: Subset, planned: Plan, judges: "_Judges") -> Judged:
         """What is known of a set: from held-out rows where the search was repeated without them."""
@@ -263,9 +229,9 @@ class Fit:
     def _budgets(self, n_rows: int) -> Budgets | None:
         return None if self.budgets is None else self.budgets.for_rows(n_rows)
 
-    def _job(self, task: str, coefficients: Floats) -> Job:
-        link = self.settings.link_for(task)
-        return Job(self.settings, coefficients, link, self.on_step, self.rng)
+    def _job(self, dataset: Dataset) -> Job:
+        link = self.settings.link_for(dataset.task)
+        return Job(self.settings, dataset.filters[-1], link, self.on_step, self.rng)
 
 
 def _facts(home: str, dataset: Dataset) -> Facts:

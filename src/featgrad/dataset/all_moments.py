@@ -19,7 +19,6 @@ from featgrad.moments.threads import one_blas_thread
 from featgrad.preprocess.standardise import ArraySums, Standardiser
 
 _BLOCK_ENTRIES = 1 << 20
-Sampler = Callable[[Indices], Sample]
 
 
 class FoldMoments(ArraySums):
@@ -50,24 +49,15 @@ class FoldMoments(ArraySums):
 
 
 class MomentDataset(Dataset):
-    """Columns known by their moments alone, which the standardiser was applied for.
-
-    The sampler answers `sample`.
-    """
+    """Columns known by their moments, which the standardiser was applied for, and sampled rows."""
 
     def __init__(
-        self,
-        moments: FoldMoments,
-        n_outputs: int,
-        standardiser: Standardiser,
-        preprocess: str,
-        sampler: Sampler,
+        self, moments: FoldMoments, rows: Dataset, standardiser: Standardiser, preprocess: str
     ) -> None:
-        self._moments, self._first, self._sampler = moments, 1 + n_outputs, sampler
-        self.n_outputs, self.n_folds = n_outputs, len(moments.sums)
-        self.n_features = moments.sums.shape[1] - self._first
-        self.n_rows = int(moments.n_rows.sum())
-        self.standardiser = standardiser
+        self._moments, self._first, self._rows = moments, 1 + rows.n_outputs, rows
+        self.n_features, self.n_outputs = rows.n_features, rows.n_outputs
+        self.n_rows, self.n_folds = int(moments.n_rows.sum()), len(moments.sums)
+        self.task, self.filters, self.standardiser = rows.task, rows.filters, standardiser
         total = moments.sums.sum(axis=0)
         self._weight = total[0, 0]
         self._mean = total[0] / self._weight
@@ -89,7 +79,7 @@ class MomentDataset(Dataset):
         raise NotImplementedError("the rows are gone: everything follows from their moments")
 
     def sample(self, columns: Indices) -> Sample:
-        return self._sampler(columns)
+        return self._rows.sample(columns)
 
     def variances(self) -> Floats:
         return self._variances
@@ -163,5 +153,4 @@ def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
     sums = dataset.visit("all moments", partial(_AllSums, shape, standardiser, dataset.sampling()))
     if sums.sample is not None:
         dataset.keep_sample(sums.sample)
-    n_outputs = dataset.n_outputs
-    return MomentDataset(sums.moments, n_outputs, standardiser, preprocess, dataset.sample)
+    return MomentDataset(sums.moments, dataset, standardiser, preprocess)

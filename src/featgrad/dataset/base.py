@@ -19,7 +19,7 @@ from featgrad.math.targets import Target
 from featgrad.moments.folds import Folds
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
-from featgrad.preprocess.standardise import Standardiser
+from featgrad.preprocess.standardise import ColumnSums, Standardiser
 
 # Sums of all columns that are taken in one pass: more models than these are priced in turns.
 _SUMS_AT_ONCE = 1 << 25
@@ -28,21 +28,11 @@ S = TypeVar("S", bound=RowSums)
 
 
 class Sample(NamedTuple):
-    """Some columns of some rows, for the estimates.
+    """Some columns of some rows, for the estimates."""
 
-    Attributes
-    ----------
-    problem : Problem
-        The rows.
-    target : Target
-        That of all rows.
-    folds : ndarray of int
-        The fold of each row.
-    """
-
-    problem: Problem
-    target: Target
-    folds: Indices
+    problem: Problem  # the rows
+    target: Target  # that of all rows
+    folds: Indices  # of each row
 
 
 class Consumer(Sums, Protocol):
@@ -59,23 +49,16 @@ class Consumer(Sums, Protocol):
 
 
 class Dataset(ABC):
-    """Rows of standardised columns and outputs, in random folds.
-
-    Attributes
-    ----------
-    n_rows, n_features, n_outputs, n_folds : int
-        How many there are.
-    standardiser : Standardiser
-        Learned by `marginals`.
-    is_divided : bool
-        Whether many processes add up the rows of a batch, and wait for each other after it.
-    """
+    """Rows of standardised columns and outputs, in random folds."""
 
     n_rows: int
     n_features: int
     n_outputs: int
     n_folds: int
-    standardiser: Standardiser
+    task: str
+    filters: tuple[Floats, ...]  # the filter, preceded by those of lower orders
+    standardiser: Standardiser  # learned by `marginals`
+    # Whether many processes add up the rows of a batch, and wait for each other after it.
     is_divided = False
 
     @abstractmethod
@@ -128,8 +111,7 @@ class Dataset(ABC):
 
     def cross(self) -> Floats:
         """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs); learns to standardise."""
-        start = partial(CrossSums, self.n_features, self.n_outputs, self.standardiser)
-        sums = self.visit("cross", start).columns
+        sums = self._cross_sums()
         self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
         return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
 
@@ -137,6 +119,10 @@ class Dataset(ABC):
         """Of the covariance of some standardised columns."""
         problem = self.sample(columns).problem
         return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
+
+    def _cross_sums(self) -> ColumnSums:
+        start = partial(CrossSums, self.n_features, self.n_outputs, self.standardiser)
+        return self.visit("cross", start).columns
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
         shape = self.n_features, self.n_outputs

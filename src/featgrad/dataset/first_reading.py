@@ -24,7 +24,7 @@ class FirstSums(ArraySums):
     """Sums of targets and weights."""
 
     def __init__(self, n_features: int, task: str, missing: str) -> None:
-        self.n_features, self._missing = n_features, missing
+        self._missing = missing
         self._means, self.targets = PresentMeans(n_features), TargetSums(task)
         self.limits = Limits()
         self.weight, self.n_rows = np.zeros(1), 0

@@ -33,6 +33,7 @@ class InMemory(Dataset):
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self.n_outputs = target.outputs.shape[1]
         self.n_folds = min(n_folds, self.n_rows)
+        self.task, self.filters = target.task, prepared.filters
         # By row of X; rows that are not in use have no weight and belong to no fold.
         self._weights = np.zeros(X.shape[0])
         self._outputs = np.zeros((X.shape[0], self.n_outputs))

@@ -55,10 +55,8 @@ class Encoder(NamedTuple):
 
 
 class Placed(Dataset):
-    """Rows that come again in each visit. `filters` are the filter and its lower orders."""
+    """Rows that come again in each visit."""
 
-    filters: tuple[Floats, ...]
-    task: str
     _preprocess: str
     _encoder: Encoder
     # What users call the rows.
@@ -127,44 +125,37 @@ class Placed(Dataset):
         return partial(Gathered, columns, count, self.n_rows)
 
 
-_GATHERED = ("places", "outputs", "weights", "folds")
-
-
 class Gathered:
     """Some columns of so many rows, with evenly spaced places, hence from all folds alike."""
 
     def __init__(self, columns: Indices, count: int, n_rows: int) -> None:
         self._columns, self._count, self._n_rows = columns, count, n_rows
-        self._parts: list[tuple[Indices, Floats, Floats, Indices, Any]] = []
+        self._parts: list[Rows] = []
 
     def add(self, rows: Rows) -> None:
         assert rows.places is not None
         own = np.flatnonzero(rows.places * self._count % self._n_rows < self._count)
-        X = rows.X[own][:, self._columns]
-        parts = rows.places[own], rows.outputs[own], rows.weights[own], rows.folds[own]
-        self._parts.append((*parts, X))
+        some = rows.take(own)
+        self._parts.append(some._replace(X=some.X[:, self._columns]))
 
     def merge(self, other: "Gathered") -> None:
         self._parts += other._parts
 
     def rows(self) -> Rows:
         """All of them, by rising place."""
-        places, outputs, weights, folds, X = self._joined()
-        order = np.argsort(places, kind="stable")
-        return Rows(outputs[order], weights[order], folds[order], X[order])
+        rows = self._joined()
+        return rows.take(np.argsort(rows.places, kind="stable"))  # type: ignore[arg-type]
 
     def state(self) -> Arrays:
-        *arrays, X = self._joined()
-        return {**dict(zip(_GATHERED, arrays, strict=True)), **matrix_state(X)}
+        arrays = self._joined()._asdict()
+        return {**matrix_state(arrays.pop("X")), **arrays}
 
     def restore(self, state: Arrays) -> None:
-        places, outputs, weights, folds = (state[name] for name in _GATHERED)
-        self._parts = [(places, outputs, weights, folds, matrix_of(state))]
+        arrays = {name: state[name] for name in Rows._fields if name != "X"}
+        self._parts = [Rows(X=matrix_of(state), **arrays)]
 
-    def _joined(self) -> tuple[Indices, Floats, Floats, Indices, Any]:
-        *arrays, X = zip(*self._parts, strict=True)
-        places, outputs, weights, folds = map(np.concatenate, arrays)
-        return places, outputs, weights, folds, stacked(X)
+    def _joined(self) -> Rows:
+        return Rows(*(stacked(part) for part in zip(*self._parts, strict=True)))
 
 
 def used_rows(blocks: Any) -> Iterator[Block]:

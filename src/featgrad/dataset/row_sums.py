@@ -13,6 +13,7 @@ from scipy.stats import chi2
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checkpoint import Arrays, Sums
+from featgrad.moments.array_api import namespace
 from featgrad.moments.folds import Folds, GrowingFold
 from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 
@@ -33,9 +34,10 @@ class Rows(NamedTuple):
     X: Any
     places: Indices | None = None
 
-    def take(self, rows: slice) -> "Rows":
-        """A run of the rows."""
-        return Rows(self.outputs[rows], self.weights[rows], self.folds[rows], self.X[rows])
+    def take(self, rows: Any) -> "Rows":
+        """Some of the rows."""
+        parts: Any = (None if part is None else part[rows] for part in self)
+        return Rows(*parts)
 
     def by_fold(self) -> Iterator[tuple[int, Indices]]:
         """Each fold that occurs, and its rows."""
@@ -116,14 +118,14 @@ class PriceSums(ArraySums):
         models: Sequence[Model],
         standardiser: Standardiser,
         learn: bool,
+        zeros: Any = np.zeros,
     ) -> None:
         self._models, self._standardiser, self._learn = models, standardiser, learn
         self._union = np.unique(np.concatenate([model.columns for model in models]))
         self._places = [np.searchsorted(self._union, model.columns) for model in models]
         self._n_outputs = n_outputs
-        self._columns = ColumnSums(
-            n_features, learn + len(models) * (n_outputs + 1), learn + len(models)
-        )
+        n_linear, n_squared = learn + len(models) * (n_outputs + 1), learn + len(models)
+        self._columns = ColumnSums(n_features, n_linear, n_squared, zeros)
         self._noise = np.zeros((len(models), n_outputs, n_outputs))
 
     def add(self, rows: Rows) -> None:
@@ -198,13 +200,15 @@ class FoldSums(ArraySums):
 class CrossSums(ArraySums):
     """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column."""
 
-    def __init__(self, n_features: int, n_outputs: int, standardiser: Standardiser) -> None:
-        self.columns = ColumnSums(n_features, 1 + n_outputs, 1)
+    def __init__(
+        self, n_features: int, n_outputs: int, standardiser: Any, zeros: Any = np.zeros
+    ) -> None:
+        self.columns = ColumnSums(n_features, 1 + n_outputs, 1, zeros)
         self._standardiser = standardiser
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Any) -> None:
         weights = rows.weights[:, None]
-        linear = np.concatenate([weights, weights * rows.outputs], axis=1)
+        linear = namespace(weights).concat([weights, weights * rows.outputs], axis=1)
         X = self._standardiser.filled(rows.X)
         self.columns.add(X, self._standardiser.origin, linear, weights)
 

@@ -4,7 +4,7 @@ Everything here is a sum over blocks of rows. Dense columns are measured from an
 mean, so that no sum cancels; sparse ones from 0, so that nothing is densified.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -55,26 +55,32 @@ class ArraySums:
 class ColumnSums(ArraySums):
     """Sums over rows of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row."""
 
-    def __init__(self, n_features: int, n_linear: int, n_squared: int) -> None:
+    def __init__(
+        self, n_features: int, n_linear: int, n_squared: int, zeros: Callable[..., Any] = np.zeros
+    ) -> None:
         # One record per column: its sums share a cache line.
-        self.records = np.zeros((n_features, n_linear + n_squared))
-        self.of_linear, self.of_squared = np.zeros(n_linear), np.zeros(n_squared)
+        self.records = zeros((n_features, n_linear + n_squared))
+        self.of_linear, self.of_squared = zeros(n_linear), zeros(n_squared)
 
     def add(self, X: Any, origin: Floats, linear: Floats, squared: Floats) -> None:
         """More rows, without missing entries; the origin of sparse columns is 0."""
         if sparse.issparse(X):
             self._add_sparse(X, linear, squared)
-        else:
+        elif isinstance(X, np.ndarray):
             self._add_dense(X, origin, linear, squared)
-        self.of_linear += linear.sum(axis=0)
-        self.of_squared += squared.sum(axis=0)
+        else:  # a block on a device
+            along, own = X.products(origin, linear, squared)
+            self.linear[:] += along
+            self.squared[:] += own
+        self.of_linear += linear.sum(0)
+        self.of_squared += squared.sum(0)
 
     @property
-    def linear(self) -> Floats:
+    def linear(self) -> Any:
         return self.records[:, : len(self.of_linear)]
 
     @property
-    def squared(self) -> Floats:
+    def squared(self) -> Any:
         return self.records[:, len(self.of_linear) :]
 
     def _add_sparse(self, X: Any, linear: Floats, squared: Floats) -> None:

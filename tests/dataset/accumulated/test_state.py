@@ -10,6 +10,7 @@ from featgrad.dataset.accumulated.kept_rows import KeptRows, KeyedRows
 from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
 from featgrad.dataset.accumulated.state import Accumulated
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset
+from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import prepare_encoded
 from featgrad.dataset.row_sums import Prices
 from featgrad.math.targets import Encoding
@@ -54,8 +55,13 @@ def marginals_of(state: Accumulated) -> Prices:
 
 
 def moments_of(state: Accumulated) -> MomentDataset:
-    n_outputs, standardiser = state.beginning.n_outputs, state.beginning.standardiser
-    return MomentDataset(state.sums, n_outputs, standardiser, state.preprocess, None)
+    kept = state.rows()
+    encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
+    options = {"order": 3, "filter": "monotone", "rng": np.random.RandomState(0)}
+    sample = InMemory(
+        kept.X, prepare_encoded(kept.X, *encoded, **options), state.preprocess, state.n_folds
+    )
+    return MomentDataset(state.sums, sample, state.beginning.standardiser, state.preprocess)
 
 
 def standardised(X, y, weights, preprocess: str = "zscore"):

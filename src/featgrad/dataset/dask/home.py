@@ -46,28 +46,14 @@ T = TypeVar("T")
 
 def on_dask(X: Any, y: Any, *, sample_weight: Any, **options: Any) -> "OnDask":
     """Rows of Dask collections."""
-    return _made(partitions_of(X, y, sample_weight), X.shape[1], **options)
+    parts, n_folds = partitions_of(X, y, sample_weight), folds_of(options["order"])
+    return OnDask(parts, X.shape[1], n_folds=n_folds, **options)
 
 
 def files_on_dask(source: Source, **options: Any) -> "OnDask":
     """Rows of files that are read by the workers, each of which has them."""
     parts = [FilePart(i, part) for i, part in enumerate(source.parts())]
-    return _made(parts, source.n_features, **options)
-
-
-def _made(
-    parts: Sequence[Part],
-    n_features: int,
-    *,
-    order: int,
-    filter: str | ArrayLike,
-    task: str,
-    preprocess: str,
-    missing: str,
-    rng: np.random.RandomState,
-) -> "OnDask":
-    first = FirstSums(n_features, task, missing)
-    return OnDask(parts, first, order, filter, preprocess, folds_of(order), rng)
+    return OnDask(parts, source.n_features, n_folds=folds_of(options["order"]), **options)
 
 
 class OnDask(Placed):
@@ -79,14 +65,18 @@ class OnDask(Placed):
     def __init__(
         self,
         parts: Sequence[Part],
-        empty: FirstSums,
+        n_features: int,
+        *,
         order: int,
         filter: str | ArrayLike,
+        task: str,
         preprocess: str,
+        missing: str,
         n_folds: int,
         rng: np.random.RandomState,
     ) -> None:
-        self._preprocess, self.n_features = preprocess, empty.n_features
+        self._preprocess, self.n_features = preprocess, n_features
+        empty = FirstSums(n_features, task, missing)
         delayed_ones = isinstance(parts[0], Partition)
         self._at_once = 1 if delayed_ones else 1 + int(len(parts) ** 0.5 / _TASKS)
         first = _over(parts, self._at_once, _first_reading, _merged_readings, empty)
