@@ -31,9 +31,9 @@ def on_device(
 ) -> Any:
     """The rows that `dataset_builders.in_memory` has, in the same order."""
     device = a_device()
-    from featgrad.dataset.device.first_reading import FirstReading
     from featgrad.dataset.device.home import OnDevice
     from featgrad.dataset.device.matrix import DenseMatrix
+    from featgrad.dataset.device.prepare import FirstReading
     from featgrad.dataset.device.sparse_matrix import SparseMatrix
     from featgrad.moments.device_arrays import sent
 

@@ -85,9 +85,8 @@ def test_blocks_of_a_matrix_that_does_not_fit(device, monkeypatch):
 @pytest.mark.parametrize("copies", [False, True])
 def test_rows_are_ordered_as_on_the_host(copies: bool, is_sparse: bool):
     device = a_device()
-    from featgrad.dataset.device.first_reading import FirstReading
     from featgrad.dataset.device.matrix import DenseMatrix
-    from featgrad.dataset.device.order import distinct_rows
+    from featgrad.dataset.device.prepare import FirstReading, distinct_rows
     from featgrad.dataset.device.sparse_matrix import SparseMatrix
     from featgrad.moments.device_arrays import sent
 

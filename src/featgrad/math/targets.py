@@ -106,10 +106,10 @@ def centre(raw: Floats, task: str, weights: Floats) -> Target:
     return Target(outputs, variance, task)
 
 
-def to_one_variance(outputs: Floats, weights: Floats) -> Floats:
+def to_one_variance(outputs: Any, weights: Any) -> Any:
     """Centred outputs that count alike, whatever their units or however rare their class."""
-    deviation = np.sqrt(weights @ outputs**2)
-    return np.asarray(outputs / np.where(deviation > 0, deviation, 1.0))
+    deviation = (weights @ outputs**2) ** 0.5
+    return outputs / (deviation + (deviation == 0))
 
 
 def balanced(outputs: Any, weights: Any) -> tuple[Any, Any]:

@@ -16,14 +16,15 @@ import torch
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.sums import (
-    DeviceColumnSums,
     DevicePriceSums,
     DeviceRows,
     DeviceStandardiser,
+    on_host,
+    zeros_on,
 )
 from featgrad.dataset.prepare import build_engine
-from featgrad.dataset.row_sums import Model, Prices
-from featgrad.math.targets import Target, balanced
+from featgrad.dataset.row_sums import CrossSums, Model, Prices
+from featgrad.math.targets import Target, balanced, to_one_variance
 from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
 from featgrad.moments.dense import DenseEngine
@@ -36,24 +37,10 @@ from featgrad.preprocess.standardise import ColumnSums
 
 
 class OnDevice(Dataset):
-    """Rows of a matrix whose blocks are visited on a device.
+    """Rows of a dense or sparse matrix whose blocks are visited on a device.
 
-    Parameters
-    ----------
-    matrix : DenseMatrix or SparseMatrix
-        The features.
-    rows, weights : tensor
-        Rows in use, in random order, and their weights, which sum to one.
-    fill : ndarray or None
-        What missing entries of each column count as.
-    target : Target
-        Of all rows of the matrix.
-    filters : tuple of ndarray
-        Filters of rising order.
-    preprocess : {"zscore", "center"}
-        What is done to columns.
-    n_folds : int
-        Folds of rows.
+    `rows` are those in use, in random order, with weights that sum to one; `fill` is what missing
+    entries of each column count as; the target is that of all rows of the matrix.
     """
 
     def __init__(
@@ -74,9 +61,7 @@ class OnDevice(Dataset):
         # By row of the matrix; rows that are not in use have no weight and belong to no fold.
         given = torch.zeros(matrix.shape[0], dtype=torch.float64, device=matrix.device)
         given[rows] = weights
-        outputs = sent(target.outputs, matrix.device)
-        deviation = torch.sqrt(given @ outputs.square())
-        outputs = outputs / torch.where(deviation > 0, deviation, 1.0)
+        outputs = to_one_variance(sent(target.outputs, matrix.device), given)
         self._given_weights = given
         is_binary = target.task == "binary"
         self._outputs, self._weights = balanced(outputs, given) if is_binary else (outputs, given)
@@ -153,20 +138,11 @@ class OnDevice(Dataset):
         ]
         return DeviceFolds(folds, grams)
 
-    def cross(self) -> Floats:
-        sums = ColumnSums(self.n_features, 1 + self.n_outputs, 1)
-        standardiser = DeviceStandardiser(self.standardiser, self._matrix.device)
-        there = DeviceColumnSums(sums, self._matrix.device)
-
-        def add(rows: DeviceRows) -> None:
-            weights = rows.weights[:, None]
-            linear = torch.cat([weights, weights * rows.outputs], dim=1)
-            there.add(rows.X.filled(standardiser.fill), standardiser.origin, linear, weights)
-
-        self._each_block(add)
-        there.fetch()
-        self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
-        return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
+    def _cross_sums(self) -> ColumnSums:
+        device = self._matrix.device
+        there = DeviceStandardiser(self.standardiser, device), zeros_on(device)
+        start = partial(CrossSums, self.n_features, self.n_outputs, *there)
+        return on_host(self.visit("cross", start).columns)
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
         shape, device = (self.n_features, self.n_outputs), self._matrix.device

@@ -1,5 +1,7 @@
 """A dense matrix whose blocks of rows are visited on a device.
 
+Sums within a block are in single precision, over blocks in double.
+
 It is kept there whole, or stays on the host and is sent block by block: while one block is worked
 on, the next is copied into page-locked memory and from there to the device.
 """
@@ -11,7 +13,6 @@ from typing import Any
 import torch
 
 from featgrad.arrays import Floats, Span
-from featgrad.dataset.device.blocks import DenseBlock
 from featgrad.dataset.rows import FEWEST, SAMPLE
 from featgrad.moments.device_arrays import Tensor, as_tensor
 from featgrad.preprocess.standardise import Standardiser
@@ -21,6 +22,9 @@ _ORIGIN_ROWS = 1000
 # Entries of a block that is there, and of one that is sent.
 _BLOCK_ENTRIES = 1 << 26
 _SENT_ENTRIES = 1 << 25
+# Of the hash that orders rows (see `featgrad.dataset.rows`).
+_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+_LOW = (1 << 32) - 1
 
 
 class DenseMatrix:
@@ -36,7 +40,7 @@ class DenseMatrix:
             self._X = there
         self.spans = self._spans(_BLOCK_ENTRIES if is_resident else _SENT_ENTRIES)
 
-    def blocks(self) -> Iterator[DenseBlock]:
+    def blocks(self) -> "Iterator[DenseBlock]":
         """The rows of each span."""
         if self._is_resident:
             return (DenseBlock(self._X[start:stop]) for start, stop in self.spans)
@@ -109,3 +113,56 @@ class DenseMatrix:
                     coming = pool.submit(send, i + 1)
                 yield there[i % 2][: stop - start]
                 is_free[i % 2].record(current)
+
+
+class DenseBlock:
+    """Rows of a dense matrix."""
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+
+    def products(self, origin: Tensor, linear: Tensor, squared: Tensor) -> tuple[Tensor, Tensor]:
+        """``X^T linear`` and ``(X * X)^T squared``, with X measured from the origin."""
+        x = centred(self.values, origin)
+        along = x.T @ linear.float()
+        return along, x.square_().T @ squared.float()
+
+    def columns(self, indices: Tensor) -> Tensor:
+        """Some of the columns."""
+        return self.values[:, indices]
+
+    def filled(self, fill: Tensor | None) -> "DenseBlock":
+        """Without missing entries."""
+        if fill is None:
+            return self
+        return DenseBlock(torch.where(torch.isnan(self.values), fill, self.values.double()))
+
+    def present(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Weighted sums of what is there, weights of what is not, and whether anything is not."""
+        missing = torch.isnan(self.values)
+        there = torch.where(missing, 0.0, self.values.double())
+        return weights @ there, weights @ missing.double(), missing.any()
+
+    def hashes(self, keys: Tensor) -> Tensor:
+        """Sums of mixed bits times the keys of their columns (see `featgrad.dataset.rows`)."""
+        return (bits(self.values) * keys).sum(1)
+
+
+def centred(values: Tensor, mean: Tensor) -> Tensor:
+    """``values - mean`` in single precision, taken off before it is rounded."""
+    if values.dtype == torch.float32:
+        return values - mean.float()
+    return (values.double() - mean).float()
+
+
+def mixed(bits: Tensor) -> Tensor:
+    """As NumPy mixes unsigned numbers; the shift of signed ones is made to bring in zeros."""
+    product = bits * _MIX
+    product ^= (product >> 32) & _LOW
+    product *= _MIX
+    return product
+
+
+def bits(values: Any) -> Tensor:
+    """Bits of the values as doubles, mixed; 0 stays 0, and -0 is 0."""
+    return mixed((values.double() + 0.0).view(torch.int64))

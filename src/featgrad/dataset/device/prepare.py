@@ -7,17 +7,16 @@ import torch
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from featgrad.checks import PREPROCESS, check_option, check_weights
-from featgrad.dataset.device.first_reading import FirstReading
+from featgrad.arrays import Floats
+from featgrad.checks import PREPROCESS, check_option, check_weights, refuse_infinite, refuse_missing
 from featgrad.dataset.device.home import OnDevice
-from featgrad.dataset.device.matrix import DenseMatrix
-from featgrad.dataset.device.order import distinct_rows
+from featgrad.dataset.device.matrix import DenseMatrix, mixed
 from featgrad.dataset.device.sparse_matrix import SparseMatrix
 from featgrad.dataset.prepare import usable_order
 from featgrad.dataset.rows import hash_dense, random_keys
 from featgrad.math.filters import up_to
 from featgrad.math.targets import centre, encode
-from featgrad.moments.device_arrays import as_tensor, sent
+from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
 from featgrad.plan import fits_on_device, folds_of
 
 
@@ -73,3 +72,44 @@ def _matrix(X: Any, device: Any) -> DenseMatrix | SparseMatrix:
 def free_bytes(device: Any) -> float:
     """Memory that is free on a device; that of the host has no limit here."""
     return float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else np.inf
+
+
+class FirstReading:
+    """Hashes of the rows, by keys of the columns, and sums of what is not missing."""
+
+    def __init__(self, matrix: Any, weights: Tensor, keys: Tensor) -> None:
+        self._total = self._absent = torch.zeros((), dtype=torch.float64, device=matrix.device)
+        self._is_missing = torch.zeros((), dtype=torch.bool, device=matrix.device)
+        hashes = []
+        for (start, stop), block in zip(matrix.spans, matrix.blocks(), strict=True):
+            hashes.append(block.hashes(keys))
+            total, absent, is_missing = block.present(weights[start:stop])
+            self._total, self._absent = self._total + total, self._absent + absent
+            self._is_missing = self._is_missing | is_missing
+        self.hashes = torch.cat(hashes)
+
+    def means(self, missing: str) -> Floats | None:
+        """What missing entries count as, None where nothing is missing; refuses what may not be."""
+        if not bool(torch.isfinite(self._total).all()):
+            refuse_infinite()
+        if not bool(self._is_missing):
+            return None
+        if missing == "error":
+            refuse_missing()
+        there = 1 - self._absent
+        return fetched(torch.where(there > 0, self._total / there, 0.0))
+
+
+def distinct_rows(matrix: Any, hashes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """As `featgrad.dataset.rows.distinct_rows`, where the rows are."""
+    rows = torch.nonzero(weights)[:, 0]
+    # Signed numbers in the order of unsigned ones, which is that on the host.
+    order = torch.sort(mixed(mixed(hashes[rows])) ^ torch.iinfo(torch.int64).min, stable=True)
+    rows, hashes = rows[order.indices], order.values
+    is_first = torch.ones_like(hashes, dtype=torch.bool)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    first = rows[is_first]
+    if len(first) == len(rows) or not matrix.are_copies(first):
+        return rows, weights[rows]
+    merged = torch.zeros(len(first), dtype=weights.dtype, device=weights.device)
+    return first, merged.index_add_(0, torch.cumsum(is_first, 0) - 1, weights[rows])

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from featgrad.arrays import Floats
-from featgrad.dataset.device.blocks import bits
+from featgrad.dataset.device.matrix import bits
 from featgrad.dataset.rows import are_copies
 from featgrad.moments.device_arrays import Tensor, sent
 from featgrad.preprocess.standardise import Standardiser

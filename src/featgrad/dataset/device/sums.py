@@ -1,12 +1,13 @@
 """Sums over rows on a device, fetched when all rows have been seen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from featgrad.dataset.device.blocks import centred
+from featgrad.dataset.device.matrix import centred
 from featgrad.dataset.row_sums import Model, Prices, PriceSums
 from featgrad.moments.device_arrays import Tensor, fetched, sent
 from featgrad.preprocess.standardise import ColumnSums, Standardiser
@@ -36,6 +37,10 @@ class DeviceStandardiser:
         )
         self.fill = None if standardiser.fill is None else sent(standardiser.fill, device)
 
+    def filled(self, block: Any) -> Any:
+        """The block without missing entries."""
+        return block.filled(self.fill)
+
     def __call__(self, block: Any, columns: Tensor) -> Tensor:
         """Some columns of a block, standardised, in single precision."""
         values = block.columns(columns)
@@ -44,35 +49,15 @@ class DeviceStandardiser:
         return centred(values, self.mean[columns]) * self.factor[columns].float()
 
 
-class DeviceColumnSums:
-    """Sums of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row."""
+def zeros_on(device: Any) -> Callable[[Any], Tensor]:
+    """Makes arrays in double precision on a device."""
+    return partial(torch.zeros, dtype=torch.float64, device=device)
 
-    def __init__(self, sums: ColumnSums, device: Any) -> None:
-        self._sums = sums
-        self._linear, self._squared, self._of_linear, self._of_squared = (
-            torch.zeros(part.shape, dtype=torch.float64, device=device)
-            for part in (sums.linear, sums.squared, sums.of_linear, sums.of_squared)
-        )
 
-    def add(self, X: Any, origin: Tensor, linear: Tensor, squared: Tensor) -> None:
-        """More rows, without missing entries."""
-        along, own = X.products(origin, linear, squared)
-        self._linear += along
-        self._squared += own
-        self._of_linear += linear.sum(0)
-        self._of_squared += squared.sum(0)
-
-    def fetch(self) -> ColumnSums:
-        """The sums on the host."""
-        found, width = self._sums, self._linear.shape[1]
-        found.records[:, :width], found.records[:, width:] = (
-            fetched(self._linear), fetched(self._squared)
-        )  # fmt: skip
-        found.of_linear[:], found.of_squared[:] = (
-            fetched(self._of_linear),
-            fetched(self._of_squared),
-        )
-        return found
+def on_host(sums: ColumnSums) -> ColumnSums:
+    """Sums that were added up on a device."""
+    vars(sums).update({name: fetched(array) for name, array in vars(sums).items()})
+    return sums
 
 
 class DevicePriceSums(PriceSums):
@@ -87,9 +72,8 @@ class DevicePriceSums(PriceSums):
         learn: bool,
         device: Any,
     ) -> None:
-        super().__init__(n_features, n_outputs, models, standardiser, learn)
+        super().__init__(n_features, n_outputs, models, standardiser, learn, zeros_on(device))
         self._there = DeviceStandardiser(standardiser, device)
-        self._sums = DeviceColumnSums(self._columns, device)
         self._covariance = sent(self._noise, device)
         self._used = sent(self._union, device)
         self._shares = sent(np.array([model.shares for model in models]), device)
@@ -115,9 +99,9 @@ class DevicePriceSums(PriceSums):
         linear = torch.cat([*own_weight, by_model], dim=1)
         squared = torch.cat([*own_weight, squares], dim=1)
         self._covariance += torch.einsum("nmc,nmd->mcd", residuals, residuals)
-        self._sums.add(rows.X.filled(self._there.fill), self._there.origin, linear, squared)
+        self._columns.add(self._there.filled(rows.X), self._there.origin, linear, squared)
 
     def prices(self) -> list[Prices]:
         self._noise = fetched(self._covariance)
-        self._columns = self._sums.fetch()
+        on_host(self._columns)
         return super().prices()
