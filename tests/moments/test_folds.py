@@ -41,7 +41,8 @@ def there(folds: list[Fold]) -> Folds:
 
     grams = np.array([fold.covariance() for fold in folds])
     return DeviceFolds(
-        [fold._replace(rows=None, gram=None) for fold in folds], sent(grams, a_device())
+        [fold._replace(matrix=fold.matrix[:0], is_gram=False) for fold in folds],
+        sent(grams, a_device()),
     )
 
 
@@ -119,9 +120,9 @@ def test_folds_of_different_shapes_are_asked_at_once(home: str, monkeypatch):
 
 def test_products_are_taken_in_the_smaller_form():
     folds = folds_of(example(50, 40), cut(50, 8)).folds
-    assert [fold.gram is None for fold in folds] == [2 * len(part) <= 40 for part in cut(50, 8)]
+    assert [fold.is_gram for fold in folds] == [2 * len(part) > 40 for part in cut(50, 8)]
     wide = make_fold(np.ones((21, 40), np.float32), np.ones((21, 1)), np.ones(21))
-    assert wide.gram is not None
+    assert wide.is_gram
 
 
 def test_gradient_is_the_slope_of_the_value():
@@ -266,7 +267,7 @@ def test_coefficients_without_a_fold_are_those_of_solving_anew(
 
 def test_folds_of_twelve_columns_hold_rows_and_grams():
     """What the test of leaving a fold out relies on."""
-    kinds = {fold.gram is None for fold in folds_of(example(60, 12), cut(60, 6)).folds}
+    kinds = {fold.is_gram for fold in folds_of(example(60, 12), cut(60, 6)).folds}
     assert kinds == {True, False}
 
 

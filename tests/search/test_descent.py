@@ -204,6 +204,6 @@ def test_columns_that_do_not_vary_leave_finite_logits():
     folds = folds_of(*regression(60, 4))
     for fold in folds.folds:
         fold.cross[:] = 0
-        (fold.rows if fold.gram is None else fold.gram)[:] = 0
+        fold.matrix[:] = 0
     v = answered([descent(singles(4), 2.0).run(folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])])[0]
     np.testing.assert_array_equal(v, 0)

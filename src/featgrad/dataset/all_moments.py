@@ -92,7 +92,8 @@ class MomentDataset(Dataset):
             inner = sums[np.ix_(used, used)]
             cross, squares = inner[first:, 1:first], np.diagonal(inner)[1:first]
             gram = inner[first:, first:].astype(np.float32)
-            folds.append(Fold(float(inner[0, 0]), float(squared), cross, squares, None, gram))
+            weight = float(inner[0, 0])
+            folds.append(Fold(weight, float(squared), cross, squares, gram, is_gram=True))
         return Folds(folds)
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:

@@ -15,8 +15,7 @@ from featgrad.moments.array_api import beside, on_cpu, to_numpy
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small if launching
-# an operation is cheap (CPU), and large if it is not (accelerators, few columns). Operations that
-# do not depend on the order of rows are done for several blocks at once.
+# an operation is cheap (CPU), and large if it is not (accelerators, few columns).
 _BLOCK_ROWS = 64
 _BLOCK_ROWS_WIDE = 32
 # Columns from which products are long enough for two threads to run despite the interpreter lock.
@@ -24,7 +23,6 @@ _WIDE = 2048
 _BLOCK_ROWS_NARROW = 128
 _NARROW = 128
 _BLOCK_ROWS_DEVICE = 1024
-_BLOCKS_AT_ONCE = 2
 # Size from which sweeps are compiled, which takes seconds once, and columns from which the Gram
 # matrices cached by compiled sweeps are small compared with X.
 _COMPILED_ENTRIES = 1 << 22
@@ -116,22 +114,31 @@ class DenseEngine:
         return self._numpy(V)
 
     def _sweep_blocks(self, sums: _Sums, span: Span, V: Any, w: Any, W: Any) -> None:
-        xp, order, width = self._xp, sums.order, sums.Z.shape[0]
-        step = self._block * _BLOCKS_AT_ONCE
-        starts = range(span[0], span[1], step)
+        xp = self._xp
+        starts = range(span[0], span[1], self._block)
         for start in starts if sums.ascending else reversed(starts):
-            stop = min(start + step, span[1])
+            stop = min(start + self._block, span[1])
             local = slice(start - span[0], stop - span[0])
-            A = self._blocks(start, stop)
-            before = self._before(A.shape[1], sums.ascending)
-            G = self._grams(A, start, sums) * (before * xp.reshape(w[local], (*A.shape[:2], 1)))
-            if W is None:
-                self._advance(sums, A, G, V[:, :, local], w[local])
-            else:
-                W_here = xp.reshape(W[:, local], (width, *A.shape[:2]))
-                W_here = xp.permute_dims(W_here, (1, 0, 2))
-                self._advance(sums, A, G, V[:, :, local], w[local], W_here @ A)
-                self._add_pairs_within(sums, A, V[:order, :, local], W_here, before)
+            A = self.centred_rows(start, stop)
+            before = self._before(stop - start, sums.ascending)
+            G = self._gram(A, start, sums) * before
+            vectors = self._vectors(sums, A, G, V[0, :, local], w[local])
+            V[:, :, local] = xp.stack(vectors)
+            R = xp.concat(vectors[:-1], axis=0)
+            if W is not None:
+                # Pairs with earlier rows, and within the block.
+                partner = W[:, local].T
+                pairs = partner @ sums.Z + ((partner @ R) * before) @ A
+                sums.gradient += xp.sum(A * pairs, axis=0)
+            sums.Z += R @ A
+
+    def _vectors(self, sums: _Sums, A: Any, G: Any, seeds: Any, w: Any) -> list[Any]:
+        """``r_(j+1) = w (U_j + G r_j)`` with ``U = Z S A^T``; all matrices are transposed."""
+        U, n_outputs = (sums.Z * sums.strength) @ A.T, seeds.shape[0]
+        vectors = [seeds]
+        for j in range(0, U.shape[0], n_outputs):
+            vectors.append((vectors[-1] @ G.T + U[j : j + n_outputs, :]) * w)
+        return vectors
 
     def _sweep_compiled(self, sums: _Sums, span: Span, V: Any, w: Any, W: Any) -> None:
         from featgrad.moments import dense_kernels as kernels
@@ -148,36 +155,6 @@ class DenseEngine:
             sums.ascending, w, sums.Z, grams, known, V.reshape(-1, n_rows),
             np.empty((0, n_rows), self._dtype) if W is None else W, sums.gradient,
         )  # fmt: skip
-
-    def _advance(
-        self, sums: _Sums, A: Any, G: Any, V: Any, w: Any, partner_sums: Any = None
-    ) -> None:
-        """For each block: its vectors, its pairs with earlier rows, then the sums including it.
-
-        ``r_(j+1) = w U_j + G r_j`` with ``U = Z S A^T``; G includes w, and all matrices are
-        transposed.
-        """
-        xp, (n_blocks, size, _) = self._xp, A.shape
-        n_outputs, width = V.shape[1], sums.Z.shape[0]
-        for i in range(n_blocks) if sums.ascending else reversed(range(n_blocks)):
-            rows = slice(i * size, (i + 1) * size)
-            block = A[i, :, :]
-            U = (sums.Z * sums.strength) @ block.T * w[rows]
-            transposed = G[i, :, :].T
-            vectors = [V[0, :, rows]]
-            for j in range(0, width, n_outputs):
-                vectors.append(vectors[-1] @ transposed + U[j : j + n_outputs, :])
-            V[:, :, rows] = xp.stack(vectors)
-            if partner_sums is not None:
-                sums.gradient += xp.sum(partner_sums[i, :, :] * sums.Z, axis=0)
-            sums.Z += xp.concat(vectors[:-1], axis=0) @ block
-
-    def _add_pairs_within(self, sums: _Sums, A: Any, V: Any, W: Any, before: Any) -> None:
-        xp, (n_blocks, size, _) = self._xp, A.shape
-        R = xp.permute_dims(xp.reshape(V, (-1, n_blocks, size)), (1, 0, 2))
-        within = ((xp.matrix_transpose(W) @ R) * before) @ A
-        within *= A
-        sums.gradient += xp.sum(within, axis=(0, 1))
 
     def overlap(self, left: _Sums, right: _Sums) -> Floats:
         xp, order = self._xp, left.order
@@ -210,17 +187,12 @@ class DenseEngine:
         values = self._xp.astype(self.centred_rows(0, self.n_rows), self._xp.float64)
         return values * beside(values, np.sqrt(self.inverse_variance))
 
-    def _blocks(self, start: int, stop: int) -> Any:
-        """Centred rows as (blocks, rows, features); an incomplete run of rows is one block."""
-        n_blocks = _BLOCKS_AT_ONCE if stop - start == self._block * _BLOCKS_AT_ONCE else 1
-        return self._xp.reshape(self.centred_rows(start, stop), (n_blocks, -1, self.n_features))
-
-    def _grams(self, A: Any, start: int, sums: _Sums) -> Any:
-        """``A S A^T`` of each block; cached for the second sweep if it is small."""
+    def _gram(self, A: Any, start: int, sums: _Sums) -> Any:
+        """``A S A^T`` of a block; cached for the second sweep if it is small."""
         cached = sums.grams.pop(start, None)
         if cached is not None:
             return cached
-        G = (A * sums.strength) @ self._xp.matrix_transpose(A)
+        G = (A * sums.strength) @ A.T
         if self._cache_grams:
             sums.grams[start] = G
         return G

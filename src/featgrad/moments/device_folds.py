@@ -20,13 +20,13 @@ _AT_ONCE = 1 << 28
 
 @dataclass(frozen=True)
 class DeviceFolds(Folds):
-    """Folds without rows or C_f of their own, which are here together."""
+    """Folds without rows of their own: C_f of all folds are here together."""
 
     grams: Tensor  # C_f, shape (folds, columns, columns)
 
     def columns(self, indices: Indices) -> "DeviceFolds":
         index = sent(indices, self.grams.device)
-        folds = [fold._replace(cross=fold.cross[indices]) for fold in self.folds]
+        folds = [fold.columns(indices) for fold in self.folds]
         return DeviceFolds(folds, self.grams[:, index[:, None], index])
 
     def only(self, chosen: Sequence[int]) -> "DeviceFolds":

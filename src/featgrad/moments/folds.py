@@ -40,44 +40,36 @@ class Fold(NamedTuple):
     # b_f, shape (columns, outputs), and sum w y^2 per output.
     cross: Floats
     squares: Floats
-    # Rows times the root of their weight where they are few, C_f where they are many beside the
-    # columns.
-    rows: Singles | None
-    gram: Singles | None
+    # C_f or, where rows are few for so many columns, these times the root of their weight.
+    matrix: Singles
+    is_gram: bool
 
     def product(self, vectors: Singles) -> Singles:
         """``C_f V``."""
-        if self.gram is not None:
-            return self.gram @ vectors
-        assert self.rows is not None
-        return self.rows.T @ (self.rows @ vectors)
+        A = self.matrix
+        return A @ vectors if self.is_gram else A.T @ (A @ vectors)
 
     def covariance(self) -> Singles:
         """C_f."""
-        if self.gram is not None:
-            return self.gram
-        assert self.rows is not None
-        return self.rows.T @ self.rows
+        return self.matrix if self.is_gram else self.matrix.T @ self.matrix
 
     def columns(self, indices: Indices) -> "Fold":
-        rows = None if self.rows is None else self.rows[:, indices]
-        gram = None if self.gram is None else self.gram[np.ix_(indices, indices)]
-        return self._replace(cross=self.cross[indices], rows=rows, gram=gram)
+        used = np.ix_(indices, indices) if self.is_gram else (slice(None), indices)
+        return self._replace(cross=self.cross[indices], matrix=self.matrix[used])
 
     def column_squares(self) -> Floats:
         """Diagonal of C_f."""
-        if self.gram is not None:
-            return np.diagonal(self.gram).astype(np.float64)
-        assert self.rows is not None
-        return np.asarray(np.sum(self.rows**2, axis=0, dtype=np.float64))
+        if self.is_gram:
+            return np.diagonal(self.matrix).astype(np.float64)
+        return np.asarray(np.sum(self.matrix**2, axis=0, dtype=np.float64))
 
     def divided(self, scale: Scale) -> "Fold":
         columns = scale.columns.astype(np.float32)
+        matrix = self.matrix / columns
         return self._replace(
             cross=self.cross / scale.columns[:, None] / scale.outputs,
             squares=self.squares / scale.outputs**2,
-            rows=None if self.rows is None else self.rows / columns,
-            gram=None if self.gram is None else self.gram / columns / columns[:, None],
+            matrix=matrix / columns[:, None] if self.is_gram else matrix,
         )
 
     def joined(self, other: "Fold") -> "Fold":
@@ -85,7 +77,7 @@ class Fold(NamedTuple):
         weight = self.weight + other.weight
         squared = self.squared_weights + other.squared_weights
         cross, squares = self.cross + other.cross, self.squares + other.squares
-        return Fold(weight, squared, cross, squares, None, self.covariance() + other.covariance())
+        return Fold(weight, squared, cross, squares, self.covariance() + other.covariance(), True)
 
 
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
@@ -93,15 +85,14 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     root = np.sqrt(weights)[:, None]
     rows = values * root.astype(np.float32)
     cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
+    is_gram = 2 * len(rows) > rows.shape[1]
+    matrix = rows.T @ rows if is_gram else rows
     weight, squared = float(weights.sum()), float(np.sum(weights**2))
-    squares = weights @ outputs**2
-    if 2 * len(rows) <= rows.shape[1]:
-        return Fold(weight, squared, cross, squares, rows, None)
-    return Fold(weight, squared, cross, squares, None, rows.T @ rows)
+    return Fold(weight, squared, cross, weights @ outputs**2, matrix, is_gram)
 
 
 _WAITING = ("waiting", "waiting_outputs", "waiting_weights")
-_DONE = ("cross", "squares", "gram", "weight", "squared_weights")
+_DONE = ("cross", "squares", "matrix", "weight", "squared_weights")
 
 
 class GrowingFold:
@@ -154,9 +145,9 @@ class GrowingFold:
             values, outputs, weights = (state[name] for name in _WAITING)
             self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
         if _DONE[0] in state:
-            cross, squares, gram = (state[name] for name in _DONE[:3])
+            cross, squares, matrix = (state[name] for name in _DONE[:3])
             weight, squared = float(state["weight"]), float(state["squared_weights"])
-            self._done = Fold(weight, squared, cross, squares, None, gram)
+            self._done = Fold(weight, squared, cross, squares, matrix, is_gram=True)
 
     def _together(self) -> tuple[Singles, Floats, Floats]:
         values, outputs, weights = map(np.concatenate, zip(*self._waiting, strict=True))
@@ -256,10 +247,9 @@ class Folds:
 
     @cached_property
     def _covariance(self) -> Floats:
-        rows = [fold.rows for fold in self.folds if fold.rows is not None]
-        if len(rows) == len(self.folds):
-            together = np.concatenate(rows)
-            return (together.T @ together).astype(np.float64) / self._total
+        if not any(fold.is_gram for fold in self.folds):
+            together = np.concatenate([fold.matrix for fold in self.folds])
+            return np.asarray((together.T @ together).astype(np.float64) / self._total)
         total = np.zeros((self.n_columns, self.n_columns))
         for fold in self.folds:
             total += fold.covariance()
@@ -296,11 +286,10 @@ class Folds:
 
     def _without(self, fold: Fold, cross: Floats, inverse: Singles, ridge: float) -> Floats:
         rest = cross - fold.cross / self._total
-        if fold.gram is not None:
-            others = self.covariance() - fold.gram / self._total
+        if fold.is_gram:
+            others = self.covariance() - fold.matrix / self._total
             return np.asarray(np.linalg.solve(others + ridge * np.eye(len(rest)), rest))
-        assert fold.rows is not None
-        rows = fold.rows * np.sqrt(self.share)
+        rows = fold.matrix * np.sqrt(self.share)
         along = rows @ inverse
         inner = np.eye(len(along), dtype=np.float32) - along @ rows.T
         return np.asarray(inverse @ rest + along.T @ np.linalg.solve(inner, along @ rest))

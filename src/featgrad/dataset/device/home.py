@@ -132,8 +132,9 @@ class OnDevice(Dataset):
 
         self._each_block(add)
         parts = zip(*self._of_outputs(), fetched(crosses), strict=True)
+        no_rows = np.zeros((0, n_columns), np.float32)
         folds = [
-            Fold(float(weight), float(squared), cross, squares, None, None)
+            Fold(float(weight), float(squared), cross, squares, no_rows, is_gram=False)
             for weight, squared, squares, cross in parts
         ]
         return DeviceFolds(folds, grams)
