@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
-from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.accumulated import Accumulated
 from featgrad.math.targets import Encoding
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of

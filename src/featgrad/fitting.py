@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad.arrays import Indices
-from featgrad.dataset.accumulated.kept_rows import KeyedRows
-from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
-from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.kept_rows import KeyedRows
 from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
 from featgrad.estimate import Estimate, unknown

@@ -25,10 +25,10 @@ from featgrad.checks import (
     check_on_accelerator,
     naming_columns,
 )
-from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.accumulated import Accumulated
+from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.dask.collections import is_collection, without_rows
-from featgrad.dataset.identity import open_checkpoint
 from featgrad.fitting import Choice, Fit
 from featgrad.held_out import Score
 from featgrad.knockoffs.choose import Discoveries

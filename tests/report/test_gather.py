@@ -8,8 +8,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import gather_facts
 from featgrad.report.columns import nearest_chosen
-from featgrad.report.settings import settings_in_words
-from featgrad.report.summary import fingerprint
+from featgrad.report.summary import fingerprint, settings_in_words
 
 
 def table(n_rows=300, n_columns=6, seed=0):

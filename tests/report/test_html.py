@@ -10,7 +10,7 @@ from fact_builders import facts, many_facts, profile
 from featgrad import Estimate
 from featgrad.estimate import unknown
 from featgrad.report import write_report
-from featgrad.report.curve import draw_curve
+from featgrad.report.drawings import draw_curve
 from featgrad.report.facts import Concern, Group
 from featgrad.report.html import render
 

@@ -1,7 +1,7 @@
 """A file that holds how far a long fit has come, so that a killed one can go on.
 
 A fit reads its source in passes, each of which adds up some arrays. Now and then these are written
-beside the number of rows that they came from; the same fit, started again, takes them up and drops
+with the number of rows that they came from; the same fit, started again, takes them up and drops
 the rows that it had. The file appears under its name only when it is whole, and goes when the fit
 has ended.
 """
@@ -11,17 +11,20 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any, NamedTuple, Protocol
 from warnings import warn
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.atomic import atomic_path
+from featgrad.atomic import atomic_path, locked
+from featgrad.readers import Source
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -30,6 +33,10 @@ _PROMPT_S = 3.0
 _IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
 _SUFFIX = ".npy"
 _COPIED_AT_ONCE = 1 << 22
+# To be raised when passes keep something other than before.
+_FORMAT = 6
+# Parameters that say nothing about the result.
+_SILENT = {"verbose"}
 
 
 class Kept(NamedTuple):
@@ -241,3 +248,39 @@ def _checked_identity(path: Path) -> str:
         if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
             raise ValueError("part of it is missing")
         return str(stored[_IDENTITY])
+
+
+@contextmanager
+def open_checkpoint(
+    path: str | os.PathLike[str] | None, parameters: Mapping[str, Any], source: Source
+) -> Iterator[Checkpoint]:
+    """The checkpoint of a fit, new or as a killed one left it, locked while it is in use."""
+    if path is None:
+        yield NO_CHECKPOINT
+        return
+    check_place(path)
+    decisive = {name: value for name, value in parameters.items() if name not in _SILENT}
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(Path(path)))
+        except BlockingIOError as error:
+            raise ValueError(
+                f"checkpoint {str(path)!r} is in use by another fit: wait for it, or name another "
+                "file."
+            ) from error
+        yield Checkpoint(path, str(joblib.hash((_FORMAT, decisive, *_of_source(source)))))
+
+
+def _of_source(source: Source) -> tuple[Any, ...]:
+    """Its size and names, the first block, and of a file when it was last changed."""
+    names, path = source.feature_names, Path(source.name)
+    first = next(iter(source), None)
+    block: list[Any] = []
+    if first is not None:
+        block = [*matrix_state(first.X).values(), first.y, first.weight]
+    return (
+        (source.n_features, source.n_rows, source.block_rows),
+        None if names is None else "\n".join(names),
+        (path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None,
+        block,
+    )

@@ -6,26 +6,68 @@ not matter.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
-from featgrad.checks import check_raw_weights
+from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
-from featgrad.dataset.first_reading import FirstSums
 from featgrad.dataset.prepare import build_engine, usable_order
 from featgrad.dataset.row_sums import Rows, RowSums
 from featgrad.math.filters import up_to
-from featgrad.math.target_sums import Outputs
+from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import Target, balanced
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
+from featgrad.preprocess.magnitude import Limits
+from featgrad.preprocess.present_means import PresentMeans
+from featgrad.preprocess.standardise import ArraySums
 from featgrad.readers import Block
 from featgrad.readers.block import stacked
+
+# Of the rows that the origins of columns are taken from.
+_ORIGIN_ENTRIES = 1 << 22
+
+
+class FirstSums(ArraySums):
+    """Sums of targets and weights."""
+
+    def __init__(self, n_features: int, task: str, missing: str) -> None:
+        self._missing = missing
+        self._means, self.targets = PresentMeans(n_features), TargetSums(task)
+        self.limits = Limits()
+        self.weight, self.n_rows = np.zeros(1), 0
+
+    def add(self, block: Block) -> None:
+        check_missing(block.X, self._missing)
+        weights = check_raw_weights(block.weight, len(block))
+        if self._missing == "mean":
+            self._means.add(block.X, weights)
+        self.targets.add(block.y, weights)
+        self.limits.add(block.X)
+        self.weight += weights.sum()
+        self.n_rows += len(block)
+
+    def merge(self, other: Self) -> None:
+        super().merge(other)
+        self.n_rows += other.n_rows
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("_means", "targets", "limits", "weight")}
+
+    @property
+    def means(self) -> Floats | None:
+        """What missing entries count as; None where nothing is missing."""
+        return self._means.means()
+
+
+def origin_rows(block: Block) -> Any:
+    """The first rows of a block, which the origins of columns are taken from."""
+    return block.X[: max(1, _ORIGIN_ENTRIES // block.X.shape[1])]
 
 
 class Encoder(NamedTuple):

@@ -4,16 +4,18 @@ Nothing of all rows stays in memory: targets and weights are read again with the
 places drawn again.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featgrad.arrays import Floats
 from featgrad.dataset.base import Consumer, S
-from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint
-from featgrad.dataset.first_reading import FirstReading, checksum
-from featgrad.dataset.placed import Placed, entries_per_row, used_rows
+from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
+from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows
+from featgrad.dataset.random_order import RandomOrder
 from featgrad.dataset.row_sums import Rows
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source, prefetched
@@ -103,3 +105,50 @@ class Streamed(Placed):
                 f"source had {self.n_rows} rows of positive weight when it was first read and "
                 f"{seen} when it was read again: leave it unchanged during the fit."
             )
+
+
+class FirstReading(FirstSums):
+    """Sums of targets and weights, the random order of all rows, and the first rows."""
+
+    def __init__(
+        self, n_features: int, task: str, missing: str, rng: np.random.RandomState
+    ) -> None:
+        super().__init__(n_features, task, missing)
+        self.order = RandomOrder(rng)
+        self.first_rows: Any = None
+        # Of each block.
+        self.checksums: list[int] = []
+
+    def add_read(self, block: Block, checksum: int) -> None:
+        """More rows, and the checksum that shows whether they are the same in a later pass."""
+        self.add(block)
+        self.checksums.append(checksum)
+        self.order.draw(len(block))
+        if self.first_rows is None:
+            self.first_rows = origin_rows(block)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        # The random order is drawn again.
+        return {
+            "drawn": np.array([self.order.n_rows]),
+            "checksums": np.array(self.checksums, np.uint32),
+            **matrix_state(self.first_rows),
+            **super().state(),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        super().restore(state)
+        self.checksums, self.n_rows = state["checksums"].tolist(), int(state["drawn"][0])
+        self.order.skip(self.n_rows)
+        self.first_rows = matrix_of(state)
+
+
+def checksum(block: Block, *, whole: bool) -> int:
+    """Of targets, or of whole rows: the same in a later pass where they are."""
+    y = block.y
+    total = zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
+    weights = [] if block.weight is None else [block.weight]
+    for array in [*matrix_state(block.X).values(), *weights] if whole else []:
+        # In the order of memory, which is the same each time: a copy only where there are gaps.
+        total = zlib.crc32(array.ravel(order="K").view(np.uint8).data, total)
+    return total

@@ -19,8 +19,13 @@ from featgrad.report import concerns
 from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
 from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts
 from featgrad.report.plots.axes import feature_names
-from featgrad.report.settings import search_in_words, settings_in_words
-from featgrad.report.summary import fingerprint, summarise_data, versions
+from featgrad.report.summary import (
+    fingerprint,
+    search_in_words,
+    settings_in_words,
+    summarise_data,
+    versions,
+)
 from featgrad.report.values import Profile, Series, profiles, target_series
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some

@@ -22,10 +22,9 @@ from featgrad.arrays import Floats, Indices
 from featgrad.atomic import atomic_path
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
-from featgrad.report.curve import draw_curve
+from featgrad.report.drawings import draw_curve, draw_heatmap
 from featgrad.report.facts import Facts, Redundancy, SizeFacts
 from featgrad.report.gather import REDUNDANT
-from featgrad.report.heatmap import draw_heatmap
 from featgrad.report.text import counted, visible
 from featgrad.report.values import Profile, number_text
 

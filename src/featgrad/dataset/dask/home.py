@@ -24,8 +24,7 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, partitions_of
-from featgrad.dataset.first_reading import FirstSums, origin_rows
-from featgrad.dataset.placed import Encoder, Placed, entries_per_row
+from featgrad.dataset.placed import Encoder, FirstSums, Placed, entries_per_row, origin_rows
 from featgrad.dataset.random_order import Places, RandomOrder
 from featgrad.dataset.row_sums import BatchSums, RowSums
 from featgrad.moments.threads import one_thread

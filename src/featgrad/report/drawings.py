@@ -1,4 +1,4 @@
-"""SVG plot of learnability against the number of features."""
+"""SVG drawings: learnability against the number of features, correlations among features."""
 
 from collections.abc import Callable
 from math import floor, isnan, log, log10
@@ -6,13 +6,16 @@ from math import floor, isnan, log, log10
 import numpy as np
 
 from featgrad.estimate import Estimate
-from featgrad.report.facts import Facts
+from featgrad.report.facts import Facts, Redundancy
 from featgrad.report.plots.axes import LOG_RATIO
 
 _WIDTH, _HEIGHT = 640, 300
 # Room for letters of 20 pixels, which they have on a phone.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 40, 36, 56
 _LETTER = 11
+
+# Of a heat map.
+_CELL, _MARGIN = 20, 28
 
 Scale = Callable[[float], float]
 
@@ -133,3 +136,32 @@ def _nice(step: float) -> float:
 
 def _points(pairs: list[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in pairs)
+
+
+def draw_heatmap(redundancy: Redundancy) -> str:
+    """One square per pair: its colour is the sign of the correlation, its opacity the size."""
+    count = len(redundancy.features)
+    side = _MARGIN + _CELL * count
+    parts = [
+        f'<svg viewBox="0 0 {side} {side}" role="img" class="heatmap" width="{side}" '
+        f'aria-label="Correlations among {count} features">'
+    ]
+    for i in range(count):
+        middle = _MARGIN + _CELL * (i + 0.5)
+        replaced = "" if redundancy.replaced_by[i] < 0 else ' class="replaced"'
+        parts.append(
+            f'<text x="{_MARGIN - 5}" y="{middle + 4:g}" text-anchor="end"{replaced}>{i + 1}</text>'
+            f'<text x="{middle:g}" y="{_MARGIN - 7}" text-anchor="middle"{replaced}>{i + 1}</text>'
+        )
+        parts += [_cell(i, j, redundancy.correlations[i, j]) for j in range(count)]
+    return "\n".join([*parts, "</svg>"])
+
+
+def _cell(i: int, j: int, correlation: float) -> str:
+    x, y = _MARGIN + _CELL * j, _MARGIN + _CELL * i
+    sign = "minus" if correlation < 0 else "plus"
+    return (
+        f'<rect x="{x}" y="{y}" width="{_CELL - 1}" height="{_CELL - 1}" class="{sign}" '
+        f'fill-opacity="{abs(correlation):.2f}"><title>{i + 1} and {j + 1}: {correlation:.2f}'
+        "</title></rect>"
+    )

@@ -6,11 +6,10 @@ from scipy import sparse
 
 from dataset_builders import mixed_columns
 from featgrad import plan
-from featgrad.dataset.accumulated.kept_rows import KeptRows, KeyedRows
-from featgrad.dataset.accumulated.marginal_sums import MarginalSums, SampledChunks
-from featgrad.dataset.accumulated.state import Accumulated
+from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset
 from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.kept_rows import KeptRows, KeyedRows
 from featgrad.dataset.prepare import prepare_encoded
 from featgrad.dataset.row_sums import Prices
 from featgrad.math.targets import Encoding

@@ -1,1 +1,0 @@
-"""What is kept of rows that come in chunks and are not seen again."""
