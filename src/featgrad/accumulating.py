@@ -40,7 +40,7 @@ class AccumulatingMixin:
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             The features.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target. What it is, is told by the first call.
+            The target. The first call decides which task it is.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows; a row of weight zero counts as absent.
         classes : array-like, default=None

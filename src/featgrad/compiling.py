@@ -1,6 +1,6 @@
 """Compilation of kernels, cached where a folder can be written.
 
-numba tells stale code by the file of a function alone, not by those of the functions it calls: here
+numba detects stale code by the file of a function, not by those of the functions it calls: here
 the cache is in a folder named by the state of all of them, and never has to be deleted by hand.
 """
 

@@ -24,7 +24,7 @@ from featgrad.dataset.prepare import prepare, scaled
 from featgrad.estimate import Estimate, unknown
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.targets import Target
-from featgrad.moments.array_api import beside, keeps_its_place, on_accelerator, on_host
+from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
@@ -206,7 +206,7 @@ class Learnability:
                 "label for each."
             )
         if len(chosen) == 0:
-            return Gains(*(beside(self._given, np.zeros(0)) for _ in range(2)))
+            return Gains(*(placed_like(self._given, np.zeros(0)) for _ in range(2)))
         _, of_feature = np.unique(labels, return_inverse=True)
         problem = self._problem.columns(chosen)
         values = on_host(problem.engine.values()) * mask[chosen]
@@ -214,7 +214,7 @@ class Learnability:
         held_out = np.array_split(np.arange(len(rows.weights)), _GAIN_FOLDS)
         counted = np.ones((_GAIN_FOLDS, of_feature.max() + 1), bool)
         found = losses_without(rows, of_feature, held_out, counted, JUDGE_RIDGE)
-        return Gains(*(beside(self._given, part[of_feature]) for part in found))
+        return Gains(*(placed_like(self._given, part[of_feature]) for part in found))
 
     def alone(self, features: Any = None) -> Any:
         """Explained fraction of the target's variance by each one of the features by itself.
@@ -232,7 +232,7 @@ class Learnability:
         # With the filter p(x) = x the explained fraction is additive in the features.
         linear = replace(self._problem, filters=(np.ones(1),), scale=1.0)
         _, gradient = linear.value_and_gradient(np.zeros(self.n_features_in_))
-        return beside(self._given, gradient[self._mask(features) > 0])
+        return placed_like(self._given, gradient[self._mask(features) > 0])
 
     def value_and_gradient(self, mask: ArrayLike) -> tuple[float, Any]:
         """Explained fraction and its gradient with respect to the mask.
@@ -249,7 +249,7 @@ class Learnability:
         gradient : ndarray of shape (n_features,)
         """
         value, gradient = self._problem.value_and_gradient(self._mask(mask))
-        return value, beside(self._given, gradient)
+        return value, placed_like(self._given, gradient)
 
     def _rows(self, chosen: Indices) -> Weighted | None:
         """Rows of some columns, as many as take little time; None if too few for least squares."""

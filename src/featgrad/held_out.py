@@ -20,7 +20,7 @@ import numpy as np
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Sample
 from featgrad.estimate import Estimate
-from featgrad.moments.array_api import beside, to_numpy
+from featgrad.moments.array_api import placed_like, to_numpy
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,
@@ -114,7 +114,7 @@ class HeldOutRows:
         value, excess, influences = 0.0, 0.0, np.zeros(len(w))
         for part in parts:
             numbers = part.outputs, part.weights, slope * part.predicted
-            outputs, weights, predicted = (beside(part.white, each) for each in numbers)
+            outputs, weights, predicted = (placed_like(part.white, each) for each in numbers)
             found = explained(Weighted(part.white, outputs, weights), predicted)
             share = part.weights.sum() / V
             value += share * found.value
@@ -156,7 +156,7 @@ class HeldOutRows:
         rows = self._rows(columns)
         inside, outside = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         coefficients = ridge_coefficients(rows.take(inside), JUDGE_RIDGE)
-        predicted = to_numpy(rows.take(outside).values @ beside(rows.values, coefficients))
+        predicted = to_numpy(rows.take(outside).values @ placed_like(rows.values, coefficients))
         white = rows.whitened()
         return _Part(
             outside,
@@ -174,7 +174,7 @@ class HeldOutRows:
             places = np.searchsorted(self._columns, columns)
             values = self._problem.engine.columns(places).values()
         numbers = self._problem.outputs, self._weights
-        return Weighted(values, *(beside(values, each) for each in numbers))
+        return Weighted(values, *(placed_like(values, each) for each in numbers))
 
 
 class _Part(NamedTuple):

@@ -1,4 +1,4 @@
-"""Is there anything to learn? Scores beside those of shuffled targets."""
+"""Is there anything to learn? Scores compared with those of shuffled targets."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from featgrad.checks import check_number
 
 
 class PermutationTest(NamedTuple):
-    """A held-out score beside those of shuffled targets.
+    """A held-out score and those of shuffled targets.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def permutation_test(
     n_permutations: int = 99,
     random_state: int | np.random.RandomState | None = None,
 ) -> PermutationTest:
-    """Test whether the features tell anything about the target.
+    """Test whether the features predict the target better than chance.
 
     The whole search, with its held-out rows, is repeated for shuffled targets. The p-value is exact
     whatever the features and the target are like, as long as rows are exchangeable.

@@ -32,7 +32,7 @@ from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.fitting import Choice, Fit
 from featgrad.held_out import Score
 from featgrad.knockoffs.choose import Discoveries
-from featgrad.moments.array_api import beside, keeps_its_place, on_accelerator, on_host
+from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
@@ -435,7 +435,7 @@ class FeatureGradientSelector(
         order = np.argsort(-subset.scores, kind="stable")
         ranking = np.empty(len(order), dtype=np.intp)
         ranking[order] = np.arange(1, len(order) + 1)
-        self.scores_, self.ranking_ = beside(given, subset.scores), beside(given, ranking)
+        self.scores_, self.ranking_ = placed_like(given, subset.scores), placed_like(given, ranking)
         self._place = place
         self.n_features_ = point.size
         self.learnability_, self.score_ = point.learnability, point.score

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.checks import check_missing
 from featgrad.dataset.dask.collections import is_collection, only_columns, without_rows
-from featgrad.moments.array_api import beside, keeps_its_place, namespace
+from featgrad.moments.array_api import keeps_its_place, namespace, placed_like
 
 
 class TransformingMixin(SelectorMixin):  # type: ignore[misc]
@@ -40,7 +40,7 @@ class TransformingMixin(SelectorMixin):  # type: ignore[misc]
         if keeps_its_place(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             check_missing(X, self.missing)
-            return namespace(X).take(X, beside(X, self.get_support(indices=True)), axis=1)
+            return namespace(X).take(X, placed_like(X, self.get_support(indices=True)), axis=1)
         container = _get_output_config("transform", estimator=self)["dense"]
         if container == "polars" and nw.dependencies.is_polars_dataframe(X):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -73,7 +73,7 @@ class TransformingMixin(SelectorMixin):  # type: ignore[misc]
         xp, support = namespace(X), self.get_support()
         padded = xp.concat([X, xp.zeros_like(X[:, :1])], axis=1)
         places = np.where(support, np.cumsum(support) - 1, self.n_features_)
-        return xp.take(padded, beside(X, places), axis=1)
+        return xp.take(padded, placed_like(X, places), axis=1)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

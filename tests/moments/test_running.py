@@ -62,12 +62,12 @@ def test_running_sums_are_what_they_say(kind, order, n_outputs):
     sums = RunningSums(cross, mean, scale, filter, 2.0)
     expected = defined(X, Y, weights, masks, filter, 2.0, 0.5)
     for batch, mask in enumerate(masks):
-        sums.look_through(mask, 0.5)
+        sums.set_mask(mask, 0.5)
         # In two pieces: what is sent changes with the mask only.
         for first in (batch * BATCH, batch * BATCH + 5):
             rows = slice(first, batch * BATCH + (5 if first == batch * BATCH else BATCH))
             sums.add(kind(X[rows].astype(np.float32)), Y[rows], weights[rows])
-        value, gradient = sums.tell()[:2]
+        value, gradient = sums.value_and_gradient()[:2]
         np.testing.assert_allclose(value, expected[batch][0], rtol=1e-4)
         np.testing.assert_allclose(gradient, expected[batch][1], rtol=1e-3, atol=1e-5)
 
@@ -80,9 +80,9 @@ def test_growth_is_taken_back():
     mask = np.full(N_COLUMNS, 0.5, np.float32)
     # As many halvings as would overflow.
     for _ in range(300):
-        sums.look_through(mask, 0.5)
+        sums.set_mask(mask, 0.5)
         sums.add(X[:30], Y[:30], weights[:30])
-    assert np.isfinite(sums.tell().gradient).all()
+    assert np.isfinite(sums.value_and_gradient().gradient).all()
 
 
 def test_restored_sums_go_on_alike():
@@ -91,9 +91,11 @@ def test_restored_sums_go_on_alike():
     cross = (X - weights @ X).T @ (weights[:, None] * Y)
     told = cross, weights @ X, np.ones(N_COLUMNS), coefficients("monotone", 4), 3.0
     sums, other = RunningSums(*told), RunningSums(*told)
-    sums.look_through(np.full(N_COLUMNS, 0.5, np.float32))
+    sums.set_mask(np.full(N_COLUMNS, 0.5, np.float32))
     sums.add(X[:30], Y[:30], weights[:30])
     other.restore({name: array.copy() for name, array in sums.state().items()})
     for one in (sums, other):
         one.add(X[30:], Y[30:], weights[30:])
-    np.testing.assert_array_equal(sums.tell().gradient, other.tell().gradient)
+    np.testing.assert_array_equal(
+        sums.value_and_gradient().gradient, other.value_and_gradient().gradient
+    )

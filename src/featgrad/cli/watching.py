@@ -22,7 +22,7 @@ _ALARMS = {
 }
 # Formats of which pipes are followed line by line; others are read to their end first.
 _FOLLOWED = ("csv", "tsv", "vw")
-# Lines of a pipe that tell its columns and the values of text: a header, and rows to choose from.
+# Lines of a pipe that show its columns and the values of text: a header, and rows to choose from.
 FIRST_LINES = 1 + ONLINE_BLOCK
 
 

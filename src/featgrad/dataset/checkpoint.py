@@ -60,7 +60,7 @@ class Sums(Protocol):
 class Checkpoint:
     """State of the passes of one fit, in a file; without a path nothing is kept.
 
-    The identity tells this fit from others: a file of another one is refused.
+    A file with another identity, that of another fit, is refused.
     """
 
     every_s: float = 30.0
@@ -128,7 +128,7 @@ class Checkpoint:
             self.finish(name, seen, sums.state)
 
     def random(self, rng: np.random.RandomState) -> np.random.RandomState:
-        """The generator as it was when the fit first started; to be asked for once."""
+        """The generator as it was when the fit first started; to be called once."""
         kept = self.resume("random")
         if kept is None:
             state = json.dumps(rng.get_state(legacy=False), default=np.ndarray.tolist)

@@ -1,4 +1,4 @@
-"""What the caller asks of the chosen set: groups, features to keep or to exclude, costs."""
+"""Constraints on the chosen set: groups, features to keep or to exclude, costs."""
 
 import copy
 from collections.abc import Mapping

@@ -22,7 +22,7 @@ Hashes = NDArray[np.uint64]
 _BLOCK_ENTRIES = 1 << 16
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-# Distinct rows looked at to tell copies from chance, and the fewest that tell anything.
+# Distinct rows that distinguish copies from chance: at most, and at least.
 SAMPLE = 1000
 FEWEST = 8
 

@@ -35,7 +35,7 @@ def keeps_its_place(X: Any) -> bool:
     """Whether what comes of X belongs into its library and onto its device.
 
     Arrays on an accelerator stay there; those of other libraries on the host do so where
-    scikit-learn is told to dispatch, and are NumPy's otherwise.
+    scikit-learn is set to dispatch, and are NumPy's otherwise.
     """
     return is_foreign(X) and (get_config()["array_api_dispatch"] or on_accelerator(X))
 
@@ -52,7 +52,7 @@ def on_host(values: Any) -> Any:
     return to_numpy(values) if is_foreign(values) else values
 
 
-def beside(other: Any, values: NDArray[Any]) -> Any:
+def placed_like(other: Any, values: NDArray[Any]) -> Any:
     """The values in the library and on the device of another array."""
     if not is_foreign(other):
         return values

@@ -1,6 +1,6 @@
 """Compiled products of blocks of rows with a few columns, for a GPU.
 
-Blocks are passed one after another, from both ends at the same time: the sums over the blocks
+Blocks are visited one after another, from both ends at the same time: the sums over the blocks
 before are known when a block is reached, so that all degrees are columns of the same two products.
 A block is read from memory once for both, since it fits into the cache. Products of single
 precision are three of the matrix units' own ("tf32x3"), whose error is that of single precision.

@@ -25,7 +25,7 @@ from featgrad.plan import DEVICE_BLOCKS
 
 # Columns are padded to a multiple of these, for wide loads.
 _ALIGNED = 32
-# Size from which blocks are passed one after another.
+# Size from which blocks are visited one after another.
 _SEQUENTIAL_BYTES = 1 << 29
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from featgrad.arrays import Floats, Indices, Span
-from featgrad.moments.array_api import beside, on_cpu, to_numpy
+from featgrad.moments.array_api import on_cpu, placed_like, to_numpy
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small if launching
@@ -185,7 +185,7 @@ class DenseEngine:
 
     def values(self) -> Any:
         values = self._xp.astype(self.centred_rows(0, self.n_rows), self._xp.float64)
-        return values * beside(values, np.sqrt(self.inverse_variance))
+        return values * placed_like(values, np.sqrt(self.inverse_variance))
 
     def _gram(self, A: Any, start: int, sums: _Sums) -> Any:
         """``A S A^T`` of a block; cached for the second sweep if it is small."""

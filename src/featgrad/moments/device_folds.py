@@ -73,7 +73,7 @@ class DeviceFolds(Folds):
         return [found[i] for i in range(len(questions))]
 
     def _together(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        # The same folds are asked about again and again.
+        # Questions come about the same folds again and again.
         names = tuple(id(question.folds) for question in questions)
         if names not in self._stacks:
             self._stacks[names] = _stacked([question.folds for question in questions])

@@ -22,7 +22,7 @@ from scipy.linalg import hankel
 
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
-from featgrad.moments.array_api import beside, namespace
+from featgrad.moments.array_api import namespace, placed_like
 
 
 class Scale(NamedTuple):
@@ -163,7 +163,7 @@ class Totals(NamedTuple):
     n_effective: float  # rows of equal weight that would say as much
 
     def columns(self, indices: Indices) -> "Totals":
-        index = beside(self.covariance, indices)
+        index = placed_like(self.covariance, indices)
         covariance = self.covariance[index[:, None], index]
         return self._replace(covariance=covariance, cross=self.cross[indices])
 
@@ -181,12 +181,12 @@ def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tu
         count = len(one.cross)
         covariance[i, :count, :count] = one.covariance
         cross[i, :count], ridge[i, :count] = one.cross, own
-    covariance[:, columns, columns] += beside(like, ridge)
-    return covariance, beside(like, cross)
+    covariance[:, columns, columns] += placed_like(like, ridge)
+    return covariance, placed_like(like, cross)
 
 
 class Gradient(NamedTuple):
-    """Asks for `Folds.value_and_gradient`."""
+    """A question that `Folds.value_and_gradient` answers."""
 
     folds: "Folds"
     mask: Floats
@@ -305,7 +305,7 @@ class Folds:
     ) -> tuple[float, Floats]:
         """Explained fraction of the target's variance, and its gradient in the mask.
 
-        Outputs count by their variance. `sequence` is the order in which folds are passed.
+        Outputs count by their variance. `sequence` is the order of the folds.
         """
         order = len(coefficients)
         strength = (mask / scale).astype(np.float32)[:, None]

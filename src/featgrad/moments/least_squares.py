@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import beside, to_numpy
+from featgrad.moments.array_api import placed_like, to_numpy
 
 # Directions of less variance, relative to the largest, are rounding.
 _ROUNDING = 1e-7
@@ -33,7 +33,7 @@ class Weighted(NamedTuple):
     weights: Any
 
     def take(self, rows: Indices) -> "Weighted":
-        return Weighted(*(part[beside(part, rows)] for part in self))
+        return Weighted(*(part[placed_like(part, rows)] for part in self))
 
     @property
     def n_effective(self) -> float:
@@ -57,7 +57,7 @@ class Weighted(NamedTuple):
         eigenvalues, axes = np.linalg.eigh(to_numpy(self.values.T @ (share * self.values)))
         used = eigenvalues > _ROUNDING * max(float(eigenvalues.max(initial=0.0)), 1e-300)
         to_one_variance = axes[:, used] / np.sqrt(eigenvalues[used])
-        return self._replace(values=self.values @ beside(self.values, to_one_variance))
+        return self._replace(values=self.values @ placed_like(self.values, to_one_variance))
 
     def without_leverage(self) -> "Weighted":
         """Whitened columns as if no row had had a part in whitening itself."""
@@ -184,7 +184,7 @@ def losses_without(
     everything, parts = np.arange(len(rows.weights)), []
     for outside, counts in zip(held_out, counted, strict=True):
         training, test = rows.take(np.setdiff1d(everything, outside)), rows.take(outside)
-        losses = _losses(training, test, units, ridge) * beside(rows.values, counts)
+        losses = _losses(training, test, units, ridge) * placed_like(rows.values, counts)
         parts.append((test.weights / rows.weights.sum(), losses))
     values = sum(share @ losses for share, losses in parts)
     of_rows = to_numpy(sum(share**2 @ (losses - values) ** 2 for share, losses in parts))
@@ -203,7 +203,7 @@ def _losses(training: Weighted, test: Weighted, units: Indices, ridge: float) ->
     for unit in range(changes.shape[1]):
         own = np.flatnonzero(units == unit)
         changes[own, unit] = np.linalg.solve(inverse[np.ix_(own, own)], coefficients[own])
-    residuals = test.outputs - test.values @ beside(test.values, coefficients)
-    moved = test.values @ beside(test.values, inverse @ changes.reshape(len(units), -1))
+    residuals = test.outputs - test.values @ placed_like(test.values, coefficients)
+    moved = test.values @ placed_like(test.values, inverse @ changes.reshape(len(units), -1))
     moved = moved.reshape(len(moved), *changes.shape[1:])
     return ((2 * residuals[:, None] + moved) * moved).sum(2)

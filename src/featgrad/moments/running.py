@@ -1,11 +1,11 @@
-"""Running engine: value and gradient over all columns from rows that pass once, batch by batch.
+"""Running engine: value and gradient over all columns from rows that are streamed in batches.
 
 The moments are ``b^T S (C S)^i b`` with ``b = E[x y]``, ``C = E[x x^T]``, and their gradient is
 ``sum_j r_j r_(i-j)`` with the vectors
 
     r_0 = b,    r_(j+1) = mean over the latest rows of x (x^T S r_j).
 
-b is known from a passage before. A row's own share of it is taken off before it is multiplied with
+b is known from an earlier pass. A row's own share of it is taken off before it is multiplied with
 that row, and r_j for j > 0 knows only rows that came before: no row explains itself. What noise
 adds to the square of b is the same for all standardised columns and does not change their order.
 The mask may move between batches; older rows are forgotten, since they were seen through older
@@ -28,16 +28,17 @@ from featgrad.moments.sharing import PIECES, shared
 
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22
-_CHANGING = "mask", "_sent", "_received", "_centres", "_weights", "_offsets", "_told", "_growth"
+_CHANGING = "mask", "_sent", "_received", "_centres", "_weights", "_offsets", "_known", "_growth"
 _RECEIVED = "_received", "_centres", "_weights"
 # How much more rows may count than the first ones.
 _MOST_GROWTH = 1e12
 
 
-class Told(NamedTuple):
-    """What rows tell about a mask: the explained fraction, its gradient, and sums over the mask.
+class RunningGradient(NamedTuple):
+    """Explained fraction and its gradient for a mask, and sums over the mask.
 
-    The gradient is valid until rows tell again. Its mean and deviation are those over the mask.
+    The gradient is valid until the next one is taken. Its mean and deviation are weighted by the
+    mask.
     """
 
     value: float
@@ -48,7 +49,7 @@ class Told(NamedTuple):
 
 
 class RunningSums:
-    """What is known of columns while rows pass.
+    """What is known of columns while rows are streamed.
 
     `cross` is ``sum_n w_n x_n y_n`` of standardised columns over all rows, shape (columns,
     outputs); `mean` and `scale` standardise a raw column; `top` is the eigenvalue that the filter
@@ -71,12 +72,12 @@ class RunningSums:
         self.begin()
         self._offsets = np.zeros(self._lanes + 1)
         self._gradient = np.empty(self.n_features, np.float32)
-        self._told = np.ones(self._width, bool)
+        self._known = np.ones(self._width, bool)
         self._growth = np.ones(())
         self.mask: Singles = np.zeros(self.n_features, np.float32)
 
-    def look_through(self, mask: Singles, share: float = 1.0) -> None:
-        """Rows that come are seen through this mask, and those so far count less by a factor."""
+    def set_mask(self, mask: Singles, share: float = 1.0) -> None:
+        """The mask for rows to come; those so far count less by a factor."""
         # Rows that come count more: the same, without touching what was received.
         self._growth /= share
         if self._growth > _MOST_GROWTH:
@@ -88,8 +89,8 @@ class RunningSums:
         )  # fmt: skip
         self.mask = mask
         self._offsets = offsets.sum(axis=0)
-        # r_(j+1) is told by rows that are multiplied with an r_j.
-        self._told[self._n_outputs :] = self._weights[: -self._n_outputs] > 0
+        # r_(j+1) comes from rows that are multiplied with an r_j.
+        self._known[self._n_outputs :] = self._weights[: -self._n_outputs] > 0
 
     def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
         """Rows of raw columns, their outputs and weights, which sum to one over all rows."""
@@ -99,7 +100,7 @@ class RunningSums:
             self._add_sparse(X, outputs, weights)
         else:
             self._add_dense(np.asarray(X, np.float32), outputs, weights)
-        self._weights += self._told * (weights.sum() * self._growth)
+        self._weights += self._known * (weights.sum() * self._growth)
 
     def elsewhere(self) -> "RunningSums":
         """A copy without what only this one needs, to `begin` and add rows in other processes."""
@@ -122,7 +123,7 @@ class RunningSums:
         """What comes of rows, without what they are seen through."""
         return {name: vars(self)[name] for name in _RECEIVED}
 
-    def tell(self) -> Told:
+    def value_and_gradient(self) -> RunningGradient:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
         sums = np.empty((PIECES, 4))
         shared(
@@ -133,7 +134,7 @@ class RunningSums:
         weight = max(size, 1e-300)
         mean = total / weight
         deviation = math.sqrt(max(squares / weight - mean**2, 0.0))
-        return Told(value, self._gradient, size, mean, deviation)
+        return RunningGradient(value, self._gradient, size, mean, deviation)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that changes."""

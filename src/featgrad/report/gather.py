@@ -34,9 +34,9 @@ _GAIN_WORK = 1e9
 _OTHER_GAIN_WORK = 2e7
 # Limit on candidates times sizes for correlations at every size.
 _CORRELATIONS = 200_000
-# Candidates that a page can show, besides the chosen ones.
+# Candidates that a page can show, other than the chosen ones.
 _CANDIDATES = 100_000
-# Candidates besides the chosen ones whose values are drawn.
+# Candidates, other than the chosen ones, whose values are drawn.
 _PROFILES = 300
 # Correlation from which a chosen feature replaces a rejected one.
 REDUNDANT = 0.7

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from featgrad.arrays import Flags, Floats, Indices, Singles
-from featgrad.moments.array_api import beside, is_foreign, namespace, to_numpy
+from featgrad.moments.array_api import is_foreign, namespace, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units
@@ -87,16 +87,16 @@ def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
     totals, units, budgets, ridges = zip(*questions, strict=True)
     present, budget = np.array([own.count for own in units]), np.array(budgets)
     C, b = stacked(totals, ridges, present.max())
-    xp, sets = namespace(C), beside(C, np.arange(len(units))[:, None])
+    xp, sets = namespace(C), placed_like(C, np.arange(len(units))[:, None])
     free = np.zeros((len(units), present.max()), bool)
     for flags, own in zip(free, units, strict=True):
         flags[: own.count] = ~own.kept[own.of_column]
     H = xp.linalg.inv(C)
-    B, stay, least = H @ b, beside(C, ~free), np.maximum(present - free.sum(1), budget)
+    B, stay, least = H @ b, placed_like(C, ~free), np.maximum(present - free.sum(1), budget)
     while np.any(present > least * (1 + 1e-9)):
         excess = np.ceil(present - least * (1 + 1e-9)).astype(int).clip(0)
         counts = np.minimum(np.maximum(1, present // ELIMINATED_AT_ONCE), excess)
-        leaves = beside(C, np.arange(counts.max()) < counts[:, None])
+        leaves = placed_like(C, np.arange(counts.max()) < counts[:, None])
         losses = xp.where(stay, xp.inf, (B * B).sum(2) / xp.linalg.diagonal(H))
         # Of equal losses the later columns go first.
         last_first = xp.argsort(xp.flip(losses, axis=1), axis=1)[:, : counts.max()]
@@ -104,7 +104,7 @@ def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
         out = xp.where(leaves[:, :, None], H[sets, going], 0.0)
         both = leaves[:, :, None] & leaves[:, None]
         among = xp.permute_dims(out, (0, 2, 1))[sets, going]
-        inner = xp.linalg.solve(xp.where(both, among, beside(C, np.eye(counts.max()))), out)
+        inner = xp.linalg.solve(xp.where(both, among, placed_like(C, np.eye(counts.max()))), out)
         across = xp.permute_dims(inner, (0, 2, 1))
         B -= across @ B[sets, going]
         H -= across @ out

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import beside, namespace, to_numpy
+from featgrad.moments.array_api import namespace, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Elimination
@@ -149,14 +149,14 @@ class Swapping(NamedTuple):
             members[i] = np.append(np.flatnonzero(question.inside), count + np.arange(own))
             kept[i, :count] = question.kept
         C, b = stacked(totals, [swap_ridge(one) for one in totals], width)
-        swaps = Swaps(C, b, beside(C, members), beside(C, kept))
+        swaps = Swaps(C, b, placed_like(C, members), placed_like(C, kept))
         chances = np.array([_chance(*each) for each in zip(totals, sizes, strict=True)])
         variances = np.array([one.variance for one in totals])
         allowed = sizes * [question.allowed for question in questions]
         found = []
         for worth in (1.0, 0.0):
             limits = worth * chances, variances, _ROUNDING * variances, allowed
-            swaps.run(*(beside(C, limit) for limit in limits))
+            swaps.run(*(placed_like(C, limit) for limit in limits))
             members, losses, brought, explained = map(to_numpy, swaps.state())
             least = chances * np.maximum(variances - explained, 0.0)
             parts = zip(questions, members, losses, brought, least, strict=True)

@@ -113,7 +113,7 @@ class StreamSearch(BatchSearch):
         self.steps = [Step(*row) for row in state["steps"].tolist()]
 
     def _step(self) -> None:
-        found = self._sums.tell()
+        found = self._sums.value_and_gradient()
         gradient = found.gradient, found.mean, found.deviation
         pace = plan.STREAM_MOMENTUM, plan.STREAM_STEP
         shared(kernels.move, PIECES, self._v, self._momentum, *gradient, *pace)
@@ -133,7 +133,7 @@ class StreamSearch(BatchSearch):
         mask, self._spare = self._spare, self._sums.mask
         shared(kernels.opened, PIECES, self._v, self._theta, sharpness, mask)
         mask[self._kept] = 1.0
-        self._sums.look_through(
+        self._sums.set_mask(
             mask, max(plan.STREAM_LEAST_SHARE, 1 - 1 / (plan.STREAM_WINDOW * self._n_steps))
         )
 

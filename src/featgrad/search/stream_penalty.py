@@ -36,7 +36,7 @@ class StreamPenaltySearch(BatchSearch):
         # Columns that do not vary have no spectrum; any scale will do.
         top = dataset.top_eigenvalue(np.arange(dataset.n_features)) or 1.0
         self._sums = RunningSums(cross, *raw_scales(dataset), coefficients, top)
-        self._sums.look_through(descent.mask)
+        self._sums.set_mask(descent.mask)
 
     def found(self) -> Found:
         """The logits, after all rows."""
@@ -51,7 +51,7 @@ class StreamPenaltySearch(BatchSearch):
         self._descent.restore(state)
 
     def _step(self) -> None:
-        told = self._sums.tell()
-        ended = self._descent.step(self._sums.mask, told.value, told.gradient)
+        found = self._sums.value_and_gradient()
+        ended = self._descent.step(self._sums.mask, found.value, found.gradient)
         self._stopped = ended or len(self._descent.found.steps) == self._max_iter
-        self._sums.look_through(self._descent.mask, 1 - 1 / PENALTY_WINDOW)
+        self._sums.set_mask(self._descent.mask, 1 - 1 / PENALTY_WINDOW)

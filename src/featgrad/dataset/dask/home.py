@@ -1,6 +1,6 @@
 """The home of rows on a cluster: a map over partitions and a tree of sums.
 
-A visit sends what is asked (a few numbers per column, models, a standardiser) to the workers and
+A visit sends a question (a few numbers per column, models, a standardiser) to the workers and
 brings sums back, never rows but those of a sample that does not grow with their number. Each visit
 computes the partitions again, unless they were persisted before. One task computes and adds up some
 partitions, one after the other, where these can be computed by themselves.
@@ -127,10 +127,10 @@ def _over(
     question: Any,
 ) -> T:
     """Answers for some parts at a time, merged in a tree, in the order of the parts."""
-    asked = delayed(question, traverse=False)
-    answers = [delayed(answer)(asked, some) for some in _by(at_once, parts)]
+    sent = delayed(question, traverse=False)
+    answers = [delayed(answer)(sent, some) for some in _by(at_once, parts)]
     while len(answers) > 1:
-        answers = [delayed(merge)(asked, some) for some in _by(_MERGED, answers)]
+        answers = [delayed(merge)(sent, some) for some in _by(_MERGED, answers)]
     found: T = _computed(answers[0])
     return found
 
@@ -238,6 +238,6 @@ def _by(count: int, parts: Sequence[T]) -> list[Sequence[T]]:
 def _computed(wanted: Delayed) -> Any:
     if "distributed" not in sys.modules:
         return wanted.compute()
-    # What is asked goes with the graph, however large: there it survives the loss of any worker.
+    # A question goes with the graph, however large: there it survives the loss of any worker.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         return wanted.compute()

@@ -1,4 +1,4 @@
-"""The home of rows on an accelerator: what a search asks of them is answered there.
+"""The home of rows on an accelerator: a search's questions about them are answered there.
 
 Prices of all columns and the moments of working sets are taken on the device, which keeps the
 latter. What comes back to the host are numbers per column, matrices of the chosen columns, and

@@ -9,7 +9,7 @@ from featgrad.estimate import Estimate
 LOG_RATIO = 20
 # Features that are listed by default.
 MAX_FEATURES = 20
-# Inches of a new figure beside the names of features, and for each line of them.
+# Inches of a new figure next to the names of features, and for each line of them.
 _AXES_WIDTH, _LINE = 4.5, 0.22
 
 
