@@ -57,37 +57,21 @@ class RowSums(Sums, Protocol):
 
 
 class Model(NamedTuple):
-    """Linear models of the same columns, one for each fold, fitted to rows of other folds.
-
-    Attributes
-    ----------
-    columns : ndarray of int
-        The columns of the models.
-    coefficients : ndarray of shape (folds, columns, outputs)
-        For standardised columns and outputs.
-    shares : ndarray of shape (folds,)
-        Weight of each fold among those in use, divided by its weight among all: 0 for folds that
-        are left out.
-    """
+    """Linear models of the same columns, one for each fold, fitted to rows of other folds."""
 
     columns: Indices
+    # For standardised columns and outputs, shape (folds, columns, outputs).
     coefficients: Floats
+    # Weight of each fold among those in use, divided by its weight among all: 0 for folds that are
+    # left out.
     shares: Floats
 
 
 class Prices(NamedTuple):
-    """What columns would add to a model, at first order, in explained fraction of the target.
+    """What columns would add to a model, at first order, in explained fraction of the target."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_features,)
-        Squared covariance with the model's residuals, over pairs of distinct rows.
-    noise : ndarray
-        Eigenvalues of the covariance of a column of noise with the residuals.
-    """
-
-    values: Floats
-    noise: Floats
+    values: Floats  # squared covariance with the model's residuals, over pairs of distinct rows
+    noise: Floats  # eigenvalues of the covariance of a column of noise with the residuals
 
     def chance(self, rank: int = 1) -> float:
         """What the best of so many columns of noise reaches, or that of another rank.

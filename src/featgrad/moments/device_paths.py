@@ -36,20 +36,12 @@ class Paths(NamedTuple):
 def all_paths(
     first: Tensor, is_before: Tensor, strength: Tensor, order: int, product: Callable[[Tensor], Any]
 ) -> Paths:
-    """Paths of all lengths through parts, of one problem or of many.
+    """Paths of as many lengths as the order, through parts of one problem or of many.
 
-    Parameters
-    ----------
-    first : tensor of shape (.., parts, outputs, columns)
-        ``b_f``.
-    is_before : tensor of shape (.., parts, parts)
-        1 where the part of the column comes before that of the row.
-    strength : tensor of shape (.., columns)
-        The diagonal of S.
-    order : int
-        Number of lengths.
-    product : callable
-        Multiplies C_f of each part with vectors of its own, of shape (.., parts, vectors, columns).
+    `first` are the b_f, shape (.., parts, outputs, columns); `is_before` is 1 where the part of the
+    column comes before that of the row; `strength` is the diagonal of S, shape (.., columns);
+    `product` multiplies C_f of each part with vectors of its own, shape (.., parts, vectors,
+    columns).
     """
     both_ways = torch.stack([is_before, is_before.mT])
     ends = torch.stack([first, first])

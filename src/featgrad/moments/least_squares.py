@@ -67,20 +67,11 @@ class Weighted(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """Variance that the best linear model on some columns explains, and how uncertain that is.
+    """Variance that the best linear model on some columns explains, and how uncertain that is."""
 
-    Attributes
-    ----------
-    value : float
-        ``mean y^2 - mean r^2 + U``.
-    influences : ndarray of shape (rows,)
-        How much each row moves it.
-    excess : float
-        What the squared influences overstate the variance by: that of a sum over pairs of noise.
-    """
-
-    value: float
-    influences: Floats
+    value: float  # mean y^2 - mean r^2 + U
+    influences: Floats  # how much each row moves it
+    # What squared influences overstate the variance by: that of a sum over pairs of noise.
     excess: float
 
 
