@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dataset_builders import N_FOLDS
+from dataset_builders import N_FOLDS, preparation
 
 
 def uneven(n_rows: int, n_partitions: int = 7) -> tuple[int, ...]:
@@ -50,14 +50,7 @@ def on_dask(
     sizes = uneven(len(Y))
     given = (array(X, sizes, n_column_chunks), array(Y, sizes))
     partitions = partitions_of(*given, None if weight is None else array(weight, sizes))
-    return OnDask(
-        partitions,
-        X.shape[1],
-        order=3,
-        filter="monotone",
-        task=task,
-        preprocess=preprocess,
-        missing=missing,
-        n_folds=n_folds,
-        rng=np.random.RandomState(seed),
+    made = preparation(
+        task=task, preprocess=preprocess, missing=missing, n_folds=n_folds, seed=seed
     )
+    return OnDask(partitions, X.shape[1], made)

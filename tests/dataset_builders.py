@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.prepare import Prepared
+from featgrad.dataset.prepare import Preparation, Prepared
 from featgrad.dataset.streamed import Streamed
 from featgrad.math import filters
 from featgrad.math.targets import centre
@@ -30,6 +30,18 @@ def mixed_columns(n_rows: int, n_features: int, n_outputs: int = 1):
     Y = np.stack([X[:, 0] + (i + 1) * X[:, 3] for i in range(n_outputs)], axis=1)
     Y += rng.standard_normal(Y.shape)
     return X, Y, rng.integers(1, 4, n_rows).astype(float)
+
+
+def preparation(
+    *,
+    task: str = "regression",
+    preprocess: str = "zscore",
+    missing: str = "error",
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+) -> Preparation:
+    rng = np.random.RandomState(seed)
+    return Preparation(3, "monotone", task, preprocess, missing, rng, n_folds)
 
 
 def order_of(weight: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -80,14 +92,7 @@ def streamed(
     source = open_source(
         X, target=Y, weight=weight, block_rows=block_rows, dtype="float64", missing="nan"
     )
-    return Streamed(
-        source,
-        task=task,
-        order=3,
-        filter="monotone",
-        preprocess=preprocess,
-        missing=missing,
-        n_folds=n_folds,
-        rng=np.random.RandomState(seed),
-        **options,
+    made = preparation(
+        task=task, preprocess=preprocess, missing=missing, n_folds=n_folds, seed=seed
     )
+    return Streamed(source, made, **options)

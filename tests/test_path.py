@@ -6,7 +6,7 @@ from scipy import sparse
 
 from featgrad import FeatureGradientSelector, PathPoint
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.prepare import prepare
+from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.search.base import Task
 from featgrad.search.units import Units
 from featgrad.search.working_set import search
@@ -191,10 +191,10 @@ def test_halves_of_the_rows_choose_by_themselves():
     half = np.arange(6)
     found = []
     for seed in (0, 1):
-        prepared = prepare(
-            X, y, order=4, filter="monotone", task="regression", sample_weight=None,
-            rng=np.random.RandomState(0),
-        )  # fmt: skip
+        made = Preparation(
+            4, "monotone", "regression", "zscore", "error", np.random.RandomState(0), 12
+        )
+        prepared = prepare(X, y, None, made)
         dataset = InMemory(X, prepared, "zscore", 12)
         others = np.flatnonzero(dataset._folds >= 6)
         dataset._outputs[others] = np.random.default_rng(seed).permutation(dataset._outputs[others])

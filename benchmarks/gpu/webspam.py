@@ -18,7 +18,7 @@ from featgrad import FeatureGradientSelector
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.device.prepare import on_device
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.prepare import prepare
+from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.dataset.row_sums import Model
 
 SIZE = 1000
@@ -55,13 +55,12 @@ def a_model(planted: np.ndarray) -> Model:
 
 def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
     X, y, planted = rows()
-    options: Any = {"order": 4, "filter": "monotone", "task": "auto", "sample_weight": None}
-    there, opened = taken(
-        lambda: on_device(
-            X, y, "cuda", preprocess="zscore", missing="error",
-            rng=np.random.RandomState(0), **options,
-        )
-    )  # fmt: skip
+
+    def preparation() -> Preparation:
+        rng = np.random.RandomState(0)
+        return Preparation(4, "monotone", "auto", "zscore", "error", rng, N_FOLDS)
+
+    there, opened = taken(lambda: on_device(X, y, None, "cuda", preparation()))
     model = a_model(planted)
 
     def price(dataset: Dataset) -> Any:
@@ -69,7 +68,7 @@ def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
 
     there.marginals([np.ones(N_FOLDS)])
     on_gpu = seconds(lambda: price(there), repeats=3)
-    prepared = prepare(X, y, rng=np.random.RandomState(0), **options)
+    prepared = prepare(X, y, None, preparation())
     here = InMemory(X, prepared, "zscore", N_FOLDS)
     here.marginals([np.ones(N_FOLDS)])
     _, on_cpu = taken(lambda: price(here))

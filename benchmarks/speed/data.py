@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.dataset.prepare import prepare, scaled
+from featgrad.dataset.prepare import Preparation, prepare, scaled
 from featgrad.moments.problem import Problem
+from featgrad.plan import FOLDS
 
 
 def dense(n_rows: int, n_features: int) -> Any:
@@ -32,13 +33,7 @@ def text_like(n_rows: int, n_features: int, per_row: int) -> Any:
 
 def problem(X: Any, order: int) -> Problem:
     y = np.random.default_rng(1).integers(0, 2, X.shape[0])
-    prepared = prepare(
-        X,
-        y,
-        order=order,
-        filter="kong-valiant",
-        task="binary",
-        sample_weight=None,
-        rng=np.random.RandomState(0),
-    )
+    rng = np.random.RandomState(0)
+    preparation = Preparation(order, "kong-valiant", "binary", "zscore", "error", rng, FOLDS)
+    prepared = prepare(X, y, None, preparation)
     return scaled(prepared.problem(X, "zscore"))

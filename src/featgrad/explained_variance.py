@@ -20,7 +20,7 @@ from featgrad.checks import (
     naming_columns,
 )
 from featgrad.dataset.dask.collections import is_collection, without_rows
-from featgrad.dataset.prepare import prepare, scaled
+from featgrad.dataset.prepare import Preparation, prepare, scaled
 from featgrad.estimate import Estimate, unknown
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.targets import Target
@@ -29,7 +29,7 @@ from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
-from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
+from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
 from featgrad.preprocess.magnitude import in_range
 
 # Products that exact estimates may take: rows times squared columns.
@@ -109,23 +109,22 @@ class Learnability:
             check_consistent_length(X, y)
         self._is_exact = isinstance(filter, str) and filter == "auto"
         filter = "chebyshev" if self._is_exact else filter
-        options: dict[str, Any] = {"order": order, "filter": filter, "task": task}
-        options |= {"sample_weight": sample_weight, "rng": check_random_state(random_state)}
+        rng = check_random_state(random_state)
+        preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)
         if on_dask:
-            problem, target = _sampled(X, y, preprocess=preprocess, missing=missing, **options)
+            problem, target = _sampled(X, y, sample_weight, preparation)
         elif on_accelerator(X):
             # Imported here: it needs torch.
             from featgrad.dataset.device.prepare import on_device
 
             check_on_accelerator(X)
-            options |= {"preprocess": preprocess, "missing": missing}
-            problem, target = on_device(X, y, None, **options).problem()
+            problem, target = on_device(X, y, sample_weight, None, preparation).problem()
         else:
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
             check_missing(X, missing)
             X = in_range(X, preprocess, self.feature_names_in_)
-            prepared = prepare(X, y, **options)
+            prepared = prepare(X, y, sample_weight, preparation)
             problem, target = prepared.problem(X, preprocess), prepared.target
         self._adopt(scaled(problem), target)
 
@@ -311,12 +310,14 @@ class Learnability:
         return mask
 
 
-def _sampled(X: Any, y: Any, **options: Any) -> tuple[Problem, Target]:
+def _sampled(
+    X: Any, y: Any, sample_weight: Any, preparation: Preparation
+) -> tuple[Problem, Target]:
     """All columns of a sample of the rows of Dask collections."""
     # Imported here: it needs Dask.
     from featgrad.dataset.dask.home import on_dask
 
-    sample = on_dask(X, y, **options).sample(np.arange(X.shape[1]))
+    sample = on_dask(X, y, sample_weight, preparation).sample(np.arange(X.shape[1]))
     return sample.problem, sample.target
 
 

@@ -14,7 +14,7 @@ from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeyedRows
-from featgrad.dataset.prepare import Prepared, prepare, prepare_encoded, scaled
+from featgrad.dataset.prepare import Preparation, Prepared, prepare, prepare_encoded, scaled
 from featgrad.dataset.streamed import Streamed
 from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
@@ -23,7 +23,7 @@ from featgrad.knockoffs.choose import Discoveries, discover
 from featgrad.moments.array_api import on_accelerator
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
-from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, plan
+from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, folds_of, plan
 from featgrad.readers import Source
 from featgrad.search.base import Subset
 from featgrad.search.comparison import held_out_groups
@@ -59,8 +59,7 @@ class Fit:
         if settings.device is not None or on_accelerator(X):
             settings.check_on_host("an accelerator")
             return self._from_device(X, y, sample_weight)
-        options = {name: self._options[name] for name in ("order", "filter", "task", "rng")}
-        prepared = prepare(X, y, sample_weight=sample_weight, **options)
+        prepared = prepare(X, y, sample_weight, self._preparation)
         facts = Facts("memory", len(prepared.rows), X.shape[1], prepared.target.outputs.shape[1])
         return self._from_matrix(X, prepared, self._plan(facts))
 
@@ -69,21 +68,18 @@ class Fit:
         # Imported here: it needs torch.
         from featgrad.dataset.device.prepare import on_device
 
-        dataset = on_device(
-            X, y, self.settings.device, sample_weight=sample_weight, **self._options
-        )
+        dataset = on_device(X, y, sample_weight, self.settings.device, self._preparation)
         return self._from_home(
             "device", dataset, lambda job: run_penalty(scaled(dataset.problem()[0]), job)
         )
 
     def from_source(self, source: Source, checkpoint: Checkpoint) -> Choice:
         """Choose from rows that are read block by block."""
-        n_folds = self._plan(Facts("source", 0, source.n_features, 1)).n_folds
+        # What cannot be done is refused before anything is read.
+        self._plan(Facts("source", 0, source.n_features, 1))
         # The paper's search takes classes by their shares.
         balance = self.budgets is not None
-        dataset = Streamed(
-            source, n_folds=n_folds, checkpoint=checkpoint, balance=balance, **self._options
-        )
+        dataset = Streamed(source, self._preparation, checkpoint, balance)
         return self._from_home("source", dataset, lambda job: run_stream_penalty(dataset, job))
 
     def from_dask(self, X: Any, y: Any, sample_weight: Any) -> Choice:
@@ -91,7 +87,7 @@ class Fit:
         # Imported here: it needs Dask.
         from featgrad.dataset.dask.home import on_dask
 
-        return self._on_dask(X.shape[1], partial(on_dask, X, y, sample_weight=sample_weight))
+        return self._on_dask(X.shape[1], partial(on_dask, X, y, sample_weight))
 
     def from_files(self, source: Source) -> Choice:
         """Choose from files that workers of Dask read."""
@@ -103,14 +99,14 @@ class Fit:
         self.settings.check_on_host("Dask")
         # What cannot be done is refused before anything is computed.
         self._plan(Facts("dask", 0, n_features, 1))
-        dataset = opened(**self._options)
+        dataset = opened(self._preparation)
         return self._search(dataset, self._plan(_facts("dask", dataset)))
 
     @property
-    def _options(self) -> dict[str, Any]:
-        """What every home that prepares its rows itself is made with."""
-        names = ("order", "filter", "task", "preprocess", "missing")
-        return {"rng": self.rng, **{name: getattr(self.settings, name) for name in names}}
+    def _preparation(self) -> Preparation:
+        given = self.settings
+        columns = given.task, given.preprocess, given.missing
+        return Preparation(given.order, given.filter, *columns, self.rng, folds_of(given.order))
 
     def _from_home(
         self, home: str, dataset: Dataset, penalised: Callable[[Job], Outcome]
@@ -126,15 +122,8 @@ class Fit:
         kept = state.rows()
         if not state.is_complete:
             kept = kept.take(slice(ESTIMATE_ROWS))
-        prepared = prepare_encoded(
-            kept.X,
-            kept.outputs,
-            state.encoding.task,
-            kept.weights / kept.weights.sum(),
-            order=self.settings.order,
-            filter=self.settings.filter,
-            rng=self.rng,
-        )
+        encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
+        prepared = prepare_encoded(kept.X, *encoded, self._preparation)
         planned = self._plan(Facts("chunks", state.n_rows, state.n_features, kept.outputs.shape[1]))
         if state.is_complete or self.budgets is None:
             return self._from_matrix(kept.X, prepared, planned)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dataset_builders import mixed_columns
+from dataset_builders import mixed_columns, preparation
 from featgrad import plan
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset
@@ -56,10 +56,8 @@ def marginals_of(state: Accumulated) -> Prices:
 def moments_of(state: Accumulated) -> MomentDataset:
     kept = state.rows()
     encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
-    options = {"order": 3, "filter": "monotone", "rng": np.random.RandomState(0)}
-    sample = InMemory(
-        kept.X, prepare_encoded(kept.X, *encoded, **options), state.preprocess, state.n_folds
-    )
+    prepared = prepare_encoded(kept.X, *encoded, preparation())
+    sample = InMemory(kept.X, prepared, state.preprocess, state.n_folds)
     return MomentDataset(state.sums, sample, state.beginning.standardiser, state.preprocess)
 
 
@@ -272,8 +270,8 @@ def test_other_rows_are_refused(difference: dict, named: str):
 )
 def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(shares, exact: bool):
     X, y, weights = table()
-    options = {"order": 3, "filter": "monotone", "rng": np.random.RandomState(0)}
-    prepared = prepare_encoded(X, y[:, None], "regression", weights / weights.sum(), **options)
+    encoded = y[:, None], "regression", weights / weights.sum()
+    prepared = prepare_encoded(X, *encoded, preparation())
     dataset = SampledChunks(X, prepared, "zscore", 5)
     dataset.exact = Prices(np.arange(9.0), np.ones(1))
     assert (dataset.marginals([shares])[0] is dataset.exact) == exact

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns, order_of, streamed
+from dataset_builders import (
+    N_FOLDS,
+    folds_of_rows,
+    in_memory,
+    mixed_columns,
+    order_of,
+    preparation,
+    streamed,
+)
 from featgrad.dataset import placed
 from featgrad.dataset.streamed import Streamed
 from featgrad.readers import Block
@@ -192,16 +200,7 @@ def of_blocks(blocks_of_pass) -> Streamed:
             self.passes += 1
             return iter(blocks_of_pass(self.passes))
 
-    return Streamed(
-        Changing(),
-        task="regression",
-        order=3,
-        filter="monotone",
-        preprocess="zscore",
-        missing="error",
-        n_folds=N_FOLDS,
-        rng=np.random.RandomState(0),
-    )
+    return Streamed(Changing(), preparation())
 
 
 @pytest.mark.parametrize(("later", "message"), [(3, "and 300 when"), (1, "and 100 when")])

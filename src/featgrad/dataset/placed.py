@@ -9,16 +9,14 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
-from featgrad.dataset.prepare import build_engine, usable_order
+from featgrad.dataset.prepare import Preparation, build_engine, usable_filters
 from featgrad.dataset.row_sums import Rows, RowSums
-from featgrad.math.filters import up_to
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import Target, balanced
 from featgrad.moments.problem import Problem
@@ -107,16 +105,9 @@ class Placed(Dataset):
     _n_entries: int
     _gathered: "Gathered | None" = None
 
-    def _learn(
-        self,
-        first: FirstSums,
-        order: int,
-        filter: str | ArrayLike,
-        n_folds: int,
-        balance: bool = True,
-    ) -> None:
+    def _learn(self, first: FirstSums, preparation: Preparation, balance: bool = True) -> None:
         """What the first visit has found."""
-        self.n_rows = first.n_rows
+        self.n_rows, self._preprocess = first.n_rows, preparation.preprocess
         if self.n_rows < 2:
             raise ValueError(
                 f"{self._name} has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
@@ -124,8 +115,8 @@ class Placed(Dataset):
             )
         outputs = first.targets.outputs()
         self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
-        self.n_folds = min(n_folds, self.n_rows)
-        self.filters = up_to(filter, usable_order(order, filter, self.n_rows))
+        self.n_folds = min(preparation.n_folds, self.n_rows)
+        self.filters = usable_filters(preparation, self.n_rows)
         balance = balance and self.task == "binary"
         weight = float(first.weight[0])
         self._encoder = Encoder(outputs, weight, self.n_rows, self.n_folds, balance)

@@ -19,6 +19,18 @@ from featgrad.moments.spectrum import top_eigenvalue
 from featgrad.moments.sweeps import Engine
 
 
+class Preparation(NamedTuple):
+    """The parameters that say what is made of rows before a search."""
+
+    order: int
+    filter: str | ArrayLike
+    task: str
+    preprocess: str
+    missing: str
+    rng: np.random.RandomState  # the random order of the rows
+    n_folds: int
+
+
 class Prepared(NamedTuple):
     """Rows of X in the order in which they are visited, their weights, target and filters."""
 
@@ -34,35 +46,25 @@ class Prepared(NamedTuple):
         return Problem(engine, target.outputs, self.weights, target.variance, self.filters, 1.0)
 
 
-def prepare(
-    X: Any,
-    y: Any,
-    *,
-    order: int,
-    filter: str | ArrayLike,
-    task: str,
-    sample_weight: Any,
-    rng: np.random.RandomState,
-) -> Prepared:
+def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
     """Encode the target and put the rows into a random order."""
     weights = check_weights(sample_weight, X.shape[0])
-    return prepare_encoded(X, *encode(y, task), weights, order=order, filter=filter, rng=rng)
+    return prepare_encoded(X, *encode(y, preparation.task), weights, preparation)
 
 
 def prepare_encoded(
-    X: Any,
-    raw: Floats,
-    task: str,
-    weights: Floats,
-    *,
-    order: int,
-    filter: str | ArrayLike,
-    rng: np.random.RandomState,
+    X: Any, raw: Floats, task: str, weights: Floats, preparation: Preparation
 ) -> Prepared:
     """Put the rows into a random order; the target is in output columns."""
-    rows, weights = distinct_rows(X, raw, weights, rng)
-    family = filters.up_to(filter, usable_order(order, filter, len(rows)))
-    return Prepared(rows, weights, centre(raw[rows], task, weights), family)
+    rows, weights = distinct_rows(X, raw, weights, preparation.rng)
+    target = centre(raw[rows], task, weights)
+    return Prepared(rows, weights, target, usable_filters(preparation, len(rows)))
+
+
+def usable_filters(preparation: Preparation, n_rows: int) -> tuple[Floats, ...]:
+    """The filter and those of lower orders, as far as there are rows for them."""
+    order, filter = preparation.order, preparation.filter
+    return filters.up_to(filter, usable_order(order, filter, n_rows))
 
 
 def scaled(problem: Problem) -> Problem:

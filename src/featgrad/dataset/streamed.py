@@ -15,6 +15,7 @@ from featgrad.arrays import Floats
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
 from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows
+from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.dataset.row_sums import Rows
 from featgrad.preprocess.standardise import Standardiser
@@ -31,29 +32,22 @@ class Streamed(Placed):
     def __init__(
         self,
         source: Source,
-        *,
-        task: str,
-        order: int,
-        filter: Any,
-        preprocess: str,
-        missing: str,
-        n_folds: int,
-        rng: np.random.RandomState,
+        preparation: Preparation,
         checkpoint: Checkpoint = NO_CHECKPOINT,
         balance: bool = True,
     ) -> None:
         self._source, self._name = prefetched(source), getattr(source, "name", "source")
-        self._preprocess, self._checkpoint = preprocess, checkpoint
-        self.n_features = source.n_features
-        first = FirstReading(self.n_features, task, missing, rng)
+        self._checkpoint, self.n_features = checkpoint, source.n_features
+        first = FirstReading(self.n_features, preparation)
         self._first = first
         checkpoint.through("first", self._blocks(), first.add_read, first)
-        self._learn(first, order, filter, n_folds, balance)
+        self._learn(first, preparation, balance)
         first.limits.check(source.feature_names)
         first.order.settle()
         self._order = first.order
         self._n_entries = entries_per_row(first.first_rows)
-        self.standardiser = Standardiser.from_sample(first.first_rows, first.means, preprocess)
+        columns = first.first_rows, first.means, self._preprocess
+        self.standardiser = Standardiser.from_sample(*columns)
         self._passes = 0
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
@@ -110,11 +104,9 @@ class Streamed(Placed):
 class FirstReading(FirstSums):
     """Sums of targets and weights, the random order of all rows, and the first rows."""
 
-    def __init__(
-        self, n_features: int, task: str, missing: str, rng: np.random.RandomState
-    ) -> None:
-        super().__init__(n_features, task, missing)
-        self.order = RandomOrder(rng)
+    def __init__(self, n_features: int, preparation: Preparation) -> None:
+        super().__init__(n_features, preparation.task, preparation.missing)
+        self.order = RandomOrder(preparation.rng)
         self.first_rows: Any = None
         # Of each block.
         self.checksums: list[int] = []

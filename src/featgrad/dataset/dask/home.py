@@ -18,17 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 import dask
 import numpy as np
 from dask.delayed import Delayed, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, partitions_of
 from featgrad.dataset.placed import Encoder, FirstSums, Placed, entries_per_row, origin_rows
+from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import Places, RandomOrder
 from featgrad.dataset.row_sums import BatchSums, RowSums
 from featgrad.moments.threads import one_thread
-from featgrad.plan import folds_of
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source
 
@@ -43,16 +43,15 @@ _BLOCK_ENTRIES = 1 << 22
 T = TypeVar("T")
 
 
-def on_dask(X: Any, y: Any, *, sample_weight: Any, **options: Any) -> "OnDask":
+def on_dask(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> "OnDask":
     """Rows of Dask collections."""
-    parts, n_folds = partitions_of(X, y, sample_weight), folds_of(options["order"])
-    return OnDask(parts, X.shape[1], n_folds=n_folds, **options)
+    return OnDask(partitions_of(X, y, sample_weight), X.shape[1], preparation)
 
 
-def files_on_dask(source: Source, **options: Any) -> "OnDask":
+def files_on_dask(source: Source, preparation: Preparation) -> "OnDask":
     """Rows of files that are read by the workers, each of which has them."""
     parts = [FilePart(i, part) for i, part in enumerate(source.parts())]
-    return OnDask(parts, source.n_features, n_folds=folds_of(options["order"]), **options)
+    return OnDask(parts, source.n_features, preparation)
 
 
 class OnDask(Placed):
@@ -61,33 +60,21 @@ class OnDask(Placed):
     _name = "X"
     is_divided = True
 
-    def __init__(
-        self,
-        parts: Sequence[Part],
-        n_features: int,
-        *,
-        order: int,
-        filter: str | ArrayLike,
-        task: str,
-        preprocess: str,
-        missing: str,
-        n_folds: int,
-        rng: np.random.RandomState,
-    ) -> None:
-        self._preprocess, self.n_features = preprocess, n_features
-        empty = FirstSums(n_features, task, missing)
+    def __init__(self, parts: Sequence[Part], n_features: int, preparation: Preparation) -> None:
+        self.n_features = n_features
+        empty = FirstSums(n_features, preparation.task, preparation.missing)
         delayed_ones = isinstance(parts[0], Partition)
         self._at_once = 1 if delayed_ones else 1 + int(len(parts) ** 0.5 / _TASKS)
         first = _over(parts, self._at_once, _first_reading, _merged_readings, empty)
-        self._learn(first.sums, order, filter, n_folds)
+        self._learn(first.sums, preparation)
         first.sums.limits.check(None)
         used = [(part, n) for part, n in zip(parts, first.counts, strict=True) if n]
-        runs = RandomOrder(rng).runs([n for _, n in used])
+        runs = RandomOrder(preparation.rng).runs([n for _, n in used])
         self._parts: list[tuple[Part, Any]] = [
             (part, run) for (part, _), run in zip(used, runs, strict=True)
         ]
         means = delayed(first.sums.means, traverse=False)
-        origins = delayed(_origins)(means, preprocess, used[0][0])
+        origins = delayed(_origins)(means, self._preprocess, used[0][0])
         self.standardiser, self._n_entries = _computed(origins)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from featgrad.arrays import Floats
@@ -12,41 +11,31 @@ from featgrad.checks import PREPROCESS, check_option, check_weights, refuse_infi
 from featgrad.dataset.device.home import OnDevice
 from featgrad.dataset.device.matrix import DenseMatrix, mixed
 from featgrad.dataset.device.sparse_matrix import SparseMatrix
-from featgrad.dataset.prepare import usable_order
+from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.rows import hash_dense, random_keys
-from featgrad.math.filters import up_to
 from featgrad.math.targets import centre, encode
 from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
-from featgrad.plan import fits_on_device, folds_of
+from featgrad.plan import fits_on_device
 
 
 def on_device(
-    X: Any,
-    y: Any,
-    device: str | None,
-    *,
-    order: int,
-    filter: str | ArrayLike,
-    task: str,
-    preprocess: str,
-    missing: str,
-    sample_weight: Any,
-    rng: np.random.RandomState,
+    X: Any, y: Any, sample_weight: Any, device: str | None, preparation: Preparation
 ) -> OnDevice:
     """Rows on the device that is named, or on that of X."""
-    check_option("preprocess", preprocess, PREPROCESS)
+    check_option("preprocess", preparation.preprocess, PREPROCESS)
     matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
     weights = check_weights(sample_weight, X.shape[0])
-    raw, task = encode(y, task)
+    raw, task = encode(y, preparation.task)
     target = centre(raw, task, weights)
-    keys, output_keys = (random_keys(rng, size) for size in (X.shape[1], raw.shape[1]))
+    keys, output_keys = (random_keys(preparation.rng, size) for size in (X.shape[1], raw.shape[1]))
     there = sent(weights, matrix.device)
     reading = FirstReading(matrix, there, sent(keys.view(np.int64), matrix.device))
-    fill = reading.means(missing)
+    fill = reading.means(preparation.missing)
     of_outputs = hash_dense(raw, output_keys).view(np.int64)
     rows, merged = distinct_rows(matrix, reading.hashes + sent(of_outputs, matrix.device), there)
-    filters = up_to(filter, usable_order(order, filter, len(rows)))
-    return OnDevice(matrix, rows, merged, fill, target, filters, preprocess, folds_of(order))
+    filters = usable_filters(preparation, len(rows))
+    options = preparation.preprocess, preparation.n_folds
+    return OnDevice(matrix, rows, merged, fill, target, filters, *options)
 
 
 def named_device(name: str) -> Any:
