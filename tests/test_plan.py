@@ -106,7 +106,7 @@ HARMLESS = {
     "_SUMS_AT_ONCE", "FAR", "_LEAST", "_MANY", "_MERGED", "_SMALL", "_TASKS", "_MOST_SWEEPS",
     "_TOLERANCE",
     # Of the hash that orders rows and finds copies of them.
-    "FEWEST", "_HALF", "_LOW", "_MIX", "SAMPLE", "_NEVER",
+    "_HALF", "_LOW", "_MIX", "_NEVER",
     # Of weights that grow, and of the theory of alarms.
     "_LONGEST", "_OVERSHOOT",
     # Of the range of numbers, and of what a message shows.

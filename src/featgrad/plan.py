@@ -25,9 +25,9 @@ ROUNDS = 2
 # Units that elimination starts from: for each unit of the set, and at least so many more.
 CANDIDATES_FACTOR = 2
 CANDIDATES_MORE = 64
-# The ridge of elimination at most, as a multiple of the one that predicts best from the columns that
-# explain most by themselves. Where it is below what the filter shrinks by, elimination starts from
-# all units of the working set.
+# The ridge of elimination at most, as a multiple of the one that predicts best from the columns
+# that explain most by themselves. Where it is below what the filter shrinks by, elimination starts
+# from all units of the working set.
 RIDGE_FACTOR = 10.0
 # Ridges that are compared, and the share of rows that a fit may use up.
 RIDGES = np.geomspace(1e-3, 10.0, 25)
@@ -94,6 +94,16 @@ FEWEST_KEPT = 64
 ESTIMATE_ROWS = 10_000
 # The same of a matrix in memory, whose rows need not be read again.
 ESTIMATE_ROWS_IN_MEMORY = 50_000
+# Distinct rows that distinguish copies of a row from rows that agree by chance: at most, and at
+# least.
+COPY_ROWS = 1000
+FEWEST_COPY_ROWS = 8
+# Rows that the spectrum of a covariance is estimated from.
+SPECTRUM_ROWS = 10_000
+# Bytes of a file that the command loads and fits as a whole, and of the sample that it takes of a
+# larger one for gains, warnings and the report.
+LOADED_BYTES = 1 << 27
+LOADED_SAMPLE_BYTES = 1 << 25
 # Rows whose random order is exact; of more, a few share a place.
 EXACT_ORDER_ROWS = 1 << 17
 

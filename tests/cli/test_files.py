@@ -40,8 +40,8 @@ def sales(folder) -> pd.DataFrame:
 @pytest.fixture
 def little_memory(monkeypatch):
     """Even small files are too large to be held, and are read block by block."""
-    monkeypatch.setattr("featgrad.cli.loading._MAX_MEMORY_BYTES", 2000)
-    monkeypatch.setattr("featgrad.cli.loading._SAMPLE_BYTES", 6000)
+    monkeypatch.setattr("featgrad.plan.LOADED_BYTES", 2000)
+    monkeypatch.setattr("featgrad.plan.LOADED_SAMPLE_BYTES", 6000)
     monkeypatch.setattr("featgrad.readers.opening.BLOCK_ROWS", 50)
 
 
@@ -265,7 +265,7 @@ def test_an_interrupted_search_without_a_checkpoint_says_how_to_have_one(
 
 
 def test_estimates_of_many_rows_are_made_from_random_ones(sales, capsys, monkeypatch):
-    monkeypatch.setattr("featgrad.cli.loading.ESTIMATE_ROWS_IN_MEMORY", 100)
+    monkeypatch.setattr("featgrad.plan.ESTIMATE_ROWS_IN_MEMORY", 100)
     given = ["select", "sales.csv", "--target", "price", "-k", "4", "--write", "small.csv"]
     assert main(given) == 0
     assert "estimated from 100 random rows of 300" in capsys.readouterr().out
@@ -340,7 +340,7 @@ def test_workers_of_a_cluster_read_a_folder(fits_into_memory: bool, tmp_path, mo
     distributed = pytest.importorskip("distributed")
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     if not fits_into_memory:
-        monkeypatch.setattr("featgrad.cli.loading._MAX_MEMORY_BYTES", 1 << 13)
+        monkeypatch.setattr("featgrad.plan.LOADED_BYTES", 1 << 13)
     rng = np.random.default_rng(0)
     values = rng.standard_normal((1000, 8))
     columns = {f"x{i}": values[:, i] for i in range(8)}

@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from featgrad import plan
 from featgrad.cli.cluster import random_rows
 from featgrad.cli.progress import Progress
-from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.sample import Sample, bytes_of
 from featgrad.readers.source import SourceWrapper
 
-# Data that take no more memory are loaded and fitted as a whole.
-_MAX_MEMORY_BYTES = 1 << 27
-# Size of the random sample of larger data, for gains, warnings and the report.
-_SAMPLE_BYTES = 1 << 25
 # Options of the command line that are arguments of `open_source`.
 DIALECT = {"sep": "sep", "decimal": "decimal", "encoding": "encoding", "header": "header",
            "na": "na_values"}  # fmt: skip
@@ -43,7 +39,7 @@ class ProgressSource(SourceWrapper):
 
     def __iter__(self) -> Iterator[Block]:
         collect = self.collect_sample and self.sample is None
-        sample = Sample(_SAMPLE_BYTES, seed=0) if collect else None
+        sample = Sample(plan.LOADED_SAMPLE_BYTES, seed=0) if collect else None
         rows = 0
         with self._progress.reading(self.expected_rows):
             for block in self._source:
@@ -67,9 +63,10 @@ class LoadedRows:
 
     def for_estimates(self) -> "LoadedRows":
         """Not more rows than estimates are made from: random ones."""
-        if len(self.block) <= ESTIMATE_ROWS_IN_MEMORY:
+        most = plan.ESTIMATE_ROWS_IN_MEMORY
+        if len(self.block) <= most:
             return self
-        drawn = np.random.default_rng(0).choice(len(self.block), ESTIMATE_ROWS_IN_MEMORY, False)
+        drawn = np.random.default_rng(0).choice(len(self.block), most, False)
         kept = np.zeros(len(self.block), bool)
         kept[drawn] = True
         return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
@@ -77,7 +74,7 @@ class LoadedRows:
     def drawn_by(self, client: Any) -> "LoadedRows":
         """Random rows that workers of a Dask cluster read."""
         expected = (self.source.expected_rows or self.n_rows) / len(self.block)
-        share = min(1.0, _SAMPLE_BYTES / (bytes_of(self.block) * expected))
+        share = min(1.0, plan.LOADED_SAMPLE_BYTES / (bytes_of(self.block) * expected))
         block, n_rows, self.source.skipped = random_rows(client, self.source, share)
         return LoadedRows(self.source, n_rows, block, is_complete=len(block) == n_rows)
 
@@ -113,7 +110,7 @@ def open_file(arguments: Namespace) -> ProgressSource:
 
 def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
     """Load all rows; if they are too many, a random sample or the first block."""
-    sample = Sample(_MAX_MEMORY_BYTES, seed=0)
+    sample = Sample(plan.LOADED_BYTES, seed=0)
     for block in prefetched(source):
         sample.add(block)
         if not read_all and _is_too_large(sample, source.expected_rows):
@@ -126,7 +123,7 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
 def _is_too_large(sample: Sample, expected_rows: int | None) -> bool:
     """Whether the rows are too many, or clearly will be."""
     expected = sample.n_bytes / sample.n_rows * (expected_rows or 0)
-    return not sample.is_complete or expected > 2 * _MAX_MEMORY_BYTES
+    return not sample.is_complete or expected > 2 * plan.LOADED_BYTES
 
 
 def _expected_rows(path: Any) -> int | None:

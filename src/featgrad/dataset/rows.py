@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.plan import COPY_ROWS, FEWEST_COPY_ROWS
 
 Hashes = NDArray[np.uint64]
 
 _BLOCK_ENTRIES = 1 << 16
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-# Distinct rows that distinguish copies from chance: at most, and at least.
-SAMPLE = 1000
-FEWEST = 8
 
 
 def distinct_rows(
@@ -43,9 +41,9 @@ def distinct_rows(
 
 def are_copies(X: Any, distinct: NDArray[np.intp]) -> bool:
     """Whether some column differs in all distinct rows: then none agree by chance."""
-    if len(distinct) < FEWEST:
+    if len(distinct) < FEWEST_COPY_ROWS:
         return False
-    values = X[np.sort(distinct[:SAMPLE])]
+    values = X[np.sort(distinct[:COPY_ROWS])]
     if sparse.issparse(values):
         # Only a column with one zero at most can differ in all rows.
         stored = np.bincount(values.indices, minlength=values.shape[1])

@@ -11,9 +11,9 @@ from featgrad.arrays import Floats, Indices
 from featgrad.moments.array_api import to_numpy
 from featgrad.moments.folds import Totals
 from featgrad.moments.sweeps import Engine
+from featgrad.plan import SPECTRUM_ROWS
 
-# Limits on rows, Lanczos steps and random probes: an accuracy of a few per cent suffices.
-_MAX_ROWS = 10_000
+# Lanczos steps and random probes: an accuracy of a few per cent suffices.
 _STEPS = 14
 _PROBES = 32
 
@@ -35,8 +35,8 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
     lambda, and at the edge of the bulk the smallest detectable spike. The bias of the trace of the
     squared covariance is ``(tr C)^2 / n``.
     """
-    if engine.n_rows > _MAX_ROWS:
-        engine = engine.take(np.arange(_MAX_ROWS))
+    if engine.n_rows > SPECTRUM_ROWS:
+        engine = engine.take(np.arange(SPECTRUM_ROWS))
     weights = weights[: engine.n_rows] / weights[: engine.n_rows].sum()
     root = np.sqrt(mask * engine.inverse_variance)
     active = np.flatnonzero(root)

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from featgrad.arrays import Floats, Span
-from featgrad.dataset.rows import FEWEST, SAMPLE
 from featgrad.moments.device_arrays import Tensor, as_tensor
+from featgrad.plan import COPY_ROWS, FEWEST_COPY_ROWS
 from featgrad.preprocess.standardise import Standardiser
 
 # Rows that the origins of columns are taken from.
@@ -66,9 +66,9 @@ class DenseMatrix:
 
     def are_copies(self, distinct: Tensor) -> bool:
         """Whether some column differs in all distinct rows: then none agree by chance."""
-        if len(distinct) < FEWEST:
+        if len(distinct) < FEWEST_COPY_ROWS:
             return False
-        values = torch.sort(self._X[distinct[:SAMPLE].to(self._X.device)], dim=0).values
+        values = torch.sort(self._X[distinct[:COPY_ROWS].to(self._X.device)], dim=0).values
         return bool((values[1:] != values[:-1]).all(dim=0).any())
 
     def standardiser(self, rows: Tensor, fill: Floats | None, preprocess: str) -> Standardiser:
