@@ -6,7 +6,7 @@ not matter.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -38,7 +38,7 @@ class FirstSums(ArraySums):
         self._missing = missing
         self._means, self.targets = PresentMeans(n_features), TargetSums(task)
         self.limits = Limits()
-        self.weight, self.n_rows = np.zeros(1), 0
+        self.weight, self._n_rows = np.zeros(1), np.zeros(1, np.int64)
 
     def add(self, block: Block) -> None:
         check_missing(block.X, self._missing)
@@ -48,14 +48,15 @@ class FirstSums(ArraySums):
         self.targets.add(block.y, weights)
         self.limits.add(block.X)
         self.weight += weights.sum()
-        self.n_rows += len(block)
-
-    def merge(self, other: Self) -> None:
-        super().merge(other)
-        self.n_rows += other.n_rows
+        self._n_rows += len(block)
 
     def _parts(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_means", "targets", "limits", "weight")}
+        names = ("_means", "targets", "limits", "weight", "_n_rows")
+        return {name: vars(self)[name] for name in names}
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._n_rows[0])
 
     @property
     def means(self) -> Floats | None:

@@ -27,28 +27,14 @@ class Places(NamedTuple):
 class RandomOrder:
     """Places from 0 up to the number of rows, as if rows were shuffled."""
 
-    def __init__(self, rng: np.random.RandomState) -> None:
-        self._rng, self._start = rng, copy.deepcopy(rng)
-        self._keys: list[Floats] = []
+    def __init__(self, rng: np.random.RandomState, n_rows: int) -> None:
+        self._start, self._n_rows = copy.deepcopy(rng), n_rows
+        # Each row has a key between 0 and 1; of few rows the keys' order is that of the places.
         self._sorted: Floats = np.zeros(0)
-        self.n_rows = 0
-
-    def draw(self, count: int) -> Floats:
-        """Keys of the next rows, between 0 and 1."""
-        keys = self._rng.random_sample(count)
-        self.n_rows += count
-        self._keys = [*self._keys, keys] if self.n_rows <= EXACT_ORDER_ROWS else []
-        return keys
-
-    def skip(self, count: int) -> None:
-        """Draw keys of rows that were seen before."""
-        for start in range(0, count, _DRAWN_AT_ONCE):
-            self.draw(min(_DRAWN_AT_ONCE, count - start))
-
-    def settle(self) -> None:
-        """All rows have come."""
-        self._sorted = np.sort(np.concatenate([np.zeros(0), *self._keys]))
-        self._keys = []
+        if n_rows <= EXACT_ORDER_ROWS:
+            self._sorted = np.sort(rng.random_sample(n_rows))
+        else:
+            _skip(rng, n_rows)
 
     def again(self) -> Callable[[int], Indices]:
         """A function that gives the places of the next rows, from the first one on."""
@@ -58,19 +44,23 @@ class RandomOrder:
             keys = rng.random_sample(count)
             if len(self._sorted):
                 return np.searchsorted(self._sorted, keys)
-            return (keys * self.n_rows).astype(np.intp)
+            return (keys * self._n_rows).astype(np.intp)
 
         return following
 
     def runs(self, counts: Sequence[int]) -> list[Indices] | list[Places]:
         """Places of runs of so many rows, which are all there are: known, or to be drawn."""
-        generators = []
-        for count in counts:
-            generators.append(copy.deepcopy(self._rng))
-            self.skip(count)
-        self.settle()
         if len(self._sorted):
             following = self.again()
             return [following(count) for count in counts]
-        runs = zip(generators, counts, strict=True)
-        return [Places(rng, count, self.n_rows) for rng, count in runs]
+        rng, runs = copy.deepcopy(self._start), []
+        for count in counts:
+            runs.append(Places(copy.deepcopy(rng), count, self._n_rows))
+            _skip(rng, count)
+        return runs
+
+
+def _skip(rng: np.random.RandomState, count: int) -> None:
+    """Draw so many keys, which are not needed here."""
+    for start in range(0, count, _DRAWN_AT_ONCE):
+        rng.random_sample(min(_DRAWN_AT_ONCE, count - start))

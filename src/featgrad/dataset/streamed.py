@@ -43,8 +43,7 @@ class Streamed(Placed):
         checkpoint.through("first", self._blocks(), first.add_read, first)
         self._learn(first, preparation, balance)
         first.limits.check(source.feature_names)
-        first.order.settle()
-        self._order = first.order
+        self._order = RandomOrder(preparation.rng, self.n_rows)
         self._n_entries = entries_per_row(first.first_rows)
         columns = first.first_rows, first.means, self._preprocess
         self.standardiser = Standardiser.from_sample(*columns)
@@ -102,11 +101,10 @@ class Streamed(Placed):
 
 
 class FirstReading(FirstSums):
-    """Sums of targets and weights, the random order of all rows, and the first rows."""
+    """Sums of targets and weights, the first rows, and checksums of all."""
 
     def __init__(self, n_features: int, preparation: Preparation) -> None:
         super().__init__(n_features, preparation.task, preparation.missing)
-        self.order = RandomOrder(preparation.rng)
         self.first_rows: Any = None
         # Of each block.
         self.checksums: list[int] = []
@@ -115,24 +113,16 @@ class FirstReading(FirstSums):
         """More rows, and the checksum that shows whether they are the same in a later pass."""
         self.add(block)
         self.checksums.append(checksum)
-        self.order.draw(len(block))
         if self.first_rows is None:
             self.first_rows = origin_rows(block)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        # The random order is drawn again.
-        return {
-            "drawn": np.array([self.order.n_rows]),
-            "checksums": np.array(self.checksums, np.uint32),
-            **matrix_state(self.first_rows),
-            **super().state(),
-        }
+        checksums = np.array(self.checksums, np.uint32)
+        return {"checksums": checksums, **matrix_state(self.first_rows), **super().state()}
 
     def restore(self, state: Arrays) -> None:
         super().restore(state)
-        self.checksums, self.n_rows = state["checksums"].tolist(), int(state["drawn"][0])
-        self.order.skip(self.n_rows)
-        self.first_rows = matrix_of(state)
+        self.checksums, self.first_rows = state["checksums"].tolist(), matrix_of(state)
 
 
 def checksum(block: Block, *, whole: bool) -> int:

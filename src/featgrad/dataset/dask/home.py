@@ -69,7 +69,7 @@ class OnDask(Placed):
         self._learn(first.sums, preparation)
         first.sums.limits.check(None)
         used = [(part, n) for part, n in zip(parts, first.counts, strict=True) if n]
-        runs = RandomOrder(preparation.rng).runs([n for _, n in used])
+        runs = RandomOrder(preparation.rng, self.n_rows).runs([n for _, n in used])
         self._parts: list[tuple[Part, Any]] = [
             (part, run) for (part, _), run in zip(used, runs, strict=True)
         ]
