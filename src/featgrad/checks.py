@@ -7,10 +7,10 @@ from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.moments.array_api import namespace
+from featgrad.preprocess.present_means import has_missing
 
 PREPROCESS = ("zscore", "center")
 MISSING = ("error", "mean")
@@ -86,15 +86,7 @@ def check_missing(X: Any, missing: str) -> None:
     kind = getattr(X.dtype, "kind", "f")
     if kind in "MmOUS":
         raise ValueError(f"X holds {X.dtype}: {_DATES if kind in 'Mm' else _TEXTS}.")
-    if missing == "mean":
-        return
-    values = X.data if sparse.issparse(X) else X
-    xp = namespace(values)
-    # A sum is finite only if no term is NaN; looking at each entry takes a second array.
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_float = xp.isdtype(values.dtype, "real floating")
-        suspect = is_float and not bool(xp.isfinite(xp.sum(values)))
-    if suspect and bool(xp.any(xp.isnan(values))):
+    if missing != "mean" and has_missing(X):
         refuse_missing()
 
 

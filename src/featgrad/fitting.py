@@ -131,14 +131,13 @@ class Fit:
 
     def _chunked(self, state: Accumulated, kept: KeyedRows, prepared: Prepared) -> Dataset:
         """Exact sums over all rows, and a sample for everything else."""
-        assert state.beginning is not None
-        preprocess, standardiser = self.settings.preprocess, state.beginning.standardiser
+        preprocess = self.settings.preprocess
         sample = SampledChunks(kept.X, prepared, preprocess, state.n_folds)
         if isinstance(state.sums, FoldMoments):
             sample.take_folds(kept.folds)
-            return MomentDataset(state.sums, sample, standardiser, preprocess)
+            return MomentDataset(state.sums, sample, preprocess)
         assert isinstance(state.sums, MarginalSums)
-        sample.exact = state.sums.prices(standardiser)
+        sample.exact = state.sums.prices()
         return sample
 
     def _from_matrix(self, X: Any, prepared: Prepared, planned: Plan) -> Choice:

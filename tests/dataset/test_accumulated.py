@@ -47,9 +47,8 @@ def kind(request: pytest.FixtureRequest, monkeypatch) -> str:
 
 def marginals_of(state: Accumulated) -> Prices:
     """What the sums tell of each column by itself."""
-    standardiser = state.beginning.standardiser
     if isinstance(state.sums, MarginalSums):
-        return state.sums.prices(standardiser)
+        return state.sums.prices()
     return moments_of(state).marginals([np.ones(state.n_folds)])[0]
 
 
@@ -58,7 +57,7 @@ def moments_of(state: Accumulated) -> MomentDataset:
     encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
     prepared = prepare_encoded(kept.X, *encoded, preparation())
     sample = InMemory(kept.X, prepared, state.preprocess, state.n_folds)
-    return MomentDataset(state.sums, sample, state.beginning.standardiser, state.preprocess)
+    return MomentDataset(state.sums, sample, state.preprocess)
 
 
 def standardised(X, y, weights, preprocess: str = "zscore"):

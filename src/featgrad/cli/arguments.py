@@ -6,10 +6,9 @@ from argparse import (
     BooleanOptionalAction,
     RawDescriptionHelpFormatter,
 )
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from featgrad.options import FORMATS, ON_BAD_ROWS, TASKS
+from featgrad.options import FORMATS, ON_BAD_ROWS, TASKS, version_of
 
 SHELLS = ("bash", "zsh", "fish")
 _FILE = (
@@ -38,7 +37,7 @@ def build_parser() -> ArgumentParser:
         epilog=_examples([commands[0] for commands in _EXAMPLES.values()]),
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"featgrad {_version()}")
+    parser.add_argument("--version", action="version", version=f"featgrad {version_of('featgrad')}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     shared = [_output_options(), _reading_options()]
 
@@ -142,13 +141,6 @@ def _search_options() -> ArgumentParser:
 
 def _examples(commands: list[str]) -> str:
     return "\n".join(["examples:", *(f"  {command}" for command in commands)])
-
-
-def _version() -> str:
-    try:
-        return version("featgrad")
-    except PackageNotFoundError:  # run from its sources
-        return "(not installed)"
 
 
 def _separator(text: str) -> str:

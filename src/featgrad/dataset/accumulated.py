@@ -20,35 +20,33 @@ from featgrad.arrays import Floats
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows, KeyedRows
-from featgrad.dataset.row_sums import Prices, Rows
+from featgrad.dataset.row_sums import CrossSums, Prices, Rows
 from featgrad.math.targets import Encoding, balanced
 from featgrad.preprocess.present_means import present_means
-from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
+from featgrad.preprocess.standardise import Standardiser
 
 
-class MarginalSums(ArraySums):
-    """Sums over all rows of each column times ``(1, outputs)``, and of its square."""
+class MarginalSums(CrossSums):
+    """Sums over all rows of each column and of outputs that are about standardised."""
 
-    def __init__(self, n_features: int, n_outputs: int) -> None:
-        self.columns = ColumnSums(n_features, 1 + n_outputs, 1)
-        self.products = np.zeros((n_outputs, n_outputs))
-        self.noise = np.zeros((n_outputs, n_outputs))
+    def __init__(self, n_features: int, n_outputs: int, standardiser: Standardiser) -> None:
+        super().__init__(n_features, n_outputs, standardiser)
+        self.products, self.noise = np.zeros((2, n_outputs, n_outputs))
 
-    def add(self, standardiser: Standardiser, rows: Rows) -> None:
-        """More rows; outputs are about standardised."""
-        weights = rows.weights[:, None]
-        weighted = weights * rows.outputs
-        X = standardiser.filled(rows.X)
-        linear = np.concatenate([weights, weighted], axis=1)
-        self.columns.add(X, standardiser.origin, linear, weights)
+    def _parts(self) -> dict[str, Any]:
+        return {**super()._parts(), "products": self.products, "noise": self.noise}
+
+    def add(self, rows: Rows) -> None:
+        super().add(rows)
+        weighted = rows.weights[:, None] * rows.outputs
         self.products += rows.outputs.T @ weighted
         self.noise += weighted.T @ weighted
 
-    def prices(self, standardiser: Standardiser) -> Prices:
+    def prices(self) -> Prices:
         """What each column explains by itself, judged by all rows."""
         sums = self.columns
         total = sums.of_linear[0]
-        exact = copy.copy(standardiser)
+        exact = copy.copy(self._standardiser)
         exact.learn(sums.linear[:, 0] / total, sums.squared[:, 0] / total)
         mean = sums.of_linear[1:] / total
         deviation = np.sqrt(np.maximum(np.diagonal(self.products) / total - mean**2, 1e-300))
@@ -185,18 +183,18 @@ class Accumulated:
 
     def _begin(self, beginning: Beginning, before: KeyedRows | None) -> None:
         """Begin sums with all rows so far."""
-        n_outputs = beginning.n_outputs
-        if plan.moments_fit(self.n_features, n_outputs, self.n_folds):
-            self.sums = FoldMoments(self.n_features, n_outputs, self.n_folds)
+        shape, n_folds = (self.n_features, beginning.n_outputs), self.n_folds
+        if plan.moments_fit(*shape, n_folds):
+            self.sums = FoldMoments(*shape, n_folds, beginning.standardiser)
         else:
-            self.sums = MarginalSums(self.n_features, n_outputs)
+            self.sums = MarginalSums(*shape, beginning.standardiser)
         self.beginning = beginning
         if before is not None:
             self._sum_up(before)
 
     def _sum_up(self, rows: KeyedRows) -> None:
         if self.beginning is not None and self.sums is not None:
-            self.sums.add(self.beginning.standardiser, self.beginning(rows))
+            self.sums.add(self.beginning(rows))
 
     def _alike(self, X: Any) -> Any:
         """Rows in the container of the first ones."""

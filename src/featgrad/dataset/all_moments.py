@@ -22,23 +22,39 @@ _BLOCK_ENTRIES = 1 << 20
 
 
 class FoldMoments(ArraySums):
-    """Moments over folds, which add up over parts of the rows."""
+    """Moments over folds of columns that are standardised, about, before they are added up.
 
-    def __init__(self, n_features: int, n_outputs: int, n_folds: int) -> None:
-        size = 1 + n_outputs + n_features
+    Where rows of a sample have to be gathered, that is done at the same time.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_outputs: int,
+        n_folds: int,
+        standardiser: Standardiser,
+        sampling: Callable[[], RowSums] | None = None,
+    ) -> None:
+        size, self.standardiser = 1 + n_outputs + n_features, standardiser
+        self.sample = None if sampling is None else sampling()
         self.sums = np.zeros((n_folds, size, size))
         self.n_rows = np.zeros(n_folds, np.int64)
         self.squared_weights = np.zeros(n_folds)
 
-    def add(self, standardiser: Standardiser, rows: Rows) -> None:
-        """More rows; columns and outputs are about standardised."""
+    def _parts(self) -> dict[str, Any]:
+        names = ["sums", "n_rows", "squared_weights"] + ["sample"] * (self.sample is not None)
+        return {name: vars(self)[name] for name in names}
+
+    def add(self, rows: Rows) -> None:
+        if self.sample is not None:
+            self.sample.add(rows)
         step = max(len(self.sums), _BLOCK_ENTRIES // rows.X.shape[1])
         for start in range(0, len(rows.weights), step):
             block = rows.take(slice(start, start + step))
             root = np.sqrt(block.weights)[:, None]
             X = block.X.toarray() if sparse.issparse(block.X) else block.X
             z = np.concatenate(
-                [root, block.outputs * root, standardiser(X) * root], axis=1, dtype=np.float32
+                [root, block.outputs * root, self.standardiser(X) * root], axis=1, dtype=np.float32
             )
             with one_blas_thread():
                 for fold, own in block.by_fold():
@@ -49,22 +65,20 @@ class FoldMoments(ArraySums):
 
 
 class MomentDataset(Dataset):
-    """Columns known by their moments, which the standardiser was applied for, and sampled rows."""
+    """Columns known by their moments, and sampled rows."""
 
-    def __init__(
-        self, moments: FoldMoments, rows: Dataset, standardiser: Standardiser, preprocess: str
-    ) -> None:
+    def __init__(self, moments: FoldMoments, rows: Dataset, preprocess: str) -> None:
         self._moments, self._first, self._rows = moments, 1 + rows.n_outputs, rows
         self.n_features, self.n_outputs = rows.n_features, rows.n_outputs
         self.n_rows, self.n_folds = int(moments.n_rows.sum()), len(moments.sums)
-        self.task, self.filters, self.standardiser = rows.task, rows.filters, standardiser
+        self.task, self.filters, self.standardiser = rows.task, rows.filters, moments.standardiser
         total = moments.sums.sum(axis=0)
         self._weight = total[0, 0]
         self._mean = total[0] / self._weight
         variance = np.diagonal(total) / self._weight - self._mean**2
         columns = slice(self._first, None)
         varies = variance > 0
-        varies[columns] &= standardiser.varies(variance[columns])
+        varies[columns] &= self.standardiser.varies(variance[columns])
         self._varies = varies[columns]
         self._mean[0], self._scale = 0.0, np.sqrt(np.where(varies, variance, 1.0))
         self._variances = np.ones(self.n_features)
@@ -126,32 +140,11 @@ class MomentDataset(Dataset):
         return np.asarray(centred / np.multiply.outer(scale, scale) / self._weight)
 
 
-class _AllSums(ArraySums):
-    """Moments of all columns and, where it has to be gathered, the sample."""
-
-    def __init__(
-        self,
-        shape: tuple[int, int, int],
-        standardiser: Standardiser,
-        sampling: Callable[[], RowSums] | None,
-    ) -> None:
-        self.moments, self._standardiser = FoldMoments(*shape), standardiser
-        self.sample = None if sampling is None else sampling()
-
-    def add(self, rows: Rows) -> None:
-        self.moments.add(self._standardiser, rows)
-        if self.sample is not None:
-            self.sample.add(rows)
-
-    def _parts(self) -> dict[str, Any]:
-        return {"moments": self.moments} | ({} if self.sample is None else {"sample": self.sample})
-
-
 def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
     """The moments of all columns of a dataset, whose rows are not needed any more."""
     shape = dataset.n_features, dataset.n_outputs, dataset.n_folds
-    standardiser = dataset.standardiser
-    sums = dataset.visit("all moments", partial(_AllSums, shape, standardiser, dataset.sampling()))
-    if sums.sample is not None:
-        dataset.keep_sample(sums.sample)
-    return MomentDataset(sums.moments, dataset, standardiser, preprocess)
+    start = partial(FoldMoments, *shape, dataset.standardiser, dataset.sampling())
+    moments = dataset.visit("all moments", start)
+    if moments.sample is not None:
+        dataset.keep_sample(moments.sample)
+    return MomentDataset(moments, dataset, preprocess)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.moments.array_api import namespace
 from featgrad.moments.threads import one_blas_thread
 from featgrad.preprocess.standardise import ArraySums
 
@@ -22,7 +23,7 @@ class PresentMeans(ArraySums):
         """More rows and their weights."""
         self.weight += weights.sum()
         with one_blas_thread():
-            if not _has_missing(X):
+            if not has_missing(X):
                 self.total += X.T @ weights
                 return
             self.is_missing[...] = True
@@ -41,18 +42,22 @@ class PresentMeans(ArraySums):
 
 def present_means(X: Any, weights: Floats) -> Floats | None:
     """Means of a whole matrix; None where nothing is missing."""
-    if not _has_missing(X):
+    if not has_missing(X):
         return None
     means = PresentMeans(X.shape[1])
     means.add(X, weights)
     return means.means()
 
 
-def _has_missing(X: Any) -> bool:
+def has_missing(X: Any) -> bool:
+    """Whether a matrix of any array library, or a sparse one, has NaN."""
     entries = X.data if sparse.issparse(X) else X
+    xp = namespace(entries)
+    # A sum is finite only if no term is NaN; looking at each entry takes a second array.
     with np.errstate(over="ignore", invalid="ignore"):
-        suspect = entries.dtype.kind == "f" and not np.isfinite(entries.sum())
-    return bool(suspect and np.isnan(entries).any())
+        is_float = xp.isdtype(entries.dtype, "real floating")
+        suspect = is_float and not bool(xp.isfinite(xp.sum(entries)))
+    return suspect and bool(xp.any(xp.isnan(entries)))
 
 
 def _with_entries(X: Any, entries: NDArray[Any]) -> Any:

@@ -3,7 +3,6 @@
 import hashlib
 import platform
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from reprlib import repr as shortened
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.options import version_of
 from featgrad.report.columns import count_constant, count_missing, row_blocks
 from featgrad.report.text import counted
 from featgrad.report.values import label_text
@@ -53,15 +53,8 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
 
 
 def versions() -> str:
-    found = [f"{package} {_version(package)}" for package in _PACKAGES]
+    found = [f"{package} {version_of(package)}" for package in _PACKAGES]
     return ", ".join([*found, f"Python {platform.python_version()}"])
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # run from its sources
-        return "(not installed)"
 
 
 def fingerprint(X: Any, y: Any) -> str:
