@@ -14,6 +14,7 @@ import numpy as np
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checkpoint import Sums
+from featgrad.dataset.prepare import build_engine
 from featgrad.dataset.row_sums import CrossSums, FoldSums, Model, Prices, PriceSums, RowSums
 from featgrad.math.targets import Target
 from featgrad.moments.folds import Folds
@@ -58,6 +59,7 @@ class Dataset(ABC):
     task: str
     filters: tuple[Floats, ...]  # the filter, preceded by those of lower orders
     standardiser: Standardiser  # learned by `marginals`
+    _preprocess: str
     # Whether many processes add up the rows of a batch, and wait for each other after it.
     is_divided = False
 
@@ -119,6 +121,16 @@ class Dataset(ABC):
         """Of the covariance of some standardised columns."""
         problem = self.sample(columns).problem
         return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
+
+    def _sample_of(
+        self, X: Any, outputs: Floats, weights: Floats, variance: float, folds: Indices
+    ) -> Sample:
+        """Rows with centred outputs; the variance of the target is that of all rows."""
+        # Choosing columns leaves them one after the other, where engines take rows.
+        X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
+        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
+        problem = Problem(engine, outputs, weights, variance, self.filters, 1.0)
+        return Sample(problem, Target(outputs, variance, self.task), folds)
 
     def _cross_sums(self) -> ColumnSums:
         start = partial(CrossSums, self.n_features, self.n_outputs, self.standardiser)

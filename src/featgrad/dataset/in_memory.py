@@ -1,7 +1,6 @@
 """Rows of a matrix in memory."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,18 +65,10 @@ class InMemory(Dataset):
 
     def sample(self, columns: Indices) -> Sample:
         """Some columns of all rows, or of some from every fold if they are many."""
-        prepared = self._prepared
-        step = -(-self.n_rows // ESTIMATE_ROWS_IN_MEMORY)
-        if step == 1:
-            X = self._X[:, columns]
-        else:
-            rows, weights = prepared.rows[::step], prepared.weights[::step]
-            target = replace(prepared.target, outputs=prepared.target.outputs[::step])
-            is_sparse = sparse.issparse(self._X)
-            X = self._X[rows][:, columns] if is_sparse else self._X[np.ix_(rows, columns)]
-            places = np.arange(len(rows))
-            prepared = Prepared(places, weights / weights.sum(), target, prepared.filters)
-        # Choosing columns leaves them one after the other, where engines take rows.
-        X = X if sparse.issparse(X) else np.ascontiguousarray(X)
-        problem = prepared.problem(X, self._preprocess)
-        return Sample(problem, prepared.target, self._folds[self._prepared.rows[::step]])
+        target, step = self._prepared.target, -(-self.n_rows // ESTIMATE_ROWS_IN_MEMORY)
+        rows, weights = self._prepared.rows[::step], self._prepared.weights[::step]
+        is_sparse = sparse.issparse(self._X)
+        X = self._X[:, columns][rows] if is_sparse else self._X[np.ix_(rows, columns)]
+        weights = weights if step == 1 else weights / weights.sum()
+        outputs, folds = target.outputs[::step], self._folds[rows]
+        return self._sample_of(X, outputs, weights, target.variance, folds)

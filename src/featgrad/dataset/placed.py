@@ -15,11 +15,10 @@ from featgrad.arrays import Floats, Indices
 from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
-from featgrad.dataset.prepare import Preparation, build_engine, usable_filters
+from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.row_sums import Rows, RowSums
 from featgrad.math.target_sums import Outputs, TargetSums
-from featgrad.math.targets import Target, balanced
-from featgrad.moments.problem import Problem
+from featgrad.math.targets import balanced
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
 from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import PresentMeans
@@ -98,7 +97,6 @@ class Encoder(NamedTuple):
 class Placed(Dataset):
     """Rows that come again in each visit."""
 
-    _preprocess: str
     _encoder: Encoder
     # What users call the rows.
     _name = "source"
@@ -129,14 +127,8 @@ class Placed(Dataset):
         """
         rows = self._sampled(columns)
         outputs, weights = self._encoder.as_they_are(rows)
-        weights = weights / weights.sum()
-        # Choosing columns leaves them one after the other, where engines take rows.
-        X = rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X)
-        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
         variance = self._encoder.outputs.variance
-        target = Target(outputs, variance, self.task)
-        problem = Problem(engine, outputs, weights, variance, self.filters, 1.0)
-        return Sample(problem, target, rows.folds)
+        return self._sample_of(rows.X, outputs, weights / weights.sum(), variance, rows.folds)
 
     def sampling(self) -> Callable[[], RowSums]:
         """All columns of the sample."""

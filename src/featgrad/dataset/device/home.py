@@ -16,7 +16,6 @@ import torch
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.matrix import centred
-from featgrad.dataset.prepare import build_engine
 from featgrad.dataset.row_sums import CrossSums, Model, Prices, PriceSums
 from featgrad.math.targets import Target, balanced, to_one_variance
 from featgrad.moments.array_api import namespace
@@ -185,13 +184,10 @@ class OnDevice(Dataset):
         count = min(ESTIMATE_ROWS, self.n_rows)
         rows = self._rows[places * count % self.n_rows < count]
         X = self._matrix.rows(rows, sent(columns, rows.device)).contiguous()
-        weights = fetched(self._given_weights[rows])
-        weights /= weights.sum()
+        weights, folds = fetched(self._given_weights[rows]), self._folds[rows].cpu().numpy()
         outputs = self._target.outputs[rows.cpu().numpy()]
-        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
-        problem = Problem(engine, outputs, weights, self._target.variance, self.filters, 1.0)
-        target = replace(self._target, outputs=outputs)
-        return Sample(problem, target, self._folds[rows].cpu().numpy())
+        weights /= weights.sum()
+        return self._sample_of(X, outputs, weights, self._target.variance, folds)
 
     def problem(self) -> tuple[Problem, Target]:
         """All columns of all rows, at scale 1."""
