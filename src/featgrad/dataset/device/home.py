@@ -28,6 +28,9 @@ from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS
 from featgrad.preprocess.standardise import ColumnSums, Standardiser
 
+# Rows that the origins of columns are taken from.
+_ORIGIN_ROWS = 1000
+
 
 class DeviceRows(NamedTuple):
     """A block of rows (see `featgrad.dataset.base.Rows`), and which of them each fold has."""
@@ -156,7 +159,8 @@ class OnDevice(Dataset):
         self._folds = torch.full((matrix.shape[0],), -1, device=matrix.device)
         self._folds[rows] = places * self.n_folds // self.n_rows
         self._of_folds = [self._divided(slice(*span)) for span in matrix.spans]
-        self.standardiser = matrix.standardiser(rows, fill, preprocess)
+        first = matrix.rows_on_host(torch.sort(rows[:_ORIGIN_ROWS]).values)
+        self.standardiser = Standardiser.from_sample(first, fill, preprocess)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         """Add all blocks of rows, on the device."""

@@ -12,13 +12,9 @@ from typing import Any
 
 import torch
 
-from featgrad.arrays import Floats, Span
+from featgrad.arrays import Span
 from featgrad.moments.device_arrays import Tensor, as_tensor
-from featgrad.plan import COPY_ROWS, FEWEST_COPY_ROWS
-from featgrad.preprocess.standardise import Standardiser
 
-# Rows that the origins of columns are taken from.
-_ORIGIN_ROWS = 1000
 # Entries of a block that is there, and of one that is sent.
 _BLOCK_ENTRIES = 1 << 26
 _SENT_ENTRIES = 1 << 25
@@ -63,18 +59,6 @@ class DenseMatrix:
     def rows_on_host(self, indices: Tensor) -> Any:
         """Some rows."""
         return self._X[indices.to(self._X.device)].cpu().numpy()
-
-    def are_copies(self, distinct: Tensor) -> bool:
-        """Whether some column differs in all distinct rows: then none agree by chance."""
-        if len(distinct) < FEWEST_COPY_ROWS:
-            return False
-        values = torch.sort(self._X[distinct[:COPY_ROWS].to(self._X.device)], dim=0).values
-        return bool((values[1:] != values[:-1]).all(dim=0).any())
-
-    def standardiser(self, rows: Tensor, fill: Floats | None, preprocess: str) -> Standardiser:
-        """With origins from some rows."""
-        first = self.rows_on_host(torch.sort(rows[:_ORIGIN_ROWS]).values)
-        return Standardiser.from_sample(first, fill, preprocess)
 
     def _spans(self, entries: int) -> list[Span]:
         n_rows, n_columns = self.shape

@@ -12,10 +12,10 @@ from featgrad.dataset.device.home import OnDevice
 from featgrad.dataset.device.matrix import DenseMatrix, mixed
 from featgrad.dataset.device.sparse_matrix import SparseMatrix
 from featgrad.dataset.prepare import Preparation, usable_filters
-from featgrad.dataset.rows import hash_dense, random_keys
+from featgrad.dataset.rows import are_copies, hash_dense, random_keys
 from featgrad.math.targets import centre, encode
 from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
-from featgrad.plan import fits_on_device
+from featgrad.plan import COPY_ROWS, fits_on_device
 
 
 def on_device(
@@ -98,7 +98,12 @@ def distinct_rows(matrix: Any, hashes: Tensor, weights: Tensor) -> tuple[Tensor,
     is_first = torch.ones_like(hashes, dtype=torch.bool)
     is_first[1:] = hashes[1:] != hashes[:-1]
     first = rows[is_first]
-    if len(first) == len(rows) or not matrix.are_copies(first):
+    if len(first) == len(rows) or not _are_copies(matrix, first):
         return rows, weights[rows]
     merged = torch.zeros(len(first), dtype=weights.dtype, device=weights.device)
     return first, merged.index_add_(0, torch.cumsum(is_first, 0) - 1, weights[rows])
+
+
+def _are_copies(matrix: Any, distinct: Tensor) -> bool:
+    some = matrix.rows_on_host(distinct[:COPY_ROWS])
+    return are_copies(some, np.arange(some.shape[0]))

@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from featgrad.arrays import Floats
 from featgrad.dataset.device.matrix import bits
-from featgrad.dataset.rows import are_copies
 from featgrad.moments.device_arrays import Tensor, sent
-from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers.block import canonical
 
 # Entries that are hashed at once.
@@ -51,14 +48,6 @@ class SparseMatrix:
     def rows_on_host(self, indices: Tensor) -> Any:
         """Some rows."""
         return self._X[indices.cpu().numpy()]
-
-    def are_copies(self, distinct: Tensor) -> bool:
-        """Whether some column differs in all distinct rows: then none agree by chance."""
-        return are_copies(self._X, distinct.cpu().numpy())
-
-    def standardiser(self, rows: Tensor, fill: Floats | None, preprocess: str) -> Standardiser:
-        """With zeros as origins."""
-        return Standardiser(np.zeros(self.shape[1]), fill, preprocess, is_sparse=True)
 
     def resident(self) -> Any:
         raise ValueError(
