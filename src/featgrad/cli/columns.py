@@ -7,10 +7,10 @@ import numpy as np
 
 from featgrad.arrays import Indices
 from featgrad.readers import Source
+from featgrad.readers.columns import Table, check_column
 from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.layout import Layout
-from featgrad.readers.tables import Table, check_column
 
 
 def describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from featgrad.readers.tables import UnknownColumnError
+from featgrad.readers.columns import UnknownColumnError
 from featgrad.report.text import visible
 
 # Arguments of the library that are options of the command; messages are translated.

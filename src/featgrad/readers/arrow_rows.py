@@ -15,11 +15,11 @@ from featgrad.arrays import Flags, Floats
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
+from featgrad.readers.columns import UnknownColumnError
 from featgrad.readers.invalid_rows import raise_unreadable
 from featgrad.readers.kernels.entries import mark_invalid_rows
 from featgrad.readers.layout import METADATA_KEY, Layout
 from featgrad.readers.source import BaseSource
-from featgrad.readers.tables import UnknownColumnError
 
 
 def stores_rows(schema: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from featgrad.readers.arrow_files import BatchFile
+from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tables import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.tokens import Tokens
 
 _DAY_NS = 86_400_000_000_000

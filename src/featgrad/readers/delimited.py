@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels import everyday
 from featgrad.readers.kernels.delimited import by_column, parse_plain, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
 from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
-from featgrad.readers.tables import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.tokens import Tokens
 
 # Each column of a chunk has a fixed cost, so that chunks should not have fewer lines.

@@ -6,8 +6,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tables import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.tokens import Tokens
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)

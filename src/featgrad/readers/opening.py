@@ -17,7 +17,7 @@ from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.source import Source
 
 if TYPE_CHECKING:
-    from featgrad.readers.tables import Table
+    from featgrad.readers.columns import Table
 
 # Formats of separated text, and arguments that say how it is written.
 _TEXTS = ("csv", "tsv")
@@ -200,7 +200,8 @@ def _open(
 
         weight = "weight" if "weight" in file.schema.names else None
         return ArrowRowsSource(file, **accept(target="y", weight=weight, n_features=None), **common)
-    from featgrad.readers.tables import Roles, TableSource
+    from featgrad.readers.columns import Roles
+    from featgrad.readers.tables import TableSource
 
     roles = dict.fromkeys(("target", "weight", "exclude", "include", "categorical"))
     accepted = accept(**roles, hash_dim=None, signed=False)

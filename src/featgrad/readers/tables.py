@@ -1,115 +1,27 @@
-"""Tables with named columns: numbers stay numbers, text is hashed or one-hot encoded.
+"""Rows of tables: numbers stay numbers, text is hashed or one-hot encoded.
 
 A column of text is encoded as consecutive features: one per value (one-hot), or its share of
 `hash_dim`. All of them are 0 for a missing text.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Indices
 from featgrad.readers.block import Block, csr
+from featgrad.readers.columns import Chunk, Roles, Table, check_any
 from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels.entries import gather
 from featgrad.readers.layout import EncodedColumn, Layout
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
-Names = Sequence[str] | None
-
 # Hashes from here on count as -1 if hashing is signed.
 _FIRST_NEGATIVE = np.uint32(1 << 31)
-
-
-class UnknownColumnError(ValueError):
-    """A named column does not exist, or a required one is not named."""
-
-
-class Table(Protocol):
-    """Named columns that can be read in chunks of rows."""
-
-    name: str
-    columns: Sequence[str]
-    n_rows: int | None
-
-    # What each column holds: "number", "percent", "boolean", "date", "time" or "text".
-    kinds: Mapping[str, str]
-    # What a reader should know of how the file was read.
-    notes: Sequence[str]
-
-    def chunks(
-        self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows
-    ) -> "Chunks":
-        """Chunks of rows, some columns as numbers and some as text."""
-
-
-class Chunk(NamedTuple):
-    """Columns of some rows, in the order in which they were asked for.
-
-    Attributes
-    ----------
-    numbers : sequence of arrays
-        Columns of numbers; NaN is missing.
-    texts : dict of str to Tokens
-        Columns of text.
-    reasons : dict of int to str
-        Why rows are invalid.
-    """
-
-    numbers: Any
-    texts: dict[str, Tokens]
-    reasons: dict[int, str]
-
-
-Chunks = Iterator[Chunk]
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Roles of the columns of a table.
-
-    Columns in `named` stay even if they look like identifiers.
-    """
-
-    target: str
-    weight: str | None
-    text: frozenset[str]
-    features: tuple[str, ...]
-    named: frozenset[str]
-
-    @classmethod
-    def of(
-        cls, table: Table, target: Any, weight: Any, exclude: Names, include: Names,
-        categorical: Names,
-    ) -> Self:  # fmt: skip
-        named: dict[str, Sequence[Any]] = {
-            "target": [target],
-            "weight": [] if weight is None else [weight],
-            "exclude": exclude or (),
-            "include": include or (),
-            "categorical": categorical or (),
-        }
-        for argument, columns in named.items():
-            for column in columns:
-                check_column(argument, column, table.name, table.columns)
-        others = {target, weight, *(exclude or ())}
-        text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
-        # Classes keep their names.
-        text |= {target} if table.kinds[target] == "boolean" else set()
-        features = tuple(name for name in table.columns if name not in others)
-        _check_any(features, table.name)
-        if categorical is not None:
-            text = text & {target} | set(categorical)
-        return cls(
-            target, weight, text, features, frozenset((*(include or ()), *(categorical or ())))
-        )
 
 
 class TableSource(TokenSource):
@@ -126,7 +38,7 @@ class TableSource(TokenSource):
         encoded = self._one_hot(texts) if hash_dim is None else self._hashed(texts, hash_dim)
         self._leave_out_numbered()
         features = [name for name in roles.features if name not in self.left_out]
-        _check_any(features, table.name)
+        check_any(features, table.name)
         self._text = [name for name in features if name in encoded]
         # Numbers are read in this order: features, then the target and weights.
         self._plain = [name for name in features if name not in encoded]
@@ -298,34 +210,6 @@ class TableSource(TokenSource):
         return np.where(known, start + order[at], -1)
 
 
-def check_names(owner: str, columns: Sequence[str]) -> None:
-    """Raise an error for columns of the same name."""
-    repeated = [name for name, times in Counter(columns).items() if times > 1]
-    if repeated:
-        raise ValueError(f"{owner} has two columns {repeated[0]!r}: rename one.")
-
-
-def _check_any(features: Sequence[str], owner: str) -> None:
-    if not features:
-        raise ValueError(f"{owner} has only its target: there are no features.")
-
-
-def check_column(argument: str, column: Any, owner: str, columns: Sequence[str]) -> None:
-    """Raise an error that lists the columns if there is none of this name."""
-    is_name = isinstance(column, str)
-    if is_name and column in columns:
-        return
-    shown = ", ".join(repr(name) for name in columns[:20])
-    more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
-    existing = f"{owner}, which has {shown}{more}"
-    if not is_name:
-        kind = "None" if column is None else type(column).__name__
-        raise UnknownColumnError(f"{argument} is {kind}: name a column of {existing}.")
-    near = get_close_matches(column, columns, n=1, cutoff=0)
-    nearest = f"; the nearest is {near[0]!r}" if near else ""
-    raise UnknownColumnError(f"{argument}={column!r} is not a column of {existing}{nearest}.")
-
-
 def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Indices]:
     prints = Tokens.from_bytes([value.encode() for value in values]).fingerprints()
     order = np.argsort(prints)
@@ -335,20 +219,6 @@ def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Ind
 def _mark(reasons: dict[int, str], valid: Flags, reason: str) -> None:
     for row in np.flatnonzero(~valid).tolist():
         reasons.setdefault(row, reason)
-
-
-def numbers_of(name: str, tokens: Tokens, reasons: dict[int, str]) -> NDArray[Any]:
-    """A column of text as numbers; adds the reasons why rows are invalid."""
-    values, valid = tokens.numbers()
-    for row in np.flatnonzero(~valid).tolist():
-        reasons.setdefault(row, not_of_kind(name, tokens.token(row), "number"))
-    return values
-
-
-def not_of_kind(name: str, field: bytes, kind: str) -> str:
-    text = field[:40].decode("utf-8", "replace")
-    advice = "name columns of text in categorical=, words for missing values in na_values="
-    return f"column {name!r} holds {text!r}, which is not a {kind} ({advice})"
 
 
 def _texts(name: str, column: Tokens, reasons: dict[int, str]) -> NDArray[Any]:
