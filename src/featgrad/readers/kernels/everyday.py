@@ -3,7 +3,7 @@
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 import numpy as np
 
-from featgrad.readers.kernels.scan import AT_0, AT_1, AT_2, SPACE, TAB, compiled, number
+from featgrad.readers.kernels.scan import AT_0, AT_1, AT_2, SPACE, compiled, number, trimmed
 
 # What the tokens of a column stand for; each is tried on all tokens of the first rows.
 KINDS = ("number", "percent", "boolean", "date", "time")
@@ -214,21 +214,11 @@ def value_of(data, i, end, kind, decimal):
 
 
 @compiled
-def _trimmed(data, start, end):
-    i, end = np.uintp(start), np.uintp(end)
-    while i < end and (data[i] == SPACE or data[i] == TAB):
-        i += AT_1
-    while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
-        end -= AT_1
-    return i, end
-
-
-@compiled
 def columns(data, starts, ends, kinds, decimal, words, edges, values, valid):
     """Parse the tokens of columns of some kinds; a missing one is NaN. Clears `valid`."""
     for column in range(len(kinds)):
         for row in range(starts.shape[1]):
-            i, end = _trimmed(data, starts[column, row], ends[column, row])
+            i, end = trimmed(data, starts[column, row], ends[column, row])
             values[column, row] = np.nan
             if i < end and not is_missing(data, i, end, words, edges):
                 value, found = value_of(data, i, end, kinds[column], decimal)
@@ -241,7 +231,7 @@ def census(data, starts, ends, decimal, words, edges, counts):
     """Count the tokens of each column that are of each kind, and last those that are present."""
     for column in range(len(counts)):
         for row in range(starts.shape[1]):
-            i, end = _trimmed(data, starts[column, row], ends[column, row])
+            i, end = trimmed(data, starts[column, row], ends[column, row])
             if i < end and not is_missing(data, i, end, words, edges):
                 counts[column, -1] += 1
                 for kind in range(counts.shape[1] - 1):
@@ -252,6 +242,6 @@ def census(data, starts, ends, decimal, words, edges, counts):
 def blank_missing(data, starts, ends, words, edges):
     """Make tokens that stand for a missing value empty."""
     for row in range(len(starts)):
-        i, end = _trimmed(data, starts[row], ends[row])
+        i, end = trimmed(data, starts[row], ends[row])
         if i == end or is_missing(data, i, end, words, edges):
             ends[row] = starts[row]

@@ -171,14 +171,21 @@ def is_end(byte):
 
 
 @compiled
+def trimmed(data, start, end):
+    """Start and end of a token without blanks around it."""
+    i, end = np.uintp(start), np.uintp(end)
+    while i < end and (data[i] == SPACE or data[i] == TAB):
+        i += AT_1
+    while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
+        end -= AT_1
+    return i, end
+
+
+@compiled
 def numbers(data, starts, ends, values, valid):
     """Parse tokens as numbers; an empty token is NaN. Clears `valid` for invalid tokens."""
     for row in range(len(values)):
-        i, end = np.uintp(starts[row]), np.uintp(ends[row])
-        while i < end and (data[i] == SPACE or data[i] == TAB):
-            i += AT_1
-        while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
-            end -= AT_1
+        i, end = trimmed(data, starts[row], ends[row])
         if i == end:
             values[row] = np.nan
             continue
