@@ -62,12 +62,7 @@ class ArrowRowsSource(BaseSource):
         self.feature_names = layout
 
     def parts(self) -> list[Self]:
-        parts = []
-        for file in self._file.parts():
-            part = self._part(file.path)
-            part._file = file
-            parts.append(part)
-        return parts
+        return [self._part(file.path, _file=file) for file in self._file.parts()]
 
     def _check_types(self) -> None:
         from pyarrow import types

@@ -34,7 +34,7 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     Returns
     -------
     Source
-        The new file. Its blocks are views of the mapped file.
+        The new file.
 
     Examples
     --------

@@ -102,9 +102,10 @@ class BaseSource:
     def parts(self) -> Sequence[Self]:
         return [self]
 
-    def _part(self, path: Path) -> Self:
-        """A copy that is to read a part of the rows, from one file."""
+    def _part(self, path: Path, **reading: Any) -> Self:
+        """A copy that reads a part of the rows, from one file, by means of other attributes."""
         part = copy.copy(self)
+        vars(part).update(reading)
         part._invalid = copy.copy(self._invalid)
         part._invalid.name = str(path)
         part._paths, part.n_rows, part._rows_before = [path], None, -1

@@ -59,12 +59,7 @@ class TableSource(TokenSource):
     def parts(self) -> Sequence[Self]:
         if not hasattr(self._table, "parts"):
             return [self]
-        parts = []
-        for table in self._table.parts():
-            part = self._part(table.path)
-            part._table = table
-            parts.append(part)
-        return parts
+        return [self._part(table.path, _table=table) for table in self._table.parts()]
 
     def _count_tokens(self, top: TopTokens) -> None:
         for chunk in self._read((), self._text):
