@@ -3,7 +3,9 @@
 import gzip
 import json
 import shlex
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -326,6 +328,17 @@ def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(
     assert found["features"] == []
     assert found["next"] == []
     assert found["warnings"][0].startswith("No features predict held-out rows")
+
+
+def test_an_interrupt_while_the_library_is_loaded_is_one_line(monkeypatch, capsys):
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    loading = ModuleType("featgrad.cli.running")
+    loading.__getattr__ = interrupted
+    monkeypatch.setitem(sys.modules, "featgrad.cli.running", loading)
+    assert main(["info", "sales.csv"]) == 1
+    assert capsys.readouterr().err == "\nfeatgrad: interrupted, nothing was written\n"
 
 
 def test_the_version_is_told(capsys):

@@ -22,11 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         complete(parser, arguments.shell)
         return 0
-    # Imported here: the library takes longer to load than help should take to appear.
-    from featgrad.cli.errors import USAGE_ERRORS, one_line
-    from featgrad.cli.running import run
-
     try:
+        # Imported here: the library takes longer to load than help should take to appear.
+        from featgrad.cli.running import run
+
         run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
@@ -39,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if arguments.debug:
             raise
+        from featgrad.cli.errors import USAGE_ERRORS, one_line
+
         print(f"featgrad: error: {one_line(error)}", file=sys.stderr)
         return USAGE if isinstance(error, USAGE_ERRORS) else FAILED
     return 0
