@@ -157,7 +157,6 @@ class AccumulatingMixin:
         self.task_ = state.encoding.task
 
     def _forget_rows(self) -> None:
-        """Forget the rows of earlier calls."""
         self.__dict__.pop("_state", None)
 
     def _forget_choice(self) -> None:

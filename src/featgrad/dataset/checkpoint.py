@@ -223,7 +223,6 @@ def matrix_state(X: Any) -> dict[str, NDArray[Any]]:
 
 
 def matrix_of(state: Arrays) -> Any:
-    """The matrix of such a state."""
     if "indptr" not in state:
         return state["values"]
     parts = state["values"], state["indices"], state["indptr"]

@@ -35,7 +35,6 @@ class Rows(NamedTuple):
     places: Indices | None = None
 
     def take(self, rows: Any) -> "Rows":
-        """Some of the rows."""
         parts: Any = (None if part is None else part[rows] for part in self)
         return Rows(*parts)
 

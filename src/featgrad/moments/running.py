@@ -110,7 +110,6 @@ class RunningSums:
         return other
 
     def begin(self) -> None:
-        """No rows yet."""
         self._received = aligned((self.n_features, _whole(self._width)), np.float32)
         self._centres, self._weights = np.zeros((2, self._width))
 
@@ -137,11 +136,9 @@ class RunningSums:
         return RunningGradient(value, self._gradient, size, mean, deviation)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that changes."""
         return {name: getattr(self, name) for name in _CHANGING}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take it up again."""
         for name in _CHANGING:
             getattr(self, name)[...] = state[name]
 

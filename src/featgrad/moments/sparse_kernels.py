@@ -118,7 +118,6 @@ def _begin_pairs(F, W):
 
 @_compiled()
 def begin(F, strength, mean):
-    """Initialise the records."""
     for d in range(F.shape[0]):
         for chunk in range(F.shape[1]):
             for lane in range(CHUNK):

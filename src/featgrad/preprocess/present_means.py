@@ -20,7 +20,6 @@ class PresentMeans(ArraySums):
         self.weight, self.is_missing = np.zeros(()), np.zeros((), bool)
 
     def add(self, X: Any, weights: Floats) -> None:
-        """More rows and their weights."""
         self.weight += weights.sum()
         with one_blas_thread():
             if not has_missing(X):

@@ -37,7 +37,6 @@ def count_constant(X: Any) -> int:
 
 
 def count_missing(X: Any) -> Indices:
-    """Missing values of each column."""
     if X.dtype.kind != "f":
         return np.zeros(X.shape[1], dtype=np.intp)
     if sparse.issparse(X):

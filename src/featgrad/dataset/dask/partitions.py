@@ -36,7 +36,6 @@ class Partition(NamedTuple):
     weight: Any
 
     def rows(self) -> Iterator[Block]:
-        """Rows in use."""
         return used_rows([self._block()])
 
     def _block(self) -> Block:
@@ -59,7 +58,6 @@ class Recipe:
         self.number, self._keys, self._tasks = number, keys, tasks
 
     def rows(self) -> Iterator[Block]:
-        """Rows in use."""
         X, y, *weight = dask.get(self._tasks, self._keys)
         return Partition(self.number, X, y, *weight or [None]).rows()
 
@@ -71,7 +69,6 @@ class FilePart(NamedTuple):
     source: Source
 
     def rows(self) -> Iterator[Block]:
-        """Rows in use, block by block."""
         return used_rows(self.source)
 
 

@@ -42,7 +42,6 @@ class DeviceRows(NamedTuple):
     of_folds: Sequence[tuple[int, Tensor]]
 
     def by_fold(self) -> Iterator[tuple[int, Tensor]]:
-        """Each fold that occurs, and its rows."""
         return iter(self.of_folds)
 
 
@@ -57,7 +56,6 @@ class DeviceStandardiser:
         self.fill = None if standardiser.fill is None else sent(standardiser.fill, device)
 
     def filled(self, block: Any) -> Any:
-        """The block without missing entries."""
         return block.filled(self.fill)
 
     def __call__(self, block: Any, columns: Tensor) -> Tensor:
@@ -163,7 +161,6 @@ class OnDevice(Dataset):
         self.standardiser = Standardiser.from_sample(first, fill, preprocess)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
-        """Add all blocks of rows, on the device."""
         sums = start()
         self._each_block(sums.add)
         return sums

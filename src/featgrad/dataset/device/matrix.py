@@ -57,7 +57,6 @@ class DenseMatrix:
         return self._X[indices.to(here)][:, columns.to(here)].to(self.device)
 
     def rows_on_host(self, indices: Tensor) -> Any:
-        """Some rows."""
         return self._X[indices.to(self._X.device)].cpu().numpy()
 
     def _spans(self, entries: int) -> list[Span]:
@@ -112,11 +111,9 @@ class DenseBlock:
         return along, x.square_().T @ squared.float()
 
     def columns(self, indices: Tensor) -> Tensor:
-        """Some of the columns."""
         return self.values[:, indices]
 
     def filled(self, fill: Tensor | None) -> "DenseBlock":
-        """Without missing entries."""
         if fill is None:
             return self
         return DenseBlock(torch.where(torch.isnan(self.values), fill, self.values.double()))

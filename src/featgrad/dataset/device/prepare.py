@@ -39,7 +39,6 @@ def on_device(
 
 
 def named_device(name: str) -> Any:
-    """A device of torch."""
     try:
         # With its number, where the name has none.
         device = torch.zeros(1, device=name).device

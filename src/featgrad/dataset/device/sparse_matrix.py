@@ -42,11 +42,9 @@ class SparseMatrix:
         return iter([self._block])
 
     def rows(self, indices: Tensor, columns: Tensor) -> Tensor:
-        """Some columns of some rows, dense."""
         return self._block.columns(columns)[indices]
 
     def rows_on_host(self, indices: Tensor) -> Any:
-        """Some rows."""
         return self._X[indices.cpu().numpy()]
 
     def resident(self) -> Any:
@@ -57,7 +55,10 @@ class SparseMatrix:
 
 
 class SparseBlock:
-    """Entries by column: where those of each column start, their rows and values."""
+    """Entries by column: where those of each column start, their rows and values.
+
+    It answers what `featgrad.dataset.device.matrix.DenseBlock` answers.
+    """
 
     def __init__(
         self, starts: Tensor, rows: Tensor, values: Tensor, shape: tuple[int, int]
@@ -72,7 +73,6 @@ class SparseBlock:
         return along, self._transposed(values.square()) @ squared.double()
 
     def columns(self, indices: Tensor) -> Tensor:
-        """Some of the columns, dense."""
         counts = self._starts[indices + 1] - self._starts[indices]
         place = torch.repeat_interleave(torch.arange(len(indices), device=counts.device), counts)
         first = torch.cumsum(counts, 0) - counts
@@ -84,7 +84,6 @@ class SparseBlock:
         return dense
 
     def filled(self, fill: Tensor | None) -> "SparseBlock":
-        """Without missing entries."""
         if fill is None:
             return self
         if self._filled is None:
@@ -93,14 +92,12 @@ class SparseBlock:
         return self._filled
 
     def present(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Weighted sums of what is there, weights of what is not, and whether anything is not."""
         missing = torch.isnan(self._values)
         there = torch.where(missing, 0.0, self._values.double())
         sums = [self._transposed(part) @ weights[:, None] for part in (there, missing.double())]
         return sums[0][:, 0], sums[1][:, 0], missing.any()
 
     def hashes(self, keys: Tensor) -> Tensor:
-        """Sums of mixed bits times the keys of their columns (see `featgrad.dataset.rows`)."""
         found = torch.zeros(self._shape[0], dtype=torch.int64, device=keys.device)
         parts = (self._values, self._columns(), self._rows)
         for values, columns, rows in zip(
@@ -110,7 +107,6 @@ class SparseBlock:
         return found
 
     def _columns(self) -> Tensor:
-        """The column of each entry."""
         n_columns = self._shape[1]
         columns = torch.arange(n_columns, dtype=torch.int32, device=self._starts.device)
         return torch.repeat_interleave(columns, torch.diff(self._starts))
