@@ -13,8 +13,8 @@ from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_mo
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.kept_rows import KeyedRows
 from featgrad.dataset.prepare import Preparation, Prepared, prepare, prepare_encoded, scaled
+from featgrad.dataset.row_sums import Rows
 from featgrad.dataset.streamed import Streamed
 from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
@@ -129,7 +129,7 @@ class Fit:
             return self._from_matrix(kept.X, prepared, planned)
         return self._search(self._chunked(state, kept, prepared), planned)
 
-    def _chunked(self, state: Accumulated, kept: KeyedRows, prepared: Prepared) -> Dataset:
+    def _chunked(self, state: Accumulated, kept: Rows, prepared: Prepared) -> Dataset:
         """Exact sums over all rows, and a sample for everything else."""
         preprocess = self.settings.preprocess
         sample = SampledChunks(kept.X, prepared, preprocess, state.n_folds)

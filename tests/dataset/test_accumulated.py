@@ -9,9 +9,9 @@ from featgrad import plan
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.kept_rows import KeptRows, KeyedRows
+from featgrad.dataset.kept_rows import KeptRows
 from featgrad.dataset.prepare import prepare_encoded
-from featgrad.dataset.row_sums import Prices
+from featgrad.dataset.row_sums import Prices, Rows
 from featgrad.math.targets import Encoding
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -172,7 +172,7 @@ def test_all_rows_are_kept_while_they_fit():
 def test_rows_are_kept_up_to_a_limit(kind: str):
     X, y, weights = table()
     state = in_chunks(X, y, weights, accumulated(X, y))
-    assert len(state.rows().keys) == KEPT_ENTRIES // N_COLUMNS
+    assert len(state.rows().places) == KEPT_ENTRIES // N_COLUMNS
 
 
 def test_no_rows_are_refused():
@@ -206,17 +206,17 @@ def test_sums_of_shards_add_up(kind: str, container):
     state, turned = merged_shards(first, shards), merged_shards(first, shards[::-1])
     assert state.n_rows == N_ROWS
     assert_marginals_of_all_rows(state, X, y, weights)
-    np.testing.assert_array_equal(state.rows().keys, turned.rows().keys)
+    np.testing.assert_array_equal(state.rows().places, turned.rows().places)
 
 
 def test_merging_leaves_the_other_as_it_is(kind: str):
     X, y, weights = table()
     first = in_chunks(X[:500], y[:500], weights[:500], accumulated(X, y))
     shard = in_chunks(X[500:], y[500:], weights[500:], first.shard())
-    before = marginals_of(shard).values, shard.rows().keys, shard.n_rows
+    before = marginals_of(shard).values, shard.rows().places, shard.n_rows
     first.merge(shard)
     np.testing.assert_array_equal(marginals_of(shard).values, before[0])
-    np.testing.assert_array_equal(shard.rows().keys, before[1])
+    np.testing.assert_array_equal(shard.rows().places, before[1])
     assert shard.n_rows == before[2]
 
 
@@ -276,14 +276,13 @@ def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(shares,
     assert (dataset.marginals([shares])[0] is dataset.exact) == exact
 
 
-def some_rows(keys, sizes=None) -> KeyedRows:
+def some_rows(keys, sizes=None) -> Rows:
     n_rows = len(keys)
     X = np.ones((n_rows, 10))
     if sizes is not None:
         X = sparse.csr_array(np.arange(10) < np.asarray(sizes)[:, None]).astype(float)
-    return KeyedRows(
-        np.asarray(keys), np.zeros(n_rows, np.int8), X, np.ones((n_rows, 1)), np.ones(n_rows)
-    )
+    folds = np.zeros(n_rows, np.int8)
+    return Rows(np.ones((n_rows, 1)), np.ones(n_rows), folds, X, np.asarray(keys))
 
 
 @pytest.mark.parametrize("sizes", [None, 100 * [1, 9]])
@@ -297,14 +296,14 @@ def test_smallest_keys_stay_however_rows_are_divided(sizes, monkeypatch):
         rows = slice(start, start + 20)
         parts[start % 40 == 0].add(some_rows(keys[rows], sizes and sizes[rows]))
     parts[0].merge(parts[1])
-    assert 64 < len(whole.rows().keys) < 200
-    np.testing.assert_array_equal(parts[0].rows().keys, whole.rows().keys)
+    assert 64 < len(whole.rows().places) < 200
+    np.testing.assert_array_equal(parts[0].rows().places, whole.rows().places)
     assert not parts[0].complete
-    np.testing.assert_array_equal(np.sort(keys)[: len(whole.rows().keys)], whole.rows().keys)
+    np.testing.assert_array_equal(np.sort(keys)[: len(whole.rows().places)], whole.rows().places)
 
 
 def test_some_rows_stay_however_long_they_are(monkeypatch):
     monkeypatch.setattr(plan, "KEPT_ENTRIES", 1)
     kept = KeptRows()
     kept.add(some_rows(np.linspace(0, 1, 100)))
-    assert len(kept.rows().keys) == 64
+    assert len(kept.rows().places) == 64

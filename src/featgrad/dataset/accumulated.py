@@ -12,14 +12,13 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad import plan
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.kept_rows import KeptRows, KeyedRows
+from featgrad.dataset.kept_rows import KeptRows
 from featgrad.dataset.row_sums import CrossSums, Prices, Rows
 from featgrad.math.targets import Encoding, balanced
 from featgrad.preprocess.present_means import present_means
@@ -63,7 +62,7 @@ class SampledChunks(InMemory):
 
     exact: Prices
 
-    def take_folds(self, folds: NDArray[np.int8]) -> None:
+    def take_folds(self, folds: Indices) -> None:
         """Put rows into the folds that exact sums over all rows have put them into."""
         rows = self._prepared.rows
         self._folds[rows] = folds[rows]
@@ -80,7 +79,7 @@ class SampledChunks(InMemory):
 class Beginning:
     """What sums are about: columns and outputs, standardised by the first rows."""
 
-    def __init__(self, rows: KeyedRows, preprocess: str, task: str) -> None:
+    def __init__(self, rows: Rows, preprocess: str, task: str) -> None:
         self.name, self._task = uuid4().hex, task
         weights = rows.weights / rows.weights.sum()
         fill = present_means(rows.X, weights)
@@ -90,13 +89,13 @@ class Beginning:
         self._scale = np.where(deviation > 0, deviation, 1.0)
         self.n_outputs = len(self._mean)
 
-    def __call__(self, rows: KeyedRows) -> Rows:
+    def __call__(self, rows: Rows) -> Rows:
         """Rows with standardised outputs; two classes count alike among the first rows."""
         outputs = (rows.outputs - self._mean) / self._scale
         weights = rows.weights
         if self._task == "binary":
             outputs, weights = balanced(outputs, weights)
-        return Rows(outputs, weights, rows.folds.astype(np.intp), rows.X)
+        return rows._replace(outputs=outputs, weights=weights)
 
 
 class Accumulated:
@@ -124,7 +123,7 @@ class Accumulated:
         # Each fold gets its share of every chunk, at random.
         folds = (self.n_rows + self._rng.permutation(len(weights))) % self.n_folds
         keys = self._rng.random_sample(len(weights))
-        self._add(KeyedRows(keys, folds.astype(np.int8), self._alike(X), outputs, weights))
+        self._add(Rows(outputs, weights, folds.astype(np.int8), self._alike(X), keys))
 
     def merge(self, other: "Accumulated") -> None:
         """The rows that another has seen as well; it stays as it is."""
@@ -164,15 +163,15 @@ class Accumulated:
         self.rows()
         return self._kept.complete
 
-    def rows(self) -> KeyedRows:
+    def rows(self) -> Rows:
         """A random sample of the rows, or all of them."""
         rows = self._kept.rows()
         if rows is None:
             raise ValueError("No rows of positive weight have been seen: pass some to partial_fit.")
         return rows
 
-    def _add(self, rows: KeyedRows) -> None:
-        self.n_rows += len(rows.keys)
+    def _add(self, rows: Rows) -> None:
+        self.n_rows += len(rows.places)
         if self.beginning is None and not self._kept.fit(rows):
             before = self._kept.rows()
             self._kept.add(rows)
@@ -181,7 +180,7 @@ class Accumulated:
             self._kept.add(rows)
         self._sum_up(rows)
 
-    def _begin(self, beginning: Beginning, before: KeyedRows | None) -> None:
+    def _begin(self, beginning: Beginning, before: Rows | None) -> None:
         """Begin sums with all rows so far."""
         shape, n_folds = (self.n_features, beginning.n_outputs), self.n_folds
         if plan.moments_fit(*shape, n_folds):
@@ -192,7 +191,7 @@ class Accumulated:
         if before is not None:
             self._sum_up(before)
 
-    def _sum_up(self, rows: KeyedRows) -> None:
+    def _sum_up(self, rows: Rows) -> None:
         if self.beginning is not None and self.sums is not None:
             self.sums.add(self.beginning(rows))
 

@@ -24,7 +24,6 @@ from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import PresentMeans
 from featgrad.preprocess.standardise import ArraySums
 from featgrad.readers import Block
-from featgrad.readers.block import stacked
 
 # Of the rows that the origins of columns are taken from.
 _ORIGIN_ENTRIES = 1 << 22
@@ -159,7 +158,6 @@ class Gathered:
         self._parts: list[Rows] = []
 
     def add(self, rows: Rows) -> None:
-        assert rows.places is not None
         own = np.flatnonzero(rows.places * self._count % self._n_rows < self._count)
         some = rows.take(own)
         self._parts.append(some._replace(X=some.X[:, self._columns]))
@@ -169,19 +167,16 @@ class Gathered:
 
     def rows(self) -> Rows:
         """All of them, by rising place."""
-        rows = self._joined()
-        return rows.take(np.argsort(rows.places, kind="stable"))  # type: ignore[arg-type]
+        rows = Rows.joined(self._parts)
+        return rows.take(np.argsort(rows.places, kind="stable"))
 
     def state(self) -> Arrays:
-        arrays = self._joined()._asdict()
+        arrays = Rows.joined(self._parts)._asdict()
         return {**matrix_state(arrays.pop("X")), **arrays}
 
     def restore(self, state: Arrays) -> None:
         arrays = {name: state[name] for name in Rows._fields if name != "X"}
         self._parts = [Rows(X=matrix_of(state), **arrays)]
-
-    def _joined(self) -> Rows:
-        return Rows(*(stacked(part) for part in zip(*self._parts, strict=True)))
 
 
 def used_rows(blocks: Any) -> Iterator[Block]:

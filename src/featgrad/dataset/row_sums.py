@@ -16,6 +16,7 @@ from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.array_api import namespace
 from featgrad.moments.folds import Folds, GrowingFold
 from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
+from featgrad.readers.block import stacked
 
 if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else
     from featgrad.moments.running import RunningSums
@@ -25,18 +26,22 @@ class Rows(NamedTuple):
     """A block of rows: outputs of variance 1, weights that sum to one over all rows, folds.
 
     Rows that are not in use have no weight and belong to fold -1. Places are those in a random
-    order, where rows are not kept.
+    order, or random keys, where not all rows are in memory.
     """
 
     outputs: Floats
     weights: Floats
     folds: Indices
     X: Any
-    places: Indices | None = None
+    places: Any = None
 
     def take(self, rows: Any) -> "Rows":
         parts: Any = (None if part is None else part[rows] for part in self)
         return Rows(*parts)
+
+    @staticmethod
+    def joined(parts: "Sequence[Rows]") -> "Rows":
+        return Rows(*(stacked(part) for part in zip(*parts, strict=True)))
 
     def by_fold(self) -> Iterator[tuple[int, Indices]]:
         """Each fold that occurs, and its rows."""
