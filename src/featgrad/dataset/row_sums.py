@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 from scipy.stats import chi2
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Floats, Indices, Singles
 from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.array_api import namespace
-from featgrad.moments.folds import Folds, GrowingFold
+from featgrad.moments.folds import Fold, Folds, make_fold
 from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 from featgrad.readers.block import stacked
 
@@ -164,6 +164,67 @@ class PriceSums(ArraySums):
                 for fold, own in rows.by_fold():
                     residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
         return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
+
+
+_WAITING = ("waiting", "waiting_outputs", "waiting_weights")
+_DONE = ("cross", "squares", "matrix", "weight", "squared_weights")
+
+
+class GrowingFold:
+    """A fold whose rows come in parts; as many as there are columns wait for their C_f."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Singles, Floats, Floats]] = []
+        self._n_waiting = 0
+        self._done: Fold | None = None
+
+    def add(self, values: Singles, outputs: Floats, weights: Floats) -> None:
+        """More standardised rows, their outputs and weights."""
+        self._waiting.append((values, outputs, weights))
+        self._n_waiting += len(values)
+        if self._n_waiting >= values.shape[1]:
+            self._done = self.fold()
+            self._waiting, self._n_waiting = [], 0
+
+    def merge(self, other: "GrowingFold") -> None:
+        """Rows of another part of the same fold; none wait any longer where some have a C_f."""
+        if self._done is None and other._done is None:
+            for part in other._waiting:
+                self.add(*part)
+            return
+        own, *more = [part.fold() for part in (self, other) if part._waiting or part._done]
+        self._done = own.joined(more[0]) if more else own
+        self._waiting, self._n_waiting = [], 0
+
+    def fold(self) -> Fold:
+        """All rows so far; there is one at least."""
+        if not self._waiting:
+            assert self._done is not None
+            return self._done
+        fold = make_fold(*self._together())
+        return fold if self._done is None else self._done.joined(fold)
+
+    def state(self) -> Arrays:
+        state: dict[str, Any] = {}
+        if self._waiting:
+            state |= zip(_WAITING, self._together(), strict=True)
+        if self._done is not None:
+            done = self._done._asdict()
+            state |= {name: np.asarray(done[name]) for name in _DONE}
+        return state
+
+    def restore(self, state: Arrays) -> None:
+        if _WAITING[0] in state:
+            values, outputs, weights = (state[name] for name in _WAITING)
+            self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
+        if _DONE[0] in state:
+            cross, squares, matrix = (state[name] for name in _DONE[:3])
+            weight, squared = float(state["weight"]), float(state["squared_weights"])
+            self._done = Fold(weight, squared, cross, squares, matrix, is_gram=True)
+
+    def _together(self) -> tuple[Singles, Floats, Floats]:
+        values, outputs, weights = map(np.concatenate, zip(*self._waiting, strict=True))
+        return values, outputs, weights
 
 
 class FoldSums(ArraySums):
