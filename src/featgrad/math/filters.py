@@ -4,6 +4,7 @@ Applied to the spectrum of the masked covariance they turn the moments into the 
 variance: the closer to 1 on the spectrum, the closer to least squares.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -96,7 +97,14 @@ def coefficients(filter: str | ArrayLike, order: int) -> Floats:
         return _from_array(filter, order)
     if filter not in _FILTERS:
         raise ValueError(f"filter={filter!r} is unknown: use one of {list(_FILTERS)} or an array.")
-    return _FILTERS[filter](check_order(order))
+    return _named(filter, check_order(order))
+
+
+@functools.cache
+def _named(filter: str, order: int) -> Floats:
+    found = _FILTERS[filter](order)
+    found.setflags(write=False)
+    return found
 
 
 def up_to(filter: str | ArrayLike, order: int) -> tuple[Floats, ...]:

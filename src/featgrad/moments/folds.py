@@ -164,7 +164,7 @@ class Folds:
         # Without the rounding of sums, so that rows of equal weight count as whole numbers.
         return round(self._total**2 / squared, 6)
 
-    @property
+    @cached_property
     def variance(self) -> Floats:
         """Variance of each output."""
         return np.asarray(sum(fold.squares for fold in self.folds) / self._total)
