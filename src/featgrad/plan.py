@@ -43,11 +43,11 @@ SWAP_RIDGE = 0.01
 FILL_ROWS_PER_UNIT = 2
 
 # The descent.
-STEP = 0.6
+STEP = 1.0
 MOMENTUM = 0.8
 # Sharpness of the mask, step by step: in the first descent, and after columns have entered.
-FIRST_SHARPNESS = np.geomspace(2, 12, 10)
-NEXT_SHARPNESS = np.geomspace(3, 20, 8)
+FIRST_SHARPNESS = np.geomspace(2, 12, 6)
+NEXT_SHARPNESS = np.geomspace(3, 20, 4)
 # Orders of the folds that take turns.
 FOLD_ORDERS = 4
 MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)

@@ -9,7 +9,7 @@ from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.row_sums import Prices
 from featgrad.math import filters
-from featgrad.plan import FIRST_SHARPNESS, NEXT_SHARPNESS
+from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
 from featgrad.search import working_set
 from featgrad.search.base import Subset, Task
 from featgrad.search.progress import go_on
@@ -305,7 +305,7 @@ def test_certificate_names_no_column_where_all_are_chosen():
 
 
 @pytest.mark.usefixtures("small_working_set")
-@pytest.mark.parametrize(("max_iter", "expected"), [(1, 1), (12, 12), (1000, 26)])
+@pytest.mark.parametrize(("max_iter", "expected"), [(1, 1), (12, 12), (1000, MOST_STEPS)])
 def test_steps_are_limited_over_all_rounds(monkeypatch, max_iter: int, expected: int):
     monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
     found = best(dataset_of(*suppressors()), singles(600), 6.0, max_iter=max_iter)
