@@ -51,11 +51,20 @@ plt.show()
 # - Each knockoff chooses none or several features: at least 10 at a rate of 0.1, 5 at 0.2. Where
 #   nothing stands out none are chosen, and ``transform`` warns of it.
 # - The rate is an average over data sets, for the choice as a whole, and exact for one knockoff.
-#   What most of them choose can have twice that share of false features in theory, and has about
-#   half of it in simulations.
+#   What most of them choose can have twice that share of false features in theory. In simulations
+#   at a rate of 0.1 it is 0.03 to 0.06 with 300 rows of 200 features, and 0.05 to 0.09 with 2,000
+#   rows of 2,000. Averages of e-values would keep the rate exactly (Ren & Barber 2024), but find 1
+#   to 51 % of the true features in the former, where most knockoffs find 51 to 82 %.
 # - Knockoffs assume that the features are about jointly Gaussian, with a covariance that the rows
-#   determine; nothing is assumed about the target. Logarithms of skewed features help. With no more
-#   rows than strongly correlated features the rate can be exceeded somewhat.
+#   determine; nothing is assumed about the target. Logarithms of skewed features help. With far
+#   fewer rows than strongly correlated features the rate can be exceeded: it is 0.12 with 300 rows
+#   of 2,000 features whose neighbours are correlated by 0.9.
+# - Classes tell less than numbers: of the explained share of a Gaussian target's variance its sign
+#   keeps 64 %. With 300 rows of 200 independent features and a rate of 0.2 the sign finds 33 % of
+#   the true ones, where the target itself finds 87 %.
+# - Features and knockoffs are compared by their coefficients in a lasso. Scores of the search
+#   itself find 0 to 67 % instead of 51 to 82 %, and next to none where neighbours are strongly
+#   correlated.
 # - Exact copies of each other cannot be distinguished, and none of them is chosen. As one of
 #   ``feature_groups`` they count as one, and the rate is that of groups.
 # - The rate holds for one choice of `fdr` made beforehand, not for the best-looking one of several.
