@@ -5,7 +5,6 @@ With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the colu
 While many units are present a few go at once.
 """
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from featgrad.arrays import Flags, Floats, Indices, Singles
 from featgrad.moments.array_api import is_foreign, namespace, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import ELIMINATED_AT_ONCE
-from featgrad.search.elimination_kernels import leave_out, loss
 from featgrad.search.units import Units
 
 
@@ -59,14 +57,35 @@ class Elimination(NamedTuple):
 
 def eliminate(totals: Totals, units: Units, budget: float, ridge: float) -> Flags:
     """Leave out units until the rest fits the budget, then refill it; kept units stay."""
+    everything, names = units, np.arange(units.count)
     H, B = _ridge_regression(totals, ridge)
+    is_present, left_out = np.ones(units.count, bool), list[int]()
     excess = float(units.costs.sum()) - budget
-    first, columns = units.columns_of_each()
-    going = leave_out(H, B, first, columns, units.costs, units.kept, excess, ELIMINATED_AT_ONCE)
+    while excess > 1e-9 * budget and np.any(is_present & ~units.kept):
+        is_free = is_present & ~units.kept
+        losses = np.where(is_free, _losses(H, B, units) / units.costs, np.inf)
+        going = _cheapest(losses, int(np.count_nonzero(is_present)), units.costs, excess)
+        excess -= float(units.costs[going].sum())
+        left_out += names[going].tolist()
+        leaving = np.zeros(units.count, bool)
+        leaving[going] = True
+        gone = units.members(leaving)
+        out = H[gone]
+        inner = np.linalg.solve(out[:, gone], out)
+        B -= inner.T @ B[gone]
+        H -= out.T @ inner
+        # What is gone explains nothing of the rest.
+        H[gone, gone] = 1.0
+        is_present &= ~leaving
+        if 2 * np.count_nonzero(is_present) < units.count:
+            rest = np.flatnonzero(is_present)
+            units, staying = units.only(rest)
+            H, B = H[np.ix_(staying, staying)], B[staying]
+            names, is_present = names[rest], is_present[rest]
     # The last to go comes back first, where a dearer unit has left room for it.
-    scores = np.full(units.count, float(units.count))
-    scores[going] = np.arange(len(going))
-    return units.best_within(scores, budget)
+    scores = np.full(everything.count, float(everything.count))
+    scores[left_out] = np.arange(len(left_out))
+    return everything.best_within(scores, budget)
 
 
 def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
@@ -105,9 +124,7 @@ def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Rema
     """Ridge regression on the columns of the chosen units."""
     inner, columns = units.only(np.flatnonzero(chosen))
     H, B = _ridge_regression(totals.columns(columns), ridge)
-    first, members = inner.columns_of_each()
-    losses = [loss(H, B, members[start:stop]) for start, stop in itertools.pairwise(first)]
-    return Remaining(np.flatnonzero(chosen), columns, H, np.array(losses))
+    return Remaining(np.flatnonzero(chosen), columns, H, _losses(H, B, inner))
 
 
 def _ridge_regression(totals: Totals, ridge: float) -> tuple[Singles, Singles]:
@@ -122,3 +139,30 @@ def _ridge_regression(totals: Totals, ridge: float) -> tuple[Singles, Singles]:
     below = np.tril(triangle, -1)
     H = np.ascontiguousarray(below + below.T + np.diag(np.diagonal(triangle)))
     return H, H @ totals.cross.astype(np.float32)
+
+
+def _cheapest(losses: Floats, n_present: int, costs: Floats, excess: float) -> Indices:
+    """Units to leave out next: the one whose loss is smallest, and a few more of many."""
+    count = min(max(1, n_present // ELIMINATED_AT_ONCE), int(np.count_nonzero(losses < np.inf)))
+    # Of equal losses the later columns go first.
+    going = len(losses) - 1 - np.argsort(losses[::-1], kind="stable")[:count]
+    # No more of them than the budget asks for.
+    before = np.cumsum(costs[going]) - costs[going]
+    return going[before < excess]
+
+
+def _losses(H: Singles, B: Singles, units: Units) -> Floats:
+    """Explained variance that would be lost without each unit."""
+    # Right for units of one column; wider ones are overwritten below, by their width.
+    losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
+    widths = np.bincount(units.of_column, minlength=units.count)
+    if np.all(widths == 1):
+        return losses
+    by_unit = np.argsort(units.of_column, kind="stable")
+    starts = np.cumsum(widths) - widths
+    for width in np.unique(widths[widths > 1]):
+        alike = np.flatnonzero(widths == width)
+        columns = by_unit[starts[alike][:, None] + np.arange(width)]
+        blocks = H[columns[:, :, None], columns[:, None, :]]
+        losses[alike] = np.sum(B[columns] * np.linalg.solve(blocks, B[columns]), axis=(1, 2))
+    return losses

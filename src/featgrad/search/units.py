@@ -44,12 +44,6 @@ class Units:
         """Columns of the chosen units."""
         return np.flatnonzero(np.append(chosen, False)[self.of_column])
 
-    def columns_of_each(self) -> tuple[Indices, Indices]:
-        """Where the columns of each unit begin, with the end of the last, among these columns."""
-        columns = np.argsort(self.of_column, kind="stable")[np.count_nonzero(self.of_column < 0) :]
-        widths = np.bincount(self.of_column[columns], minlength=self.count)
-        return np.append(0, np.cumsum(widths)), columns
-
     def only(self, units: Indices) -> "tuple[Units, Indices]":
         """Some of the units, and their columns."""
         place = np.full(self.count + 1, -1)  # the last is that of excluded columns
