@@ -166,7 +166,7 @@ class Fit:
                 dataset = with_all_moments(dataset, self.settings.preprocess)
             budgets = self.budgets.for_rows(dataset.n_rows)
             outcome = run(planned, dataset, budgets, self._job(dataset))
-        return self._choice(replace(planned, held_out=outcome.held_out), outcome, dataset)
+            return self._choice(replace(planned, held_out=outcome.held_out), outcome, dataset)
 
     def _choice(self, planned: Plan, outcome: Outcome, dataset: Dataset) -> Choice:
         """With estimates of what each set explains."""

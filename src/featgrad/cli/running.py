@@ -13,6 +13,7 @@ from typing import Any
 from featgrad.cli import commands
 from featgrad.cli.progress import Progress
 from featgrad.cli.watching import FIRST_LINES, can_follow, watch
+from featgrad.moments.threads import one_blas_thread
 from featgrad.readers.lines import Pipe
 
 
@@ -25,7 +26,8 @@ def run(arguments: Namespace) -> None:
         progress.note(f"note: {message}")
         arguments.notes.append(str(message))
 
-    with _readable(arguments) as files, warnings.catch_warnings():
+    # Products are short, and text is parsed meanwhile: threads of BLAS would mostly wait.
+    with _readable(arguments) as files, one_blas_thread(), warnings.catch_warnings():
         arguments.file = files if len(files) > 1 else files[0]
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show  # type: ignore[assignment]
