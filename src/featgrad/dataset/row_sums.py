@@ -106,6 +106,7 @@ class PriceSums(ArraySums):
         models: Sequence[Model],
         standardiser: Standardiser,
         learn: bool,
+        *,
         zeros: Any = np.zeros,
     ) -> None:
         self._models, self._standardiser, self._learn = models, standardiser, learn

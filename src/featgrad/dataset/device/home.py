@@ -78,19 +78,12 @@ def on_host(sums: ColumnSums) -> ColumnSums:
 
 
 class DevicePriceSums(PriceSums):
-    """Products of all columns with the residuals of models, on a device."""
+    """`PriceSums` on a device, for all models at once."""
 
-    def __init__(
-        self,
-        n_features: int,
-        n_outputs: int,
-        models: Sequence[Model],
-        standardiser: Standardiser,
-        learn: bool,
-        device: Any,
-    ) -> None:
-        super().__init__(n_features, n_outputs, models, standardiser, learn, zeros_on(device))
-        self._there = DeviceStandardiser(standardiser, device)
+    def __init__(self, device: Any, *of_host: Any) -> None:
+        super().__init__(*of_host, zeros=zeros_on(device))
+        models, n_outputs = self._models, self._n_outputs
+        self._there = DeviceStandardiser(self._standardiser, device)
         self._covariance = sent(self._noise, device)
         self._used = sent(self._union, device)
         self._shares = sent(np.array([model.shares for model in models]), device)
@@ -232,7 +225,7 @@ class OnDevice(Dataset):
 
     def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
         shape, device = (self.n_features, self.n_outputs), self._matrix.device
-        start = partial(DevicePriceSums, *shape, models, self.standardiser, learn, device)
+        start = partial(DevicePriceSums, device, *shape, models, self.standardiser, learn)
         return self.visit(name, start).prices()
 
     def _divided(self, rows: slice) -> list[tuple[int, Tensor]]:
