@@ -172,9 +172,10 @@ def losses_without(
     columns g are ``B - H_:g H_gg^-1 B_g``. Errors are those of the mean of rows or, if these are
     larger, of groups.
     """
-    everything, parts = np.arange(len(rows.weights)), []
+    parts = []
     for outside, counts in zip(held_out, counted, strict=True):
-        training, test = rows.take(np.setdiff1d(everything, outside)), rows.take(outside)
+        inside = np.delete(np.arange(len(rows.weights)), outside)
+        training, test = rows.take(inside), rows.take(outside)
         losses = _losses(training, test, units, ridge) * placed_like(rows.values, counts)
         parts.append((test.weights / rows.weights.sum(), losses))
     values = sum(share @ losses for share, losses in parts)
