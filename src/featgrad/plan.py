@@ -110,7 +110,7 @@ EXACT_ORDER_ROWS = 1 << 17
 # Streams.
 # Rows that are learned from at once, and after which features are chosen; fewer at first.
 ONLINE_BLOCK = 100
-ONLINE_DECISION = 500
+ONLINE_DECISION = 200
 # The shortest half-life that is suggested; others are twice as long each.
 SHORTEST_HALF_LIFE = 250.0
 # Half-lives until which the set is chosen anew at every decision.
@@ -122,8 +122,13 @@ RECENT_ENTRIES = 1 << 22
 ONLINE_RIDGE = 0.1
 # Share of the columns that enter at once which may be noise.
 ONLINE_NOISE = 0.5
-# Alarms: half-lives that errors are remembered for, blocks before the first alarm, the rise of
-# errors that is still forgiven and what a single block counts at most, in standard deviations.
+# By how many standard errors a column that enters must be worth more than one that leaves; fewer
+# for some time after an alarm.
+ONLINE_ADVANTAGE = 4.0
+ALARM_ADVANTAGE = 1.0
+# Alarms: half-lives that errors and the dependence of rows are remembered for, blocks before the
+# first alarm, the rise of errors that is still forgiven and what a single block counts at most, in
+# standard deviations.
 ALARM_MEMORY = 4
 ALARM_WARM_UP = 20
 ALARM_REFERENCE = 0.5

@@ -6,6 +6,9 @@ what the set leaves than noise does, by the rule of Benjamini & Hochberg (1995),
 leaves out the ones that matter least. One column needs much to enter; several that gain at the same
 time, as in a gradual change, need less each.
 
+Columns of the present set have an advantage in elimination: another one takes the place of one of
+them only if it is worth more by several standard errors, as rows that depend on each other allow.
+
 The ridge is a share of the largest eigenvalue, however many rows there are: what a set explains of
 past rows by small directions, a model that follows the stream does not find again in the next ones.
 """
@@ -18,7 +21,13 @@ from scipy.special import chdtrc
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
-from featgrad.plan import FILL_ROWS_PER_UNIT, ONLINE_DECISION, ONLINE_NOISE, ONLINE_RIDGE
+from featgrad.plan import (
+    FILL_ROWS_PER_UNIT,
+    ONLINE_ADVANTAGE,
+    ONLINE_DECISION,
+    ONLINE_NOISE,
+    ONLINE_RIDGE,
+)
 from featgrad.search.elimination import eliminate
 from featgrad.search.units import Units
 
@@ -45,13 +54,18 @@ class Fitted(NamedTuple):
     noise: float
 
 
-def chosen_anew(totals: Totals, size: int) -> Flags:
-    """The best set of a size, whatever was chosen before."""
+def chosen_anew(
+    totals: Totals, size: int, before: Flags | None = None, advantage: float = 0.0
+) -> Flags:
+    """The best set of a size; columns of before have an advantage, in standard errors."""
     count = len(totals.cross)
     if count <= size:
         return np.ones(count, bool)
     units = Units(np.arange(count), np.ones(count), np.zeros(count, bool))
-    return eliminate(totals, units, size, _ridge(totals))
+    if before is None or advantage == 0:
+        return eliminate(totals, units, size, _ridge(totals))
+    noise = fit(totals, before).noise * totals.variance
+    return eliminate(totals, units, size, _ridge(totals), advantage * np.sqrt(noise) * before)
 
 
 def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flags:
@@ -60,7 +74,8 @@ def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flag
     if len(entering) == 0:
         return chosen
     candidates = np.union1d(np.flatnonzero(chosen), entering)
-    kept = chosen_anew(totals.columns(candidates), size)
+    own = totals.columns(candidates)
+    kept = chosen_anew(own, size, chosen[candidates], ONLINE_ADVANTAGE)
     found = np.zeros(len(chosen), bool)
     found[candidates[kept]] = True
     return found

@@ -62,6 +62,38 @@ class Prequential:
         return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
 
 
+class Dependence:
+    """How many rows of the stream say as much about columns as one would, if all were independent.
+
+    Sums of products of columns and residuals over a block have as many times the variance of those
+    over independent rows.
+
+    Parameters
+    ----------
+    half_life : float
+        Of the selector, in rows.
+    """
+
+    def __init__(self, half_life: float) -> None:
+        self._decay = _memory(half_life)
+        self._found = self._expected = 0.0
+
+    @property
+    def factor(self) -> float:
+        return max(1.0, self._found / self._expected) if self._expected > 0 else 1.0
+
+    def add(self, standardised: Floats, residuals: Floats) -> None:
+        """Take columns of a block, and what their model leaves."""
+        sums = standardised.T @ residuals
+        squares = np.sum(standardised**2, axis=1) @ np.sum(residuals**2, axis=1)
+        self._found = self._decay * self._found + float(np.sum(sums**2))
+        self._expected = self._decay * self._expected + float(squares)
+
+    def merge(self, other: "Dependence") -> None:
+        self._found += other._found
+        self._expected += other._expected
+
+
 class CumulativeSum:
     """How far standardised values of blocks have been above 0 for a while.
 
@@ -93,7 +125,7 @@ class RisenErrors:
     """
 
     def __init__(self, rate: float, half_life: float) -> None:
-        self._decay = 2.0 ** (-ONLINE_BLOCK / (ALARM_MEMORY * half_life))
+        self._decay = _memory(half_life)
         self._sum = CumulativeSum(rate)
         self.restart()
 
@@ -147,6 +179,11 @@ class Shift:
         worse = np.sum(before**2 - now**2, axis=1)
         error = float(np.std(worse)) / math.sqrt(len(worse))
         return error > 0 and self._sum.add(float(np.mean(worse)) / error)
+
+
+def _memory(half_life: float) -> float:
+    """What is kept of sums over blocks after each one."""
+    return float(2.0 ** (-ONLINE_BLOCK / (ALARM_MEMORY * half_life)))
 
 
 def threshold(rate: float) -> float:

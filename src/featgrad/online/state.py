@@ -20,10 +20,11 @@ from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
 from featgrad.online.history import Decision, History
-from featgrad.online.prequential import Prequential, RisenErrors, Shift
+from featgrad.online.prequential import Dependence, Prequential, RisenErrors, Shift
 from featgrad.online.rows import Block, RecentRows
 from featgrad.online.working_moments import WorkingMoments
 from featgrad.plan import (
+    ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
     ENTERING,
     ENTERING_NOISE,
@@ -82,6 +83,7 @@ class OnlineState:
         self.size = size
         self.clock, self.recent = Clock(half_life), RecentRows(half_life)
         self.judge, self.history = Prequential(), History()
+        self._dependence = Dependence(half_life)
         # Each kind of alarm has half of the rate.
         self._errors = RisenErrors(alarm_rate / 2, half_life)
         self._shift = Shift(alarm_rate / 2)
@@ -153,6 +155,7 @@ class OnlineState:
         self._columns.merge(other._columns)
         self._working.merge(other._working)
         self.judge.merge(other.judge)
+        self._dependence.merge(other._dependence)
         self.recent.merge(other.recent, self.clock.time - other.clock.time)
         before, self.features = self.features, np.union1d(self.features, other.features)
         totals = self._totals()
@@ -214,6 +217,7 @@ class OnlineState:
                 before = self._model_before.residuals(self._working, values, outputs)
                 shifted = self._shift.add(before, residuals)
             left = self._pricing.residuals(self._working, values, outputs)
+            self._dependence.add(self._working.standardised(values), left)
             self._working.add(values, outputs, weights)
         self._columns.add(X, weights, left)
         self.recent.add(Block(time, X, outputs))
@@ -277,7 +281,8 @@ class OnlineState:
         size = min(self.size, len(totals.cross))
         young = age <= LEARNING_HALF_LIVES * self.clock.half_life
         if young or len(before) == 0:
-            chosen = choice.chosen_anew(totals, size)
+            advantage = ALARM_ADVANTAGE if self._beginning else 0.0
+            chosen = choice.chosen_anew(totals, size, self._chosen(), advantage)
         else:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])
@@ -346,7 +351,7 @@ class OnlineState:
 
     def _totals(self) -> Totals:
         assert self._working is not None
-        return self._working.totals(self._columns.n_rows)[0]
+        return self._working.totals(self._columns.n_rows / self._dependence.factor)[0]
 
     def _chosen(self) -> Flags:
         assert self._working is not None

@@ -55,15 +55,23 @@ class Elimination(NamedTuple):
         return [eliminate(*question) for question in questions]
 
 
-def eliminate(totals: Totals, units: Units, budget: float, ridge: float) -> Flags:
-    """Leave out units until the rest fits the budget, then refill it; kept units stay."""
+def eliminate(
+    totals: Totals, units: Units, budget: float, ridge: float, advantage: Floats | None = None
+) -> Flags:
+    """Leave out units until the rest fits the budget, then refill it; kept units stay.
+
+    An advantage of some units is added to the square roots of their losses.
+    """
     everything, names = units, np.arange(units.count)
     H, B = _ridge_regression(totals, ridge)
     is_present, left_out = np.ones(units.count, bool), list[int]()
     excess = float(units.costs.sum()) - budget
     while excess > 1e-9 * budget and np.any(is_present & ~units.kept):
         is_free = is_present & ~units.kept
-        losses = np.where(is_free, _losses(H, B, units) / units.costs, np.inf)
+        losses = _losses(H, B, units)
+        if advantage is not None:
+            losses = (np.sqrt(losses) + advantage[names]) ** 2
+        losses = np.where(is_free, losses / units.costs, np.inf)
         going = _cheapest(losses, int(np.count_nonzero(is_present)), units.costs, excess)
         excess -= float(units.costs[going].sum())
         left_out += names[going].tolist()
