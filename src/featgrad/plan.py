@@ -108,9 +108,11 @@ LOADED_SAMPLE_BYTES = 1 << 25
 EXACT_ORDER_ROWS = 1 << 17
 
 # Streams.
-# Rows that are learned from at once, and after which features are chosen; fewer at first.
+# Rows that are learned from at once, after which features are chosen, and after which columns enter
+# the working set; fewer at first.
 ONLINE_BLOCK = 100
 ONLINE_DECISION = 200
+ONLINE_ENTRY = 500
 # The shortest half-life that is suggested; others are twice as long each.
 SHORTEST_HALF_LIFE = 250.0
 # Half-lives until which the set is chosen anew at every decision.

@@ -22,6 +22,8 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import (
+    CANDIDATES_FACTOR,
+    CANDIDATES_MORE,
     FILL_ROWS_PER_UNIT,
     ONLINE_ADVANTAGE,
     ONLINE_DECISION,
@@ -54,39 +56,61 @@ class Fitted(NamedTuple):
     noise: float
 
 
-def chosen_anew(
-    totals: Totals, size: int, before: Flags | None = None, advantage: float = 0.0
-) -> Flags:
-    """The best set of a size; columns of before have an advantage, in standard errors."""
+def best_set(totals: Totals, size: int, advantage: Floats | None = None) -> Flags:
+    """The best set of a size; square roots of what is lost without columns get an advantage."""
     count = len(totals.cross)
     if count <= size:
         return np.ones(count, bool)
     units = Units(np.arange(count), np.ones(count), np.zeros(count, bool))
-    if before is None or advantage == 0:
-        return eliminate(totals, units, size, _ridge(totals))
-    noise = fit(totals, before).noise * totals.variance
-    return eliminate(totals, units, size, _ridge(totals), advantage * np.sqrt(noise) * before)
+    return eliminate(totals, units, size, _ridge(totals), advantage)
+
+
+def chosen_anew(
+    totals: Totals, chosen: Flags, size: int, advantage: float, is_quick: bool
+) -> Flags:
+    """The best set, out of all columns or, to be quick, of those that would add most."""
+    count = int(np.count_nonzero(chosen))
+    if count == 0:
+        return best_set(totals, size)
+    fitted, candidates = fit(totals, chosen), np.arange(len(chosen))
+    if is_quick:
+        most = max(CANDIDATES_FACTOR * size, size + CANDIDATES_MORE)
+        gains = np.where(chosen, np.inf, fitted.gains)
+        candidates = np.sort(np.argsort(-gains, kind="stable")[:most])
+    return _best_of(candidates, totals, chosen, size, advantage, fitted.noise)
 
 
 def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flags:
     """The set after columns have entered that explain more than chance."""
-    entering = _entering(totals, chosen, n_features)
+    fitted = fit(totals, chosen)
+    entering = _entering(totals, chosen, fitted, n_features)
     if len(entering) == 0:
         return chosen
     candidates = np.union1d(np.flatnonzero(chosen), entering)
-    own = totals.columns(candidates)
-    kept = chosen_anew(own, size, chosen[candidates], ONLINE_ADVANTAGE)
+    return _best_of(candidates, totals, chosen, size, ONLINE_ADVANTAGE, fitted.noise)
+
+
+def _best_of(
+    candidates: Indices,
+    totals: Totals,
+    chosen: Flags,
+    size: int,
+    advantage: float,
+    noise: float,
+) -> Flags:
+    """The best set of candidates, with an advantage in standard errors for chosen ones."""
+    error = np.sqrt(noise * totals.variance)
+    kept = best_set(totals.columns(candidates), size, advantage * error * chosen[candidates])
     found = np.zeros(len(chosen), bool)
     found[candidates[kept]] = True
     return found
 
 
-def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
+def _entering(totals: Totals, chosen: Flags, fitted: Fitted, n_features: int) -> Indices:
     """Columns that explain more than noise, of which a share at most is noise."""
     count, n_outputs = int(np.count_nonzero(chosen)), totals.cross.shape[1]
     if count * FILL_ROWS_PER_UNIT > totals.n_effective:
         return np.zeros(0, np.intp)
-    fitted = fit(totals, chosen)
     levels = chdtrc(n_outputs, n_outputs * fitted.gains / max(fitted.noise, 1e-300))
     others = np.flatnonzero(~chosen)
     order = others[np.argsort(levels[others], kind="stable")][:count]
@@ -99,7 +123,7 @@ def _entering(totals: Totals, chosen: Flags, n_features: int) -> Indices:
 def fit(totals: Totals, chosen: Flags | None = None) -> Fitted:
     """What the chosen columns are worth, all by default, and what others would add to them."""
     chosen = np.ones(len(totals.cross), bool) if chosen is None else chosen
-    return _fit(totals, chosen, _ridge(totals))
+    return _fit(totals, chosen, _ridge(totals.columns(np.flatnonzero(chosen))))
 
 
 def fit_model(totals: Totals) -> Fitted:

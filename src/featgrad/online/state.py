@@ -31,6 +31,7 @@ from featgrad.plan import (
     LEARNING_HALF_LIVES,
     ONLINE_BLOCK,
     ONLINE_DECISION,
+    ONLINE_ENTRY,
     WORKING_SET,
     WORKING_SET_FACTOR,
 )
@@ -101,7 +102,7 @@ class OnlineState:
         self._early: OnlineState | None = None
         # The first row of the stream, or the first one after the last alarm.
         self._beginning = 0
-        self._next_choice = ONLINE_BLOCK
+        self._next_choice = self._next_entry = ONLINE_BLOCK
 
     @property
     def n_rows(self) -> int:
@@ -160,7 +161,7 @@ class OnlineState:
         before, self.features = self.features, np.union1d(self.features, other.features)
         totals = self._totals()
         places = self._working.places(self.features)
-        best = choice.chosen_anew(totals.columns(places), min(self.size, len(places)))
+        best = choice.best_set(totals.columns(places), min(self.size, len(places)))
         self.features = np.sort(self._working.columns[places[best]])
         self.history.changed(self.clock.n_rows, before, self.features)
         self._fit_models()
@@ -241,7 +242,7 @@ class OnlineState:
         self._errors.restart()
         self._model_before = None
         self._beginning = self.clock.n_rows
-        self._next_choice = self.clock.n_rows + ONLINE_BLOCK
+        self._next_choice = self._next_entry = self.clock.n_rows + ONLINE_BLOCK
 
     def _note_shift(self) -> None:
         assert self._model_before is not None
@@ -270,19 +271,22 @@ class OnlineState:
         """Let columns enter and leave the working set, and then the chosen one."""
         n_rows = self.clock.n_rows
         age = n_rows - self._beginning
+        young = age <= LEARNING_HALF_LIVES * self.clock.half_life
+        enters = n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if self._working is None:
             self._working = WorkingMoments(self.n_features, self._first_mean)
             self._working.begin(self.recent, self.clock)
-        self._enter(self._entering())
-        self._limit()
+        if enters:
+            self._enter(self._entering())
+            self._limit()
+            self._next_entry = n_rows + min(ONLINE_ENTRY, age)
         before = self.features
         totals = self._totals()
         size = min(self.size, len(totals.cross))
-        young = age <= LEARNING_HALF_LIVES * self.clock.half_life
         if young or len(before) == 0:
             advantage = ALARM_ADVANTAGE if self._beginning else 0.0
-            chosen = choice.chosen_anew(totals, size, self._chosen(), advantage)
+            chosen = choice.chosen_anew(totals, self._chosen(), size, advantage, not enters)
         else:
             chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
         self.features = np.sort(self._working.columns[chosen])
