@@ -134,6 +134,9 @@ ALARM_ADVANTAGE = 1.0
 ALARM_MEMORY = 4
 ALARM_WARM_UP = 20
 ALARM_REFERENCE = 0.5
+# How much worse an earlier set may predict than the present one until that counts as a shift, in
+# the same units: the first sets of a stream are a little worse, although nothing has changed.
+SHIFT_REFERENCE = 1.0
 ALARM_LARGEST = 3.0
 # Half-lives that rows before an alarm are older for it, at most.
 ALARM_HALF_LIVES = 3

@@ -1,11 +1,11 @@
 """`featgrad watch`: events in the order of a file."""
 
-import gzip
 import io
 import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -64,12 +64,26 @@ def test_events_are_printed_while_rows_arrive(name: str, stream: str, tmp_path):
         assert process.stdout.read().splitlines()[-1].startswith("row 3000: d explain 0.")
 
 
-def test_compressed_input_is_read_to_its_end(stream: str, capsys, monkeypatch):
-    packed = gzip.compress(Path(stream).read_bytes())
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(packed)))
-    options = ["--target", "y", "-k", "1", "--half-life", "200", "-q"]
-    assert main(["watch", "-", *options]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("row 3000: d explain 0.")
+def test_compressed_rows_are_followed(stream: str):
+    command = [sys.executable, "-m", "featgrad", "watch", "-", "--target", "y", "-k", "1", "-q"]
+    lines, packer = Path(stream).read_bytes().splitlines(keepends=True), zlib.compressobj(wbits=31)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with process.stdin as rows:
+            first = packer.compress(b"".join(lines[:101]))
+            rows.write(first + packer.flush(zlib.Z_SYNC_FLUSH))
+            rows.flush()
+            assert process.stdout.readline() == b"row 100: + b\n"
+            rows.write(packer.compress(b"".join(lines[101:])) + packer.flush())
+        assert process.stdout.read().splitlines()[-1].startswith(b"row 3000: ")
+
+
+def test_formats_that_cannot_be_followed_are_named(capsys, monkeypatch):
+    rows = "".join(f"{i % 2} 1:{i % 2} 2:{i % 3}\n" for i in range(200)).encode()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(rows))))
+    assert main(["watch", "-", "-k", "1", "-q"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1].startswith("row 200: ")
+    assert "svmlight are read to their end first" in printed.err
 
 
 def test_report_has_the_timeline(stream: str, tmp_path):

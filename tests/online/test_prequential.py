@@ -37,7 +37,7 @@ def test_delay_of_alarms(rise: float, blocks: int):
 
 
 def test_lower_rates_have_higher_thresholds():
-    assert threshold(1e-3) < threshold(1e-5)
+    assert threshold(1e-3, 0.5) < threshold(1e-5, 0.5)
 
 
 def test_what_is_still_true_is_the_slope_since_errors_rose():
@@ -65,4 +65,4 @@ def test_set_that_predicts_as_well_raises_no_more_shifts_than_stated():
 def test_set_that_predicts_worse_raises_a_shift():
     rng, shift = np.random.default_rng(0), Shift(1e-6)
     blocks = (rng.standard_normal((2, 100, 1)) for _ in range(50))
-    assert any(shift.add(noise + 0.5 * lost, noise) for noise, lost in blocks)
+    assert any(shift.add(noise + lost, noise) for noise, lost in blocks)

@@ -1,6 +1,7 @@
 """Print which features enter and leave, and alarms: of a file, or of a pipe while rows arrive."""
 
 import json
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -27,7 +28,12 @@ FIRST_LINES = 1 + ONLINE_BLOCK
 
 
 def can_follow(pipe: Pipe, format: str | None) -> bool:
-    return not pipe.is_compressed and (format or format_of(pipe)) in _FOLLOWED
+    """Whether lines of a pipe are taken up as they arrive; if not, a note says so."""
+    format = format or format_of(pipe)
+    if format not in _FOLLOWED:
+        note = f"Rows of {format} are read to their end first: CSV, TSV and VW are followed."
+        print(note, file=sys.stderr)
+    return format in _FOLLOWED
 
 
 def watch(arguments: Namespace) -> None:

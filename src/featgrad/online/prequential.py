@@ -19,7 +19,14 @@ import numpy as np
 
 from featgrad.arrays import Floats
 from featgrad.estimate import Estimate, unknown
-from featgrad.plan import ALARM_LARGEST, ALARM_MEMORY, ALARM_REFERENCE, ALARM_WARM_UP, ONLINE_BLOCK
+from featgrad.plan import (
+    ALARM_LARGEST,
+    ALARM_MEMORY,
+    ALARM_REFERENCE,
+    ALARM_WARM_UP,
+    ONLINE_BLOCK,
+    SHIFT_REFERENCE,
+)
 
 _OVERSHOOT = 1.166
 
@@ -101,14 +108,17 @@ class CumulativeSum:
     ----------
     rate : float
         False alarms for each row.
+    reference : float
+        What is forgiven of each value.
     """
 
-    def __init__(self, rate: float) -> None:
-        self.height, self._threshold = 0.0, threshold(rate * ONLINE_BLOCK)
+    def __init__(self, rate: float, reference: float) -> None:
+        self.height, self._reference = 0.0, reference
+        self._threshold = threshold(rate * ONLINE_BLOCK, reference)
 
     def add(self, standardised: float, uncertainty: float = 0.0) -> bool:
         """Take a value, less what is forgiven of it; whether the sum is too high."""
-        forgiven = ALARM_REFERENCE + uncertainty
+        forgiven = self._reference + uncertainty
         self.height = max(0.0, self.height + min(standardised, ALARM_LARGEST) - forgiven)
         return self.height > self._threshold
 
@@ -126,7 +136,7 @@ class RisenErrors:
 
     def __init__(self, rate: float, half_life: float) -> None:
         self._decay = _memory(half_life)
-        self._sum = CumulativeSum(rate)
+        self._sum = CumulativeSum(rate, ALARM_REFERENCE)
         self.restart()
 
     def restart(self) -> None:
@@ -169,7 +179,7 @@ class Shift:
     """Whether a set of before predicts worse than the present one."""
 
     def __init__(self, rate: float) -> None:
-        self._sum = CumulativeSum(rate)
+        self._sum = CumulativeSum(rate, SHIFT_REFERENCE)
 
     def restart(self) -> None:
         self._sum.height = 0.0
@@ -186,13 +196,13 @@ def _memory(half_life: float) -> float:
     return float(2.0 ** (-ONLINE_BLOCK / (ALARM_MEMORY * half_life)))
 
 
-def threshold(rate: float) -> float:
+def threshold(rate: float, reference: float) -> float:
     """Height of the cumulative sum that is passed at this rate per block."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
         reach = middle + _OVERSHOOT
-        drift = 2 * ALARM_REFERENCE
+        drift = 2 * reference
         blocks = 2 * (math.exp(drift * reach) - drift * reach - 1) / drift**2
         low, high = (middle, high) if blocks * rate < 1 else (low, middle)
     return high

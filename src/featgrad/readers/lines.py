@@ -50,15 +50,13 @@ class Pipe:
     """
 
     def __init__(self, name: str, file: Any, n_lines: int) -> None:
-        self._name, self._file, self.is_live = name, file, False
-        self._first = b"".join(islice(file, n_lines))
+        self._name, self.is_live = name, False
+        opener = _opener(file.peek(6)) if n_lines else open
+        self._file = file if opener is open else opener(_Available(file))
+        self._first = b"".join(islice(self._file, n_lines))
 
     def __str__(self) -> str:
         return self._name
-
-    @property
-    def is_compressed(self) -> bool:
-        return self._first.startswith(tuple(_OPENERS))
 
     def open(self) -> "_PipeReader":
         return _PipeReader(self._first, self._file if self.is_live else io.BytesIO())
@@ -74,6 +72,21 @@ class _PipeReader(io.RawIOBase):
         return self._first.read(size) or self._file.read1(size)
 
 
+class _Available:
+    """Of a file what has been written so far, at least one byte until it ends."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        return bytes(self._file.read1(size))
+
+
+def _opener(head: bytes) -> Any:
+    """What decompresses a file that begins so."""
+    return next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), open)
+
+
 # A file, its content, or lines to come.
 Text = Path | bytes | Pipe
 
@@ -84,16 +97,13 @@ def _open_text(text: Text) -> Iterator[Any]:
     if isinstance(text, bytes):
         yield io.BytesIO(text)
         return
-    if isinstance(text, Pipe):
-        yield text.open()
-        return
     try:
+        if isinstance(text, Pipe):
+            yield text.open()
+            return
         with text.open("rb") as file:
             head = file.read(6)
-        opener = next(
-            (opener for magic, opener in _OPENERS.items() if head.startswith(magic)), open
-        )
-        with opener(text, "rb") as file:
+        with _opener(head)(text, "rb") as file:
             yield file
     except (OSError, EOFError, lzma.LZMAError, zlib.error, UnicodeError) as error:
         raise_unreadable(str(text), error)
