@@ -91,12 +91,7 @@ def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flag
 
 
 def _best_of(
-    candidates: Indices,
-    totals: Totals,
-    chosen: Flags,
-    size: int,
-    advantage: float,
-    noise: float,
+    candidates: Indices, totals: Totals, chosen: Flags, size: int, advantage: float, noise: float
 ) -> Flags:
     """The best set of candidates, with an advantage in standard errors for chosen ones."""
     error = np.sqrt(noise * totals.variance)
