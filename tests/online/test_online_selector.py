@@ -259,3 +259,11 @@ def test_timeline_of_a_long_stream_is_thinned_evenly(monkeypatch):
     rows = [decision.row for decision in selector.timeline_]
     assert len(rows) <= 4
     assert len(set(np.diff(rows[1:]))) == 1
+
+
+def test_columns_that_are_worth_the_same_do_not_take_turns():
+    """Ten columns matter as much as each other, so that any five of them are the best."""
+    X, y = planted(20_000, 20, list(range(10)))
+    selector = OnlineFeatureSelector(5, half_life=300).partial_fit(X, y)
+    late = [event for event in selector.history_ if event.row > 2000]
+    assert sum(len(event.entered) for event in late) <= 2

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from featgrad.online.prequential import RisenErrors, Shift, threshold
+from featgrad.online.prequential import Dependence, RisenErrors, Shift, threshold
 
 ERRORS = {
     "normal rows": lambda rng, blocks: rng.chisquare(100, blocks) / 100,
@@ -66,3 +66,11 @@ def test_set_that_predicts_worse_raises_a_shift():
     rng, shift = np.random.default_rng(0), Shift(1e-6)
     blocks = (rng.standard_normal((2, 100, 1)) for _ in range(50))
     assert any(shift.add(noise + lost, noise) for noise, lost in blocks)
+
+
+def test_rows_that_repeat_each_other_count_once():
+    rng, dependence = np.random.default_rng(0), Dependence(half_life=2000)
+    for _ in range(200):
+        columns, residuals = rng.standard_normal((25, 8)), rng.standard_normal((25, 1))
+        dependence.add(np.repeat(columns, 4, axis=0), np.repeat(residuals, 4, axis=0))
+    assert dependence.factor == pytest.approx(4, rel=0.1)

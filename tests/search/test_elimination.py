@@ -145,3 +145,10 @@ def test_an_accelerator_eliminates_many_at_once_as_one_by_one():
         questions.append(Elimination(there, units, budget, 0.3))
     for found, flags in zip(eliminate_together(questions), expected, strict=True):
         np.testing.assert_array_equal(found, flags)
+
+
+def test_units_with_an_advantage_stay_instead_of_slightly_better_ones():
+    totals, advantage = folds_of(*regression(300, 20)).totals(), np.zeros(20)
+    advantage[[7, 8, 9]] = 1e3
+    found = eliminate(totals, singles(20), 3.0, 0.3, advantage)
+    assert np.flatnonzero(found).tolist() == [7, 8, 9]

@@ -272,7 +272,7 @@ class OnlineState:
         n_rows = self.clock.n_rows
         age = n_rows - self._beginning
         young = age <= LEARNING_HALF_LIVES * self.clock.half_life
-        enters = n_rows >= self._next_entry
+        enters = self._working is None or n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if self._working is None:
             self._working = WorkingMoments(self.n_features, self._first_mean)

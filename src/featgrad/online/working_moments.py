@@ -50,7 +50,8 @@ class WorkingMoments:
         squares = np.diagonal(self._sums)[self._first :] / self._sums[0, 0]
         variances = squares - means**2
         varies = variances > 1e-12 * squares
-        return (values - means) * np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1)), 0.0)
+        deviations = np.sqrt(np.where(varies, variances, np.inf))
+        return np.asarray((values - means) / deviations)
 
     def add(self, values: Floats, outputs: Floats, weights: Floats) -> None:
         """More rows, with columns about their origin."""

@@ -51,7 +51,7 @@ class Pipe:
 
     def __init__(self, name: str, file: Any, n_lines: int) -> None:
         self._name, self.is_live = name, False
-        opener = _opener(file.peek(6)) if n_lines else open
+        opener: Any = _opener(file.peek(6)) if n_lines else open
         self._file = file if opener is open else opener(_Available(file))
         self._first = b"".join(islice(self._file, n_lines))
 
