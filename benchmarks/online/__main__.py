@@ -7,7 +7,7 @@ learns from it. Generated streams are binary; as many columns are chosen as matt
 the share of those that matter at the time, mean over time. Streams and peers that are measured
 again take the place of older figures. `no change` predicts the class of the row before:
 kappa-temporal compares accuracies with its. The selector of river needs that package. Windows
-choose after every 500 rows, featgrad after every 200, others after every block.
+and featgrad choose after every 200 rows, others after every block.
 """
 
 import argparse

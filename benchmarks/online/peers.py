@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from featgrad import OnlineFeatureSelector
 
 WINDOW = 2_000
-EVERY = 500
+EVERY = 200
 # Rows are as old on average as those of the window.
 HALF_LIFE = WINDOW * np.log(2) / 2
 
