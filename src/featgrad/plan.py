@@ -28,7 +28,7 @@ CANDIDATES_MORE = 64
 # The ridge of elimination at most, as a multiple of the one that predicts best from the columns
 # that explain most by themselves. Where it is below what the filter shrinks by, elimination starts
 # from all units of the working set.
-RIDGE_FACTOR = 10.0
+RIDGE_FACTOR = 30.0
 # Ridges that are compared, and the share of rows that a fit may use up.
 RIDGES = np.geomspace(1e-3, 10.0, 25)
 RIDGE_FREEDOM = 0.5
