@@ -25,7 +25,7 @@ ROUNDS = 2
 # Units that elimination starts from: for each unit of the set, and at least so many more.
 CANDIDATES_FACTOR = 2
 CANDIDATES_MORE = 64
-# The ridge of elimination at most, as a multiple of the one that predicts best from the columns
+# The largest ridge of elimination, as a multiple of the one that predicts best from the columns
 # that explain most by themselves. Where it is below what the filter shrinks by, elimination starts
 # from all units of the working set.
 RIDGE_FACTOR = 30.0

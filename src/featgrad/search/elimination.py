@@ -138,7 +138,7 @@ def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Rema
 def _ridge_regression(totals: Totals, ridge: float) -> tuple[Singles, Singles]:
     """``(C + ridge I)^-1`` and the coefficients.
 
-    Single precision will do: the ridge is a good part of the largest eigenvalue.
+    Single precision will do: the ridge leaves condition numbers of some thousands at most.
     """
     penalised = to_numpy(totals.covariance).astype(np.float32)
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
