@@ -7,6 +7,7 @@ import pytest
 from featgrad import Estimate, FeatureGradientSelector, Learnability
 from featgrad.estimate import unknown
 from featgrad.report import summarise
+from featgrad.report.table import Row, as_text
 
 
 def chosen(X, y, k: int, **options) -> FeatureGradientSelector:
@@ -48,6 +49,11 @@ def test_gains_are_in_per_cent_of_the_variance():
     (value,), (error,) = selector.path_[0].gains
     [name] = selector.get_feature_names_out()
     assert first == f"{name}       {100 * value:4.1f}% +- {100 * error:.1f}"
+
+
+def test_gains_that_round_to_nothing_have_no_sign():
+    text = as_text([Row("a", ["a"], -0.0004, 0.003)], None, None, unknown(1))
+    assert text.splitlines()[2] == "a         0.0% +- 0.3"
 
 
 def test_nothing_chosen_is_an_empty_table():

@@ -104,7 +104,7 @@ def as_text(
     width = max([len("feature"), *(len(str(row)) for row in rows)])
     lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -------------"]
     lines += [
-        f"{row!s:<{width}}  {100 * row.gain:4.1f}% +- {100 * row.standard_error:.1f}"
+        f"{row!s:<{width}}  {100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}"
         for row in rows
     ]
     count = sum(len(row.features) for row in rows)
