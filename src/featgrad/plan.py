@@ -29,7 +29,8 @@ CANDIDATES_MORE = 64
 # that explain most by themselves. Where it is below what the filter shrinks by, elimination starts
 # from all units of the working set.
 RIDGE_FACTOR = 30.0
-# Ridges that are compared, and the share of rows that a fit may use up.
+# Ridges that are compared, as multiples of the mean variance of columns, and the share of rows that
+# a fit may use up.
 RIDGES = np.geomspace(1e-3, 10.0, 25)
 RIDGE_FREEDOM = 0.5
 # One in this many of the units that are present is eliminated at once.

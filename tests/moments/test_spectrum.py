@@ -55,6 +55,7 @@ def test_nothing_switched_on_gives_one(kind: Kind):
 
 def noisy(noise: float) -> tuple[np.ndarray, np.ndarray, Totals]:
     X = gaussian(200, 30, spike=20.0)
+    X /= np.sqrt(np.mean(X**2))
     rng = np.random.default_rng(1)
     Y = X @ rng.standard_normal((30, 2)) + noise * rng.standard_normal((200, 2))
     return X, Y, Totals(X.T @ X / 200, X.T @ Y / 200, float(np.sum(Y**2)) / 200, 200.0)
@@ -68,7 +69,15 @@ def test_best_ridge_has_the_least_error_by_cross_validation(noise: float):
     for ridge in ridges:
         hat = X @ np.linalg.solve(X.T @ X + 200 * ridge * np.eye(30), X.T)
         errors.append(np.sum((Y - hat @ Y) ** 2) / (1 - np.trace(hat) / 200) ** 2)
-    assert best_ridge(totals, ridges, freedom=0.5) == ridges[np.argmin(errors)]
+    assert best_ridge(totals, ridges, freedom=0.5) == pytest.approx(ridges[np.argmin(errors)])
+
+
+def test_best_ridge_follows_the_unit_of_columns():
+    _, _, totals = noisy(3.0)
+    ridges = np.geomspace(1e-3, 10.0, 9)
+    larger = totals._replace(covariance=1e4 * totals.covariance, cross=1e2 * totals.cross)
+    expected = 1e4 * best_ridge(totals, ridges, freedom=0.5)
+    assert best_ridge(larger, ridges, freedom=0.5) == pytest.approx(expected)
 
 
 def test_best_ridge_leaves_degrees_of_freedom():

@@ -75,9 +75,11 @@ def best_ridge(totals: Totals, ridges: Floats, freedom: float) -> float:
 
     ``RSS / (1 - df / n)^2``, with ``df = sum of l / (l + ridge)`` over the eigenvalues l of the
     covariance. Where df is no small share of n the error depends on columns chosen by the same
-    rows: ridges that take more than a share `freedom` are passed over.
+    rows: ridges that take more than a share `freedom` are passed over. They are given as multiples
+    of the mean variance of the columns.
     """
     covariance = to_numpy(totals.covariance).astype(np.float32)
+    ridges = ridges * (float(np.mean(np.diagonal(covariance))) or 1.0)
     values, vectors = eigh(covariance, driver="evd")
     explained = np.sum((vectors.T @ totals.cross) ** 2, axis=1)
     shrunk = np.maximum(values, 0.0) + ridges[:, None]
