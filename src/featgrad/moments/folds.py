@@ -21,7 +21,7 @@ from scipy.linalg import hankel
 
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
-from featgrad.moments.array_api import namespace, placed_like
+from featgrad.moments.array_api import namespace, placed_like, to_numpy
 
 
 class Scale(NamedTuple):
@@ -97,6 +97,16 @@ class Totals(NamedTuple):
     cross: Floats  # of columns and outputs
     variance: float  # summed over outputs
     n_effective: float  # rows of equal weight that would say as much
+
+    @property
+    def variances(self) -> Floats:
+        """Of the columns."""
+        return to_numpy(namespace(self.covariance).linalg.diagonal(self.covariance))
+
+    @property
+    def mean_variance(self) -> float:
+        """Of the columns: 1 unless these are only centred, and also where none of them varies."""
+        return float(np.mean(self.variances)) or 1.0
 
     def columns(self, indices: Indices) -> "Totals":
         index = placed_like(self.covariance, indices)

@@ -79,7 +79,7 @@ def best_ridge(totals: Totals, ridges: Floats, freedom: float) -> float:
     of the mean variance of the columns.
     """
     covariance = to_numpy(totals.covariance).astype(np.float32)
-    ridges = ridges * (float(np.mean(np.diagonal(covariance))) or 1.0)
+    ridges = ridges * totals.mean_variance
     values, vectors = eigh(covariance, driver="evd")
     explained = np.sum((vectors.T @ totals.cross) ** 2, axis=1)
     shrunk = np.maximum(values, 0.0) + ridges[:, None]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import namespace, placed_like, to_numpy
+from featgrad.moments.array_api import placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Elimination
@@ -74,7 +74,7 @@ def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     if can_swap(totals.n_effective, int(np.count_nonzero(needed))):
         fitted, _ = yield Swapping(totals, needed, kept, allowed=False)
         if fitted.leaves_noise:
-            explained = np.sum(totals.cross**2, axis=1) / (_diagonal(totals) + swap_ridge(totals))
+            explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
             scores = np.where(needed, np.inf, explained)
     by_unit = np.empty(units.count)
     by_unit[of_column] = scores
@@ -87,12 +87,8 @@ def can_swap(n_effective: float, count: int) -> bool:
 
 
 def swap_ridge(totals: Totals) -> float:
-    """A small ridge, relative to the mean variance of columns: 1 unless these are only centred."""
-    return SWAP_RIDGE * (float(np.mean(_diagonal(totals))) or 1.0)
-
-
-def _diagonal(totals: Totals) -> Floats:
-    return to_numpy(namespace(totals.covariance).linalg.diagonal(totals.covariance))
+    """A small ridge, relative to the mean variance of columns."""
+    return SWAP_RIDGE * totals.mean_variance
 
 
 def _chance(totals: Totals, count: int) -> float:
