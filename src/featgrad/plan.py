@@ -447,6 +447,11 @@ def pays_on_device(shape: tuple[int, ...]) -> bool:
     return math.prod(shape) > HOST_ENTRIES
 
 
+def candidates_of(size: int) -> int:
+    """Units that elimination starts from."""
+    return max(CANDIDATES_FACTOR * size, size + CANDIDATES_MORE)
+
+
 def folds_of(order: int) -> int:
     """Folds of rows for an order of the filter."""
     return max(FOLDS, 2 * order + 4)

@@ -22,13 +22,12 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import (
-    CANDIDATES_FACTOR,
-    CANDIDATES_MORE,
     FILL_ROWS_PER_UNIT,
     ONLINE_ADVANTAGE,
     ONLINE_DECISION,
     ONLINE_NOISE,
     ONLINE_RIDGE,
+    candidates_of,
 )
 from featgrad.search.elimination import eliminate
 from featgrad.search.units import Units
@@ -69,14 +68,12 @@ def chosen_anew(
     totals: Totals, chosen: Flags, size: int, advantage: float, is_quick: bool
 ) -> Flags:
     """The best set, out of all columns or, to be quick, of those that would add most."""
-    count = int(np.count_nonzero(chosen))
-    if count == 0:
+    if not chosen.any():
         return best_set(totals, size)
     fitted, candidates = fit(totals, chosen), np.arange(len(chosen))
     if is_quick:
-        most = max(CANDIDATES_FACTOR * size, size + CANDIDATES_MORE)
         gains = np.where(chosen, np.inf, fitted.gains)
-        candidates = np.sort(np.argsort(-gains, kind="stable")[:most])
+        candidates = np.sort(np.argsort(-gains, kind="stable")[: candidates_of(size)])
     return _best_of(candidates, totals, chosen, size, advantage, fitted.noise)
 
 

@@ -25,8 +25,6 @@ from featgrad.moments.array_api import is_foreign
 from featgrad.moments.folds import Folds, Scale, Totals
 from featgrad.moments.spectrum import best_ridge, top_of_covariance
 from featgrad.plan import (
-    CANDIDATES_FACTOR,
-    CANDIDATES_MORE,
     ENTERING,
     ENTERING_FACTOR,
     ENTERING_NOISE,
@@ -40,6 +38,7 @@ from featgrad.plan import (
     ROUNDS,
     WORKING_SET,
     WORKING_SET_FACTOR,
+    candidates_of,
 )
 from featgrad.search.base import Certificate, Subset, Task, signed_scores
 from featgrad.search.descent import Descent
@@ -280,8 +279,7 @@ class _State:
         """The chosen units of the working set, and the scale that follows them."""
         best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
         within = self._inner.best_within(self._v, self._task.budget)
-        count = int(np.count_nonzero(within))
-        count = max(CANDIDATES_FACTOR * count, count + CANDIDATES_MORE)
+        count = candidates_of(int(np.count_nonzero(within)))
         if self._noise_ridge < self._filter_ridge:
             count = len(best)  # The mask says too little of directions that the filter shrinks.
         candidates = np.union1d(best[:count], np.flatnonzero(within))
