@@ -66,8 +66,7 @@ def eliminate(
     H, B = _ridge_regression(totals, ridge)
     is_present, left_out = np.ones(units.count, bool), list[int]()
     excess = float(units.costs.sum()) - budget
-    while excess > 1e-9 * budget and np.any(is_present & ~units.kept):
-        is_free = is_present & ~units.kept
+    while excess > 1e-9 * budget and np.any(is_free := is_present & ~units.kept):
         losses = _losses(H, B, units)
         if advantage is not None:
             losses = (np.sqrt(losses) + advantage[names]) ** 2
