@@ -128,13 +128,13 @@ def test_classes_given_decide_the_task():
 def test_two_classes_count_alike_when_balanced(count: int):
     raw, weights = (np.arange(10) < count).astype(float)[:, None], np.arange(1, 11) / 55
     outputs = to_one_variance(centre(raw, "binary", weights).outputs, weights)
-    outputs, weights = balanced(outputs, weights)
+    outputs, weights = balanced(outputs, weights, "binary")
     np.testing.assert_array_equal(outputs, 2 * raw - 1)
     assert weights[:count].sum() == pytest.approx(0.5)
     assert weights[count:].sum() == pytest.approx(0.5)
 
 
 def test_class_that_is_the_only_one_so_far_has_no_sign():
-    outputs, weights = balanced(np.array([[0.0], [1.0]]), np.ones(2))
+    outputs, weights = balanced(np.array([[0.0], [1.0]]), np.ones(2), "binary")
     assert outputs.tolist() == [[0], [1]]
     assert weights.tolist() == [0.5, 1]

@@ -92,9 +92,7 @@ class Beginning:
     def __call__(self, rows: Rows) -> Rows:
         """Rows with standardised outputs; two classes count alike among the first rows."""
         outputs = (rows.outputs - self._mean) / self._scale
-        weights = rows.weights
-        if self._task == "binary":
-            outputs, weights = balanced(outputs, weights)
+        outputs, weights = balanced(outputs, rows.weights, self._task)
         return rows._replace(outputs=outputs, weights=weights)
 
 

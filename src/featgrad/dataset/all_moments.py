@@ -110,7 +110,10 @@ class MomentDataset(Dataset):
             folds.append(Fold(weight, float(squared), cross, squares, gram, is_gram=True))
         return Folds(folds)
 
-    def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
+    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
+        return self.price(self._without_columns(shares))
+
+    def price(self, models: Sequence[Model]) -> list[Prices]:
         return [self._price(model) for model in models]
 
     def _price(self, model: Model) -> Prices:

@@ -89,9 +89,8 @@ class Dataset(ABC):
 
     def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
         """What each column explains by itself, for some shares of the folds (see `Model`)."""
-        nothing = np.zeros((self.n_folds, 0, self.n_outputs))
-        models = [Model(np.zeros(0, np.intp), nothing, share) for share in shares]
-        return self._priced(models, "marginals", learn=True)
+        start = self._price_sums(self._without_columns(shares), learn=True)
+        return self.visit("marginals", start).prices()
 
     def variances(self) -> Floats:
         """Variance of each standardised column, 1 for constant ones; after `marginals`."""
@@ -103,7 +102,8 @@ class Dataset(ABC):
         at_once = max(1, _SUMS_AT_ONCE // per_model)
         prices: list[Prices] = []
         for start in range(0, len(models), at_once):
-            prices += self._priced(models[start : start + at_once], "prices", learn=False)
+            sums = self._price_sums(models[start : start + at_once], learn=False)
+            prices += self.visit("prices", sums).prices()
         return prices
 
     def fold_moments(self, columns: Indices) -> Folds:
@@ -136,7 +136,11 @@ class Dataset(ABC):
         start = partial(CrossSums, self.n_features, self.n_outputs, self.standardiser)
         return self.visit("cross", start).columns
 
-    def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
+    def _without_columns(self, shares: Sequence[Floats]) -> list[Model]:
+        nothing = np.zeros((self.n_folds, 0, self.n_outputs))
+        return [Model(np.zeros(0, np.intp), nothing, share) for share in shares]
+
+    def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
+        """Makes the sums that prices follow from; with `learn` also how to standardise."""
         shape = self.n_features, self.n_outputs
-        start = partial(PriceSums, *shape, models, self.standardiser, learn)
-        return self.visit(name, start).prices()
+        return partial(PriceSums, *shape, models, self.standardiser, learn)

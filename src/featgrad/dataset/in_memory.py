@@ -36,10 +36,8 @@ class InMemory(Dataset):
         # By row of X; rows that are not in use have no weight and belong to no fold.
         self._weights = np.zeros(X.shape[0])
         self._outputs = np.zeros((X.shape[0], self.n_outputs))
-        outputs, weights = to_one_variance(target.outputs, prepared.weights), prepared.weights
-        if target.task == "binary":
-            outputs, weights = balanced(outputs, weights)
-        self._outputs[rows], self._weights[rows] = outputs, weights
+        outputs = to_one_variance(target.outputs, prepared.weights)
+        self._outputs[rows], self._weights[rows] = balanced(outputs, prepared.weights, self.task)
         self._folds = np.full(X.shape[0], -1)
         self._folds[rows] = np.arange(self.n_rows) * self.n_folds // self.n_rows
         fill = present_means(self._X, self._weights)

@@ -81,7 +81,7 @@ class Encoder(NamedTuple):
         folds = places * self.n_folds // self.n_rows
         outputs = self.outputs(block.y)
         if self.is_balanced:
-            outputs, weights = balanced(outputs, weights)
+            outputs, weights = balanced(outputs, weights, self.outputs.encoding.task)
         return Rows(outputs, weights, folds, block.X, places)
 
     def as_they_are(self, rows: Rows) -> tuple[Floats, Floats]:

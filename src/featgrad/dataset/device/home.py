@@ -26,7 +26,7 @@ from featgrad.moments.device_folds import DeviceFolds
 from featgrad.moments.folds import Fold, Folds
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
+from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 
 # Rows that the origins of columns are taken from.
 _ORIGIN_ROWS = 1000
@@ -117,6 +117,27 @@ class DevicePriceSums(PriceSums):
         return super().prices()
 
 
+class DeviceFoldSums(ArraySums):
+    """Products of some columns with each other and with the outputs, over each fold."""
+
+    def __init__(
+        self, n_folds: int, n_outputs: int, columns: Tensor, standardiser: Standardiser
+    ) -> None:
+        shape, device = (n_folds, len(columns)), columns.device
+        self._columns, self._there = columns, DeviceStandardiser(standardiser, device)
+        self.grams = torch.zeros((*shape, len(columns)), device=device)
+        self.crosses = torch.zeros((*shape, n_outputs), device=device)
+
+    def add(self, rows: Any) -> None:
+        root = rows.weights.sqrt()[:, None]
+        values = self._there(rows.X, self._columns) * root.float()
+        outputs = (rows.outputs * root).float()
+        for fold, own in rows.by_fold():
+            part = values[own]
+            self.grams[fold].addmm_(part.T, part)
+            self.crosses[fold].addmm_(part.T, outputs[own])
+
+
 class OnDevice(Dataset):
     """Rows of a dense or sparse matrix whose blocks are visited on a device.
 
@@ -144,8 +165,7 @@ class OnDevice(Dataset):
         given[rows] = weights
         outputs = to_one_variance(sent(target.outputs, matrix.device), given)
         self._given_weights = given
-        is_binary = target.task == "binary"
-        self._outputs, self._weights = balanced(outputs, given) if is_binary else (outputs, given)
+        self._outputs, self._weights = balanced(outputs, given, target.task)
         places = torch.arange(self.n_rows, device=matrix.device)
         self._folds = torch.full((matrix.shape[0],), -1, device=matrix.device)
         self._folds[rows] = places * self.n_folds // self.n_rows
@@ -155,16 +175,13 @@ class OnDevice(Dataset):
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         sums = start()
-        self._each_block(sums.add)
-        return sums
-
-    def _each_block(self, add: Callable[[Any], None]) -> None:
-        """Call `add` with all blocks of rows, on the device."""
         parts = zip(self._matrix.spans, self._of_folds, self._matrix.blocks(), strict=True)
         for span, of_folds, block in parts:
             rows = slice(*span)
             numbers = self._outputs[rows], self._weights[rows], self._folds[rows]
-            add(DeviceRows(*numbers, block, of_folds))
+            there: Any = DeviceRows(*numbers, block, of_folds)
+            sums.add(there)
+        return sums
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Batches are copied to the host, where the search that takes them runs."""
@@ -194,28 +211,16 @@ class OnDevice(Dataset):
         return BlockProblem(engine, outputs, weights, variance, self.filters, 1.0), target
 
     def fold_moments(self, columns: Indices) -> Folds:
-        device, n_columns = self._matrix.device, len(columns)
-        standardise, index = DeviceStandardiser(self.standardiser, device), sent(columns, device)
-        grams = torch.zeros((self.n_folds, n_columns, n_columns), device=device)
-        crosses = torch.zeros((self.n_folds, n_columns, self.n_outputs), device=device)
-
-        def add(rows: DeviceRows) -> None:
-            root = rows.weights.sqrt()[:, None]
-            values = standardise(rows.X, index) * root.float()
-            outputs = (rows.outputs * root).float()
-            for fold, own in rows.by_fold():
-                part = values[own]
-                grams[fold].addmm_(part.T, part)
-                crosses[fold].addmm_(part.T, outputs[own])
-
-        self._each_block(add)
-        parts = zip(*self._of_outputs(), fetched(crosses), strict=True)
-        no_rows = np.zeros((0, n_columns), np.float32)
+        there = sent(columns, self._matrix.device)
+        start = partial(DeviceFoldSums, self.n_folds, self.n_outputs, there, self.standardiser)
+        sums = self.visit("moments", start)
+        parts = zip(*self._of_outputs(), fetched(sums.crosses), strict=True)
+        no_rows = np.zeros((0, len(columns)), np.float32)
         folds = [
             Fold(float(weight), float(squared), cross, squares, no_rows, is_gram=False)
             for weight, squared, squares, cross in parts
         ]
-        return DeviceFolds(folds, grams)
+        return DeviceFolds(folds, sums.grams)
 
     def _cross_sums(self) -> ColumnSums:
         device = self._matrix.device
@@ -223,10 +228,9 @@ class OnDevice(Dataset):
         start = partial(CrossSums, self.n_features, self.n_outputs, *there)
         return on_host(self.visit("cross", start).columns)
 
-    def _priced(self, models: Sequence[Model], name: str, learn: bool) -> list[Prices]:
+    def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
         shape, device = (self.n_features, self.n_outputs), self._matrix.device
-        start = partial(DevicePriceSums, device, *shape, models, self.standardiser, learn)
-        return self.visit(name, start).prices()
+        return partial(DevicePriceSums, device, *shape, models, self.standardiser, learn)
 
     def _divided(self, rows: slice) -> list[tuple[int, Tensor]]:
         """Places of the rows of each fold within a block."""
