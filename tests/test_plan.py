@@ -94,8 +94,9 @@ def test_held_out_rows_are_part_of_the_plan():
 def test_ignored_parameters_are_named(parameter: dict):
     X = np.random.default_rng(0).standard_normal((60, 5))
     (name,) = parameter
-    with pytest.warns(UserWarning, match=f"{name}=.* is ignored by search 'working_set'"):
+    with pytest.warns(UserWarning, match=f"{name}=.* is ignored by search 'working_set'") as found:
         FeatureGradientSelector(2, **parameter).fit(X, X[:, 0])
+    assert [warning.filename for warning in found] == [__file__]
 
 
 # Numbers that bound work or rounding and change no choice.

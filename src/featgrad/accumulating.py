@@ -64,7 +64,6 @@ class AccumulatingMixin:
         """
         self._check_parameters()
         self._check_no_device("partial_fit")
-        self._settings().check_on_host("partial_fit")
         state: Accumulated | None = self.__dict__.get("_state")
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         with naming_columns():
@@ -73,7 +72,7 @@ class AccumulatingMixin:
         limits = Limits()
         limits.add(X)
         limits.check(getattr(self, "feature_names_in_", None))
-        self._budgets(X.shape[1])
+        self._new_fit("chunks", X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])
         used = np.flatnonzero(weights)
         if len(used) == 0:

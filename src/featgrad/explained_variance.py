@@ -118,7 +118,9 @@ class Learnability:
             from featgrad.dataset.device.prepare import on_device
 
             check_on_accelerator(X)
-            problem, target = on_device(X, y, sample_weight, None, preparation).problem()
+            dataset = on_device(X, y, sample_weight, None, preparation)
+            problem = dataset.problem()
+            target = Target(problem.outputs, problem.variance, dataset.task)
         else:
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")

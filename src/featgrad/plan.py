@@ -341,6 +341,7 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
 
 def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     if wanted.fdr is not None:
+        _check_rows_for_knockoffs(facts, wanted.fdr)
         return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
     if not wanted.budgets:
         if facts.home == "dask":
@@ -385,9 +386,14 @@ def _large(facts: Facts, wanted: Wanted) -> tuple[float, ...]:
 
 
 def _streamed(facts: Facts, wanted: Wanted, search: str) -> tuple[float, ...]:
-    if search == "stream":
-        return wanted.budgets
-    return _large(facts, wanted) if wanted.search == "auto" and search == "working_set" else ()
+    is_auto = wanted.search == "auto" and search == "working_set"
+    streamed = wanted.budgets if search == "stream" else _large(facts, wanted) if is_auto else ()
+    if streamed and (wanted.compares_sizes or wanted.n_resamples):
+        raise ValueError(
+            f"{streamed[-1]:g} features are too many to compare sizes or to resample: ask for "
+            "fewer, or leave n_features_to_select='auto' and n_resamples."
+        )
+    return streamed
 
 
 def _rows(facts: Facts) -> Decision:
@@ -420,6 +426,20 @@ def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> l
     else:
         decisions.append(Decision("pricing", "certificate only", "the working set has all columns"))
     return decisions
+
+
+def _check_rows_for_knockoffs(facts: Facts, fdr: float) -> None:
+    others = {
+        "source": "fit_source",
+        "chunks": "partial_fit",
+        "device": "an accelerator",
+        "dask": "Dask",
+    }
+    if facts.home in others:
+        raise ValueError(
+            f"fdr={fdr!r} needs all rows in the host's memory to make knockoffs of them, which "
+            f"{others[facts.home]} does without: use fit with an array, or a sample of the rows."
+        )
 
 
 def _knockoffs(facts: Facts) -> Decision:

@@ -2,6 +2,8 @@
 
 import copy
 import os
+from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -29,15 +31,14 @@ from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.dask.collections import is_collection, without_rows
-from featgrad.fitting import Choice, Fit
+from featgrad.fitting import SEARCHES, Choice, Fit, judged
 from featgrad.held_out import Score
-from featgrad.knockoffs.choose import Discoveries
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
 from featgrad.report.table import as_html
-from featgrad.search.base import Certificate
+from featgrad.search.base import Certificate, Discoveries
 from featgrad.search.progress import OnStep, Step
 from featgrad.search.settings import Settings
 from featgrad.search.sizes import Budgets, read_budgets
@@ -280,17 +281,12 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        rng = check_random_state(self.random_state)
-        if is_collection(X):
-            self._check_no_device("fit with Dask")
-            validate_data(self, without_rows(X), skip_check_array=True)
-            fit = self._fit(self.n_features_in_, rng, context)
-            self._adopt(fit.from_dask(X, y, sample_weight))
-        else:
-            given = X if keeps_its_place(X) else None
-            X, y = self._validated(X, on_host(y))
-            fit = self._fit(X.shape[1], rng, context)
-            self._adopt(fit.from_rows(X, y, on_host(sample_weight)), given)
+        given = X if keeps_its_place(X) and not is_collection(X) else None
+        home, X, y = self._validated(X, y)
+        fit = self._new_fit(home, self.n_features_in_, context)
+        job = fit.job(fit.of_rows(X, y, sample_weight))
+        outcome = SEARCHES[job.plan.search](job)
+        self._adopt(judged(job, outcome), given)
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -338,26 +334,24 @@ class FeatureGradientSelector(
         """
         self._check_parameters()
         self._check_no_device("fit_source")
-        self._settings().check_on_host("fit_source")
+        if client is not None and checkpoint is not None:
+            raise ValueError(
+                f"checkpoint={os.fspath(checkpoint)!r} is for a fit in one process: leave out "
+                "checkpoint or client."
+            )
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
-        self._budgets(source.n_features)
-        if client is not None:
-            if checkpoint is not None:
-                raise ValueError(
-                    f"checkpoint={os.fspath(checkpoint)!r} is for a fit in one process: leave out "
-                    "checkpoint or client."
-                )
-            fit = self._fit(source.n_features, check_random_state(self.random_state), context)
-            with client.as_current():
-                self._adopt(fit.from_files(source))
-        else:
-            with open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes:
-                rng = passes.random(check_random_state(self.random_state))
-                fit = self._fit(source.n_features, rng, context)
-                self._adopt(fit.from_source(source, passes))
-                passes.remove()
+        fit = self._new_fit("source" if client is None else "dask", source.n_features, context)
+        with (
+            open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes,
+            nullcontext() if client is None else client.as_current(),
+        ):
+            fit = replace(fit, rng=passes.random(fit.rng))
+            job = fit.job(fit.of_source(source, passes))
+            outcome = SEARCHES[job.plan.search](job)
+            self._adopt(judged(job, outcome))
+            passes.remove()
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self
@@ -386,27 +380,33 @@ class FeatureGradientSelector(
         other._take(sizes.index(size), self.scores_)
         return other
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """X as it is where it stays on an accelerator, and as scikit-learn takes it elsewhere."""
+    def _validated(self, X: Any, y: Any) -> tuple[str, Any, Any]:
+        """Where to fit; X as it is where it stays, and as scikit-learn takes it on the host."""
+        if is_collection(X):
+            self._check_no_device("fit with Dask")
+            validate_data(self, without_rows(X), skip_check_array=True)
+            return "dask", X, y
+        y = on_host(y)
         if on_accelerator(X) and (self.device is not None or pays_on_device(X.shape)):
             validate_data(self, X, skip_check_array=True)
             check_on_accelerator(X)
             check_consistent_length(X, y)
-            y = _check_y(y, multi_output=True)
-        else:
-            options = {**MATRIX, "ensure_min_samples": 2, "multi_output": True}
-            if self.device is not None:  # which looks at the entries itself
-                options["ensure_all_finite"] = False
-            with naming_columns():
-                X, y = validate_data(self, on_host(X), y, **options)
-        if self.device is None and not on_accelerator(X):
-            check_missing(X, self.missing)
-            X = in_range(X, self.preprocess, getattr(self, "feature_names_in_", None))
-        return X, y
+            return "device", X, _check_y(y, multi_output=True)
+        options = {**MATRIX, "ensure_min_samples": 2, "multi_output": True}
+        if self.device is not None:  # which looks at the entries itself
+            options["ensure_all_finite"] = False
+        with naming_columns():
+            X, y = validate_data(self, on_host(X), y, **options)
+        if self.device is not None:
+            return "device", X, y
+        check_missing(X, self.missing)
+        return "memory", in_range(X, self.preprocess, getattr(self, "feature_names_in_", None)), y
 
     def _choose_from(self, state: Accumulated) -> None:
-        rng = check_random_state(self.random_state)
-        self._adopt(self._fit(state.n_features, rng).from_chunks(state))
+        fit = self._new_fit("chunks", state.n_features)
+        job = fit.job(fit.of_chunks(state), state.n_rows)
+        outcome = SEARCHES[job.plan.search](job)
+        self._adopt(judged(job, outcome))
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):
@@ -424,7 +424,7 @@ class FeatureGradientSelector(
         self.plan_ = choice.plan
         self.path_ = choice.path
         self.stability_ = choice.outcome.stability
-        self.discoveries_ = choice.discoveries
+        self.discoveries_ = choice.outcome.discoveries
         self._subsets = choice.outcome.subsets
         self._take(choice.outcome.chosen, given)
 
@@ -444,12 +444,13 @@ class FeatureGradientSelector(
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
 
-    def _fit(
-        self, n_features: int, rng: np.random.RandomState, context: CallbackContext | None = None
-    ) -> Fit:
-        defaults = type(self)().get_params(deep=False)
-        budgets = self._budgets(n_features)
-        return Fit(self._settings(), defaults, budgets, self._reporter(context), rng)
+    def _new_fit(self, home: str, n_features: int, context: CallbackContext | None = None) -> Fit:
+        """What is wanted; what cannot be done is refused before any row is looked at."""
+        defaults, budgets = type(self)().get_params(deep=False), self._budgets(n_features)
+        rng, on_step = check_random_state(self.random_state), self._reporter(context)
+        fit = Fit(home, self._settings(), defaults, budgets, on_step, rng)
+        fit.plan(n_features)
+        return fit
 
     def _settings(self) -> Settings:
         return Settings(*(getattr(self, name) for name in Settings._fields))
@@ -474,8 +475,8 @@ class FeatureGradientSelector(
 
         return on_step
 
-    def _budgets(self, n_features: int) -> Budgets | None:
-        """Units and budgets to search for; None where the penalty decides the size."""
+    def _budgets(self, n_features: int) -> Budgets:
+        """Units and budgets to search for."""
         constraints = read_constraints(
             n_features,
             getattr(self, "feature_names_in_", None),

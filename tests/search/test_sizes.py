@@ -37,7 +37,7 @@ def test_sizes_become_rising_budgets(options: dict, budgets: list[float], chosen
 
 
 def test_the_penalty_decides_where_it_is_asked_to():
-    assert budgets_for(search="penalty") is None
+    assert budgets_for(search="penalty").values == []
 
 
 def test_sizes_of_many_features_are_a_ladder():

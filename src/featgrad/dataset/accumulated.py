@@ -64,7 +64,7 @@ class SampledChunks(InMemory):
 
     def take_folds(self, folds: Indices) -> None:
         """Put rows into the folds that exact sums over all rows have put them into."""
-        rows = self._prepared.rows
+        rows = self.prepared.rows
         self._folds[rows] = folds[rows]
 
     def marginals(self, shares: Sequence[Floats]) -> list[Prices]:

@@ -87,6 +87,10 @@ class Dataset(ABC):
         """What such sums have taken."""
         raise NotImplementedError("the rows of a sample need not be gathered here")
 
+    def problem(self) -> Problem | None:
+        """All columns of all rows at once, at scale 1; None where they are not in memory."""
+        return None
+
     def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
         """What each column explains by itself, for some shares of the folds (see `Model`)."""
         start = self._price_sums(self._without_columns(shares), learn=True)

@@ -1,49 +1,33 @@
 """The features that keep the false discovery rate."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats
+from featgrad.arrays import Floats
+from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared
 from featgrad.knockoffs.filter import frequencies
 from featgrad.knockoffs.gaussian import Knockoffs
 from featgrad.knockoffs.statistic import differences
 from featgrad.math.targets import to_one_variance
+from featgrad.moments.threads import one_blas_thread
 from featgrad.plan import KNOCKOFF_COPIES, KNOCKOFF_MAJORITY
 from featgrad.preprocess.present_means import present_means
-from featgrad.search.base import Subset, signed_scores
+from featgrad.search.base import Discoveries
+from featgrad.search.run import Job, Outcome
 from featgrad.search.units import Units
 
 
-@dataclass(frozen=True)
-class Discoveries:
-    """How features compare with their knockoffs; those of a group share their values.
-
-    Attributes
-    ----------
-    fdr : float
-        The false discovery rate that is kept.
-    statistics : ndarray of shape (n_features,)
-        Lasso coefficients of features less those of their knockoffs, on average over knockoffs.
-    frequencies : ndarray of shape (n_features,)
-        Share of the knockoffs each of which by itself, at this rate, chooses a feature. Those above
-        one half are chosen.
-    """
-
-    fdr: float
-    statistics: Floats
-    frequencies: Floats
-    chosen: Flags = field(repr=False)
-    usable: Flags = field(repr=False)
-
-    def subset(self) -> Subset:
-        """The chosen features, with statistics as scores."""
-        features = np.flatnonzero(self.chosen)
-        scores = signed_scores(self.statistics, self.statistics, self.chosen, self.usable)
-        return Subset(float(len(features)), features, scores, [])
+@one_blas_thread()
+def by_knockoffs(job: Job) -> Outcome:
+    """As many features as the false discovery rate allows."""
+    assert isinstance(job.dataset, InMemory)
+    assert job.settings.fdr is not None
+    rows = job.dataset.X, job.dataset.prepared
+    found = discover(*rows, job.budgets.units, job.settings.fdr, job.rng)
+    return Outcome([found.subset()], 0, discoveries=found)
 
 
 def discover(

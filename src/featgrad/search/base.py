@@ -75,3 +75,31 @@ def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags)
     scores = np.where(chosen, np.maximum(inside, least), outside - best - least)
     lowest = float(scores.min())
     return np.where(chosen | usable, scores, lowest - 1.0)
+
+
+@dataclass(frozen=True)
+class Discoveries:
+    """How features compare with their knockoffs; those of a group share their values.
+
+    Attributes
+    ----------
+    fdr : float
+        The false discovery rate that is kept.
+    statistics : ndarray of shape (n_features,)
+        Lasso coefficients of features less those of their knockoffs, on average over knockoffs.
+    frequencies : ndarray of shape (n_features,)
+        Share of the knockoffs each of which by itself, at this rate, chooses a feature. Those above
+        one half are chosen.
+    """
+
+    fdr: float
+    statistics: Floats
+    frequencies: Floats
+    chosen: Flags = field(repr=False)
+    usable: Flags = field(repr=False)
+
+    def subset(self) -> Subset:
+        """The chosen features, with statistics as scores."""
+        features = np.flatnonzero(self.chosen)
+        scores = signed_scores(self.statistics, self.statistics, self.chosen, self.usable)
+        return Subset(float(len(features)), features, scores, [])

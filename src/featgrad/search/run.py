@@ -1,18 +1,20 @@
-"""The named searches, and what a plan makes of them."""
+"""The searches that a plan can name: each takes a job and gives an outcome."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
+from featgrad.dataset.prepare import scaled
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
+from featgrad.moments.threads import one_blas_thread
 from featgrad.plan import HELD_OUT_GROUPS, STREAM_BATCH_ROWS, HeldOut, Plan
 from featgrad.search import penalty, working_set
-from featgrad.search.base import Subset, Task
+from featgrad.search.base import Discoveries, Subset, Task
 from featgrad.search.comparison import Comparison, compare, division_tasks
 from featgrad.search.progress import Found, OnStep, go_on
 from featgrad.search.settings import Settings
@@ -22,13 +24,29 @@ from featgrad.search.stability import Stability, of_pairs
 
 @dataclass(frozen=True)
 class Job:
-    """How to search."""
+    """One search: of which rows, for which sets, and how."""
 
+    dataset: Dataset
+    plan: Plan
+    budgets: Budgets
     settings: Settings
-    coefficients: Floats
-    link: Link
     on_step: OnStep
-    rng: np.random.RandomState  # draws halves of the folds
+    rng: np.random.RandomState  # draws halves of the folds, and knockoffs
+
+    @property
+    def coefficients(self) -> Floats:
+        """Of the filter."""
+        return self.dataset.filters[-1]
+
+    @property
+    def link(self) -> Link:
+        return self.settings.link_for(self.dataset.task)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether sets are also searched for without each group of held-out folds."""
+        asked = self.settings.estimate or self.budgets.chosen is None
+        return asked and self.dataset.n_rows >= 2 * self.dataset.n_folds
 
 
 class Outcome(NamedTuple):
@@ -47,6 +65,8 @@ class Outcome(NamedTuple):
     divisions : tuple of ndarray of int
         Where they did, features found without each group of folds, of the size that the other
         groups chose.
+    discoveries : Discoveries or None
+        Where knockoffs chose.
     """
 
     subsets: list[Subset]
@@ -54,6 +74,7 @@ class Outcome(NamedTuple):
     stability: Stability | None = None
     held_out: tuple[HeldOut, ...] = ()
     divisions: tuple[Indices, ...] = ()
+    discoveries: Discoveries | None = None
 
     def of_different_sizes(self) -> "Outcome":
         """One set of each size: the chosen one, or that of the smallest budget.
@@ -69,102 +90,115 @@ class Outcome(NamedTuple):
         return self._replace(subsets=subsets, chosen=kept.index(self.chosen))
 
 
-def run(plan: Plan, dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
-    """Run the searches that the plan names for sets within budgets."""
-    large = [budget for budget in budgets.values if budget in plan.streamed_budgets]
-    small = [budget for budget in budgets.values if budget not in plan.streamed_budgets]
-    if not large:
-        return SEARCHES["working_set"](dataset, budgets, job)
-    if budgets.chosen is None or job.settings.n_resamples:
-        raise ValueError(
-            f"{large[-1]:g} features are too many to compare sizes or to resample: ask for fewer, "
-            "or leave n_features_to_select='auto' and n_resamples."
-        )
-    found = SEARCHES["stream"](dataset, budgets._replace(values=large, chosen=0), job).subsets
-    if small:
-        inside = budgets._replace(values=small, chosen=0)
-        found = SEARCHES["working_set"](dataset, inside, job).subsets + found
-    return Outcome(found, budgets.chosen)
-
-
-def run_penalty(problem: Problem, job: Job) -> Outcome:
-    """The published search on rows in memory, all at once or batch by batch."""
-    n_rows = problem.engine.n_rows
-    batch_size = (
-        n_rows
-        if job.settings.batch_size is None
-        else max(job.settings.batch_size, problem.order + 1)
-    )
-    batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
-    groups = range(0, len(batches), job.settings.accumulate)
-    found = penalty.search(
-        [batches[start : start + job.settings.accumulate] for start in groups],
-        link=job.link,
-        penalty=job.settings.penalty,
-        learning_rate=job.settings.learning_rate,
-        max_iter=job.settings.max_iter,
-        tol=job.settings.tol,
-        n_epochs=job.settings.n_epochs,
-        on_step=job.on_step,
-    )
-    return _positive(found)
-
-
-def run_stream_penalty(dataset: Dataset, job: Job) -> Outcome:
-    """The published search on streamed rows."""
-    # Imported here: the compiler behind it takes longer to load than everything else.
-    from featgrad.search.stream_penalty import StreamPenaltySearch
-
-    v = np.zeros(dataset.n_features, np.float32)
-    descent = penalty.Descent(
-        v, job.link, job.settings.penalty, job.settings.learning_rate, job.settings.tol, job.on_step
-    )
-    search = StreamPenaltySearch(
-        dataset,
-        coefficients=job.coefficients,
-        descent=descent,
-        batch_rows=(job.settings.batch_size or STREAM_BATCH_ROWS) * job.settings.accumulate,
-        n_epochs=job.settings.n_epochs,
-        max_iter=job.settings.max_iter,
-    )
-    return _positive(search.found())
-
-
-def _by_working_set(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
+# Products are short: threads that share them would mostly wait for each other.
+@one_blas_thread()
+def by_working_set(job: Job) -> Outcome:
     """Sets from all folds; held-out divisions are searched for at the same time."""
-    everything = np.arange(dataset.n_folds)
-
-    def search(tasks: Sequence[Task], on_step: OnStep) -> list[Subset]:
-        return working_set.search(
-            dataset, budgets.units, tasks, job.coefficients, job.settings.max_iter, on_step
-        )
-
-    compares = budgets.chosen is None
-    repeats = (compares or job.settings.estimate) and dataset.n_rows >= 2 * dataset.n_folds
-
-    def found(values: list[float]) -> list[Subset]:
-        """A set for each budget, and those of held-out divisions with it."""
-        tasks = [Task(budget, everything) for budget in values]
-        divisions = division_tasks(values, dataset.n_folds) if repeats else []
-        every = search([*tasks, *divisions], job.on_step)
-        return _with_divisions(every[: len(tasks)], every[len(tasks) :])
-
+    dataset, budgets = job.dataset, job.budgets
+    search = partial(
+        working_set.search,
+        dataset,
+        budgets.units,
+        coefficients=job.coefficients,
+        max_iter=job.settings.max_iter,
+    )
+    large = _streamed(job)
+    small = [budget for budget in budgets.values if budget not in job.plan.streamed_budgets]
+    compares = budgets.chosen is None and job.repeats
     subsets: list[Subset] = []
-    for values in budgets.stages() if compares and repeats else [budgets.values]:
-        subsets += found(values)
-        comparison = compare(dataset, subsets) if compares and repeats else None
+    comparison: Comparison | None = None
+    for values in budgets.stages() if compares else [small]:
+        tasks = [Task(budget, np.arange(dataset.n_folds)) for budget in values]
+        divisions = division_tasks(values, dataset.n_folds) if job.repeats else []
+        found = search([*tasks, *divisions], on_step=job.on_step)
+        subsets += _with_divisions(found[: len(tasks)], found[len(tasks) :])
+        comparison = compare(dataset, subsets) if compares else None
         if comparison is None or not comparison.still_rises:
             break
     # Rows too few to be held out cannot speak for more than the smallest set.
-    outcome = Outcome(subsets, budgets.chosen or 0)
+    outcome = Outcome(subsets + large, budgets.chosen or 0)
     if comparison is not None:
         outcome = _compared(outcome, comparison, budgets)
     chosen = outcome.subsets[outcome.chosen]
     if job.settings.n_resamples and len(chosen.features):
-        halves = search(_halves(chosen.budget, everything, job), go_on)
+        halves = search(_halves(chosen.budget, job), on_step=go_on)
         stability = of_pairs(np.array([s.scores > 0 for s in halves]), budgets.units)
         outcome = outcome._replace(stability=stability)
     return outcome.of_different_sizes()
+
+
+@one_blas_thread()
+def by_stream(job: Job) -> Outcome:
+    """Each set by descent on all columns while rows are streamed."""
+    assert job.budgets.chosen is not None
+    return Outcome(_streamed(job), job.budgets.chosen)
+
+
+def by_penalty(job: Job) -> Outcome:
+    """The published search, in which a penalty decides the size."""
+    problem = job.dataset.problem()
+    found = _streamed_penalty(job) if problem is None else _penalty(scaled(problem), job)
+    chosen = np.flatnonzero(found.scores > 0)
+    # A penalty that leaves nothing still leaves the best feature: transform needs a column.
+    if len(chosen) == 0:
+        chosen = np.array([np.argmax(found.scores)])
+    scores = found.scores.astype(np.float64)
+    return Outcome([Subset(float(len(chosen)), chosen, scores, found.steps)], 0)
+
+
+def _penalty(problem: Problem, job: Job) -> Found:
+    """Of rows in memory, all at once or batch by batch."""
+    settings, n_rows = job.settings, problem.engine.n_rows
+    batch_size = max(settings.batch_size or n_rows, problem.order + 1)
+    batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
+    groups = range(0, len(batches), settings.accumulate)
+    return penalty.search(
+        [batches[start : start + settings.accumulate] for start in groups],
+        link=job.link,
+        penalty=settings.penalty,
+        learning_rate=settings.learning_rate,
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        n_epochs=settings.n_epochs,
+        on_step=job.on_step,
+    )
+
+
+def _streamed_penalty(job: Job) -> Found:
+    # Imported here: the compiler behind it takes longer to load than everything else.
+    from featgrad.search.stream_penalty import StreamPenaltySearch
+
+    settings, v = job.settings, np.zeros(job.dataset.n_features, np.float32)
+    steps = settings.penalty, settings.learning_rate, settings.tol
+    search = StreamPenaltySearch(
+        job.dataset,
+        coefficients=job.coefficients,
+        descent=penalty.Descent(v, job.link, *steps, job.on_step),
+        batch_rows=(settings.batch_size or STREAM_BATCH_ROWS) * settings.accumulate,
+        n_epochs=settings.n_epochs,
+        max_iter=settings.max_iter,
+    )
+    return search.found()
+
+
+def _streamed(job: Job) -> list[Subset]:
+    """The sets that the plan leaves to descent on all columns."""
+    if not job.plan.streamed_budgets:
+        return []
+    # Imported here: the compiler behind it takes longer to load than everything else.
+    from featgrad.search.stream import StreamSearch
+
+    search = partial(
+        StreamSearch,
+        coefficients=job.coefficients,
+        batch_rows=job.settings.batch_size,
+        n_epochs=job.settings.n_epochs,
+        on_step=job.on_step,
+    )
+    return [
+        search(job.dataset, job.budgets.units, int(budget)).best()
+        for budget in job.plan.streamed_budgets
+    ]
 
 
 def _with_divisions(subsets: list[Subset], found: list[Subset]) -> list[Subset]:
@@ -204,8 +238,9 @@ def _empty(smallest: Subset) -> Subset:
     return Subset(0.0, nothing[0], scores, smallest.steps, divisions=nothing)
 
 
-def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
+def _halves(budget: float, job: Job) -> list[Task]:
     """The same set from random halves of the folds, each followed by its complement."""
+    folds = np.arange(job.dataset.n_folds)
     if len(folds) < 4:
         raise ValueError(
             f"n_resamples={job.settings.n_resamples} needs at least 4 rows for two halves, there "
@@ -216,37 +251,3 @@ def _halves(budget: float, folds: Indices, job: Job) -> list[Task]:
         shuffled = job.rng.permutation(folds)
         tasks += [Task(budget, np.sort(half)) for half in (shuffled[:size], shuffled[size:])]
     return tasks
-
-
-def _by_stream(dataset: Dataset, budgets: Budgets, job: Job) -> Outcome:
-    """Each set by descent on all columns while rows are streamed."""
-    # Imported here: the compiler behind it takes longer to load than everything else.
-    from featgrad.search.stream import StreamSearch
-
-    options: Any = {
-        "coefficients": job.coefficients,
-        "batch_rows": job.settings.batch_size,
-        "n_epochs": job.settings.n_epochs,
-        "on_step": job.on_step,
-    }
-    found = [
-        StreamSearch(dataset, budgets.units, int(budget), **options).best()
-        for budget in budgets.values
-    ]
-    return Outcome(found, 0)
-
-
-# Searches for sets within budgets, by the names that a plan gives them.
-SEARCHES: dict[str, Callable[[Dataset, Budgets, Job], Outcome]] = {
-    "working_set": _by_working_set,
-    "stream": _by_stream,
-}
-
-
-def _positive(found: Found) -> Outcome:
-    chosen = np.flatnonzero(found.scores > 0)
-    # A penalty that leaves nothing still leaves the best feature: transform needs a column.
-    if len(chosen) == 0:
-        chosen = np.array([np.argmax(found.scores)])
-    scores = found.scores.astype(np.float64)
-    return Outcome([Subset(float(len(chosen)), chosen, scores, found.steps)], 0)

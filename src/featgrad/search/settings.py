@@ -71,14 +71,6 @@ class Settings(NamedTuple):
                 f"n_resamples=0 in place of {self.search!r} and {self.n_resamples}."
             )
 
-    def check_on_host(self, what: str) -> None:
-        """Refuse a false discovery rate where rows are not in the host's memory."""
-        if self.fdr is not None:
-            raise ValueError(
-                f"fdr={self.fdr!r} needs all rows in the host's memory to make knockoffs of them, "
-                f"which {what} does without: use fit with an array, or a sample of the rows."
-            )
-
     def warn_of_ignored(self, search: str, defaults: dict[str, Any]) -> None:
         """Warn of parameters that were set and that the search does not use."""
         for name, searches in USED_BY.items():

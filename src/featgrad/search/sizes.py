@@ -11,7 +11,10 @@ from featgrad.search.units import Units
 
 
 class Budgets(NamedTuple):
-    """Budgets, rising, and the place of the wanted one; None where held-out rows decide."""
+    """Budgets, rising, and the place of the wanted one; None where held-out rows decide.
+
+    There are none where something other than a budget decides the size.
+    """
 
     units: Units
     values: list[float]
@@ -45,13 +48,13 @@ def read_budgets(
     max_cost: float | None,
     has_costs: bool,
     search: str,
-) -> Budgets | None:
-    """Check the sizes; None where a penalty is to decide."""
+) -> Budgets:
+    """Check the sizes; none where a penalty is to decide."""
     available = int(np.count_nonzero(units.of_column >= 0))
     if search == "penalty":
         asked = n_features_to_select != "auto" or path_sizes is not None or max_cost is not None
         _check_penalty(asked or units.count < n_features or bool(units.kept.any()))
-        return None
+        return Budgets(units, [], 0)
     if has_costs and max_cost is None:
         raise ValueError(
             "costs are given without max_cost: set max_cost, the total they may reach."

@@ -59,11 +59,15 @@ def search(
 ) -> list[Subset]:
     """The best set for each task."""
     shares = [_shares(task, dataset.n_folds) for task in tasks]
-    marginals = _shared_marginals(dataset, shares)
+    # Tasks of the same folds share their marginals.
+    distinct = {share.tobytes(): share for share in shares}
+    marginals = dict(zip(distinct, dataset.marginals(list(distinct.values())), strict=True))
     watch, variances = _Watch(on_step), dataset.variances()
     states = [
-        _State(task, units, marginal, variances, share, coefficients, max_iter, watch)
-        for task, marginal, share in zip(tasks, marginals, shares, strict=True)
+        _State(
+            task, units, marginals[share.tobytes()], variances, share, coefficients, max_iter, watch
+        )
+        for task, share in zip(tasks, shares, strict=True)
     ]
     active, ridges = states, dict[tuple[int, ...], float]()
     while active:
@@ -116,13 +120,6 @@ def _shares(task: Task, n_folds: int) -> Floats:
     shares = np.zeros(n_folds)
     shares[task.folds] = n_folds / len(task.folds)
     return shares
-
-
-def _shared_marginals(dataset: Dataset, shares: Sequence[Floats]) -> list[Prices]:
-    """Marginals for each task; tasks of the same folds share theirs."""
-    distinct = {share.tobytes(): share for share in shares}
-    found = dict(zip(distinct, dataset.marginals(list(distinct.values())), strict=True))
-    return [found[share.tobytes()] for share in shares]
 
 
 class _Watch:

@@ -6,7 +6,6 @@ predictions of a sample of rows that does not grow with their number.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -200,15 +199,13 @@ class OnDevice(Dataset):
         weights /= weights.sum()
         return self._sample_of(X, outputs, weights, self._target.variance, folds)
 
-    def problem(self) -> tuple[Problem, Target]:
-        """All columns of all rows, at scale 1."""
+    def problem(self) -> Problem:
         rows = self._rows.cpu().numpy()
         weights = fetched(self._given_weights[self._rows])
         outputs = self._target.outputs[rows]
         X = self._matrix.resident()
         engine = DenseEngine.from_array(X, namespace(X), rows, weights, self._preprocess)
-        variance, target = self._target.variance, replace(self._target, outputs=outputs)
-        return BlockProblem(engine, outputs, weights, variance, self.filters, 1.0), target
+        return BlockProblem(engine, outputs, weights, self._target.variance, self.filters, 1.0)
 
     def fold_moments(self, columns: Indices) -> Folds:
         there = sent(columns, self._matrix.device)
