@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
 from featgrad.dataset.accumulated import Accumulated
+from featgrad.fitting import new_fit
 from featgrad.math.targets import Encoding
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
@@ -63,7 +64,6 @@ class AccumulatingMixin:
         array([20, 21, 27])
         """
         self._check_parameters()
-        self._check_no_device("partial_fit")
         state: Accumulated | None = self.__dict__.get("_state")
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         with naming_columns():
@@ -72,7 +72,7 @@ class AccumulatingMixin:
         limits = Limits()
         limits.add(X)
         limits.check(getattr(self, "feature_names_in_", None))
-        self._new_fit("chunks", X.shape[1])
+        new_fit(self, "chunks", X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])
         used = np.flatnonzero(weights)
         if len(used) == 0:

@@ -9,12 +9,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.callback import CallbackContext
+from sklearn.utils import check_random_state
 
 from featgrad.arrays import Indices
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Checkpoint
+from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
 from featgrad.dataset.streamed import Streamed
@@ -29,10 +32,10 @@ from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, folds_of, plan
 from featgrad.readers import Source
 from featgrad.search.base import Subset
 from featgrad.search.comparison import held_out_groups
-from featgrad.search.progress import OnStep
+from featgrad.search.progress import OnStep, Reporter
 from featgrad.search.run import Job, Outcome, by_penalty, by_stream, by_working_set
 from featgrad.search.settings import Settings
-from featgrad.search.sizes import Budgets
+from featgrad.search.sizes import Budgets, read_budgets
 from featgrad.search.units import Units
 
 # By the names that a plan gives them.
@@ -42,6 +45,28 @@ SEARCHES: dict[str, Callable[[Job], Outcome]] = {
     "penalty": by_penalty,
     "knockoffs": by_knockoffs,
 }
+
+
+def new_fit(
+    selector: Any, home: str, n_features: int, context: CallbackContext | None = None
+) -> "Fit":
+    """What the parameters ask for; refuses what cannot be done before any row is looked at."""
+    given, settings = selector.get_params(deep=False), Settings.of(selector)
+    methods = {"source": "fit_source", "chunks": "partial_fit", "dask": "fit with Dask"}
+    if settings.device is not None and home in methods:
+        raise ValueError(
+            f"device={settings.device!r} is for fit, and {methods[home]} takes rows on the host: "
+            "leave device=None."
+        )
+    names = getattr(selector, "feature_names_in_", None)
+    constraints = {name: given[name] for name in ("feature_groups", "keep", "exclude", "costs")}
+    units = Units(*read_constraints(n_features, names, **constraints))
+    sizes = ("n_features_to_select", "path_sizes", "max_cost", "costs", "keep", "search", "fdr")
+    budgets = read_budgets(units, n_features, **{name: given[name] for name in sizes})
+    rng, defaults = check_random_state(selector.random_state), type(selector)().get_params()
+    fit = Fit(home, settings, defaults, budgets, Reporter(selector, context), rng)
+    fit.plan(n_features)
+    return fit
 
 
 @dataclass(frozen=True)

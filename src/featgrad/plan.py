@@ -228,6 +228,16 @@ class Facts(NamedTuple):
     n_outputs: int
 
 
+# In words, and what puts rows there.
+_HOMES = {
+    "memory": ("in memory", "X is an array"),
+    "source": ("read block by block", "fit_source"),
+    "chunks": ("from chunks", "partial_fit keeps a sample and exact sums"),
+    "device": ("on an accelerator", "X is there, or device sends it"),
+    "dask": ("in partitions", "workers of Dask have or read them"),
+}
+
+
 class Wanted(NamedTuple):
     """What the parameters ask for.
 
@@ -341,7 +351,11 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
 
 def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     if wanted.fdr is not None:
-        _check_rows_for_knockoffs(facts, wanted.fdr)
+        if facts.home != "memory":
+            raise ValueError(
+                f"fdr={wanted.fdr!r} needs all rows in the host's memory to make knockoffs of them "
+                f"and takes none {_HOMES[facts.home][0]}: use fit with an array, or a sample."
+            )
         return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
     if not wanted.budgets:
         if facts.home == "dask":
@@ -397,22 +411,9 @@ def _streamed(facts: Facts, wanted: Wanted, search: str) -> tuple[float, ...]:
 
 
 def _rows(facts: Facts) -> Decision:
-    homes = {
-        "memory": "X is an array",
-        "source": "fit_source",
-        "chunks": "partial_fit keeps a sample and exact sums",
-        "device": "X is there, or device sends it",
-        "dask": "workers of Dask have or read them",
-    }
-    choice = {
-        "memory": "in memory",
-        "source": "read block by block",
-        "chunks": "from chunks",
-        "device": "on an accelerator",
-        "dask": "in partitions",
-    }
+    place, reason = _HOMES[facts.home]
     shape = f"{facts.n_rows} x {facts.n_features}, {facts.n_outputs} output(s)"
-    return Decision("rows", f"{choice[facts.home]}, {shape}", homes[facts.home])
+    return Decision("rows", f"{place}, {shape}", reason)
 
 
 def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> list[Decision]:
@@ -426,20 +427,6 @@ def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> l
     else:
         decisions.append(Decision("pricing", "certificate only", "the working set has all columns"))
     return decisions
-
-
-def _check_rows_for_knockoffs(facts: Facts, fdr: float) -> None:
-    others = {
-        "source": "fit_source",
-        "chunks": "partial_fit",
-        "device": "an accelerator",
-        "dask": "Dask",
-    }
-    if facts.home in others:
-        raise ValueError(
-            f"fdr={fdr!r} needs all rows in the host's memory to make knockoffs of them, which "
-            f"{others[facts.home]} does without: use fit with an array, or a sample of the rows."
-        )
 
 
 def _knockoffs(facts: Facts) -> Decision:

@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
-from sklearn.utils import Tags, check_random_state
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _check_y,
     check_consistent_length,
@@ -29,9 +29,8 @@ from featgrad.checks import (
 )
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
-from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.dask.collections import is_collection, without_rows
-from featgrad.fitting import SEARCHES, Choice, Fit, judged
+from featgrad.fitting import SEARCHES, Choice, judged, new_fit
 from featgrad.held_out import Score
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.plan import Plan, pays_on_device
@@ -39,11 +38,9 @@ from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
 from featgrad.report.table import as_html
 from featgrad.search.base import Certificate, Discoveries
-from featgrad.search.progress import OnStep, Step
+from featgrad.search.progress import Step
 from featgrad.search.settings import Settings
-from featgrad.search.sizes import Budgets, read_budgets
 from featgrad.search.stability import Stability
-from featgrad.search.units import Units
 from featgrad.transforming import TransformingMixin
 
 
@@ -283,7 +280,7 @@ class FeatureGradientSelector(
         context.call_on_fit_task_begin(estimator=self)
         given = X if keeps_its_place(X) and not is_collection(X) else None
         home, X, y = self._validated(X, y)
-        fit = self._new_fit(home, self.n_features_in_, context)
+        fit = new_fit(self, home, self.n_features_in_, context)
         job = fit.job(fit.of_rows(X, y, sample_weight))
         outcome = SEARCHES[job.plan.search](job)
         self._adopt(judged(job, outcome), given)
@@ -333,7 +330,6 @@ class FeatureGradientSelector(
         array([20, 21, 27])
         """
         self._check_parameters()
-        self._check_no_device("fit_source")
         if client is not None and checkpoint is not None:
             raise ValueError(
                 f"checkpoint={os.fspath(checkpoint)!r} is for a fit in one process: leave out "
@@ -342,7 +338,7 @@ class FeatureGradientSelector(
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         self._adopt_features(source)
-        fit = self._new_fit("source" if client is None else "dask", source.n_features, context)
+        fit = new_fit(self, "source" if client is None else "dask", source.n_features, context)
         with (
             open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes,
             nullcontext() if client is None else client.as_current(),
@@ -383,7 +379,6 @@ class FeatureGradientSelector(
     def _validated(self, X: Any, y: Any) -> tuple[str, Any, Any]:
         """Where to fit; X as it is where it stays, and as scikit-learn takes it on the host."""
         if is_collection(X):
-            self._check_no_device("fit with Dask")
             validate_data(self, without_rows(X), skip_check_array=True)
             return "dask", X, y
         y = on_host(y)
@@ -403,7 +398,7 @@ class FeatureGradientSelector(
         return "memory", in_range(X, self.preprocess, getattr(self, "feature_names_in_", None)), y
 
     def _choose_from(self, state: Accumulated) -> None:
-        fit = self._new_fit("chunks", state.n_features)
+        fit = new_fit(self, "chunks", state.n_features)
         job = fit.job(fit.of_chunks(state), state.n_rows)
         outcome = SEARCHES[job.plan.search](job)
         self._adopt(judged(job, outcome))
@@ -444,80 +439,8 @@ class FeatureGradientSelector(
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
 
-    def _new_fit(self, home: str, n_features: int, context: CallbackContext | None = None) -> Fit:
-        """What is wanted; what cannot be done is refused before any row is looked at."""
-        defaults, budgets = type(self)().get_params(deep=False), self._budgets(n_features)
-        rng, on_step = check_random_state(self.random_state), self._reporter(context)
-        fit = Fit(home, self._settings(), defaults, budgets, on_step, rng)
-        fit.plan(n_features)
-        return fit
-
-    def _settings(self) -> Settings:
-        return Settings(*(getattr(self, name) for name in Settings._fields))
-
-    def _reporter(self, context: CallbackContext | None) -> OnStep:
-        """Report each step to scikit-learn's callbacks and, with `verbose`, to the terminal."""
-        count = 0
-
-        def on_step(step: Step, scores: NDArray[Any]) -> bool:
-            nonlocal count
-            count += 1
-            if self.verbose and count % self.verbose == 0:
-                print(
-                    f"step {count}: objective {step.objective:.6f}, explained "
-                    f"{step.explained:.4f}, size {step.size:.1f}"
-                )
-            if context is None:
-                return False
-            inner = context.subcontext(task_name="step")
-            inner.call_on_fit_task_begin(estimator=self)
-            return bool(inner.call_on_fit_task_end(estimator=self))
-
-        return on_step
-
-    def _budgets(self, n_features: int) -> Budgets:
-        """Units and budgets to search for."""
-        constraints = read_constraints(
-            n_features,
-            getattr(self, "feature_names_in_", None),
-            feature_groups=self.feature_groups,
-            keep=self.keep,
-            exclude=self.exclude,
-            costs=self.costs,
-        )
-        if self.fdr is not None:
-            return self._unlimited(Units(*constraints))
-        return read_budgets(
-            Units(*constraints),
-            n_features,
-            n_features_to_select=self.n_features_to_select,
-            path_sizes=self.path_sizes,
-            max_cost=self.max_cost,
-            has_costs=self.costs is not None,
-            search=self.search,
-        )
-
-    def _check_no_device(self, method: str) -> None:
-        if self.device is not None:
-            raise ValueError(
-                f"device={self.device!r} is for fit, and {method} takes rows on the host: leave "
-                "device=None."
-            )
-
-    def _unlimited(self, units: Units) -> Budgets:
-        """Units of which any number may be chosen."""
-        defaults = type(self)().get_params(deep=False)
-        for name in ("n_features_to_select", "path_sizes", "max_cost", "costs", "keep"):
-            value = getattr(self, name)
-            if str(value) != str(defaults[name]):
-                raise ValueError(
-                    f"fdr={self.fdr!r} decides which features are chosen and how many: leave out "
-                    f"{name}, which is {value!r}."
-                )
-        return Budgets(units, [], 0)
-
     def _check_parameters(self) -> None:
-        self._settings().check()
+        Settings.of(self).check()
         check_number("verbose", self.verbose, Integral, at_least=0)
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)

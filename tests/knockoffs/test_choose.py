@@ -139,11 +139,11 @@ def test_too_many_columns_are_refused():
 
 def test_rows_have_to_be_in_memory():
     X, y, _ = planted(0)
-    with pytest.raises(ValueError, match="which fit_source does without: use fit"):
+    with pytest.raises(ValueError, match="takes none read block by block: use fit"):
         select().fit_source(open_source(X, target=y))
-    with pytest.raises(ValueError, match="which partial_fit does without: use fit"):
+    with pytest.raises(ValueError, match="takes none from chunks: use fit"):
         select().partial_fit(X, y)
-    with pytest.raises(ValueError, match="which an accelerator does without: use fit"):
+    with pytest.raises(ValueError, match="takes none on an accelerator: use fit"):
         select(device="cpu").fit(X, y)
 
 

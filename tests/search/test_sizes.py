@@ -10,8 +10,10 @@ def budgets_for(units=None, n_features: int = 10, **changes):
         "n_features_to_select": "auto",
         "path_sizes": None,
         "max_cost": None,
-        "has_costs": False,
+        "costs": None,
+        "keep": None,
         "search": "auto",
+        "fdr": None,
     } | changes
     return read_budgets(singles(n_features) if units is None else units, n_features, **options)
 
@@ -27,7 +29,7 @@ def budgets_for(units=None, n_features: int = 10, **changes):
         ({"n_features_to_select": 3, "path_sizes": (3, 3, 2)}, [2, 3], 1),
         ({}, list(range(1, 11)), None),
         ({"path_sizes": [4, 2]}, [2, 4], None),
-        ({"max_cost": 2.5, "has_costs": True}, [2.5], 0),
+        ({"max_cost": 2.5, "costs": [1.0]}, [2.5], 0),
     ],
 )
 def test_sizes_become_rising_budgets(options: dict, budgets: list[float], chosen: int | None):
@@ -75,7 +77,7 @@ def test_units_come_along():
 @pytest.mark.parametrize(
     ("units", "options", "message"),
     [
-        (None, {"has_costs": True}, "costs are given without max_cost"),
+        (None, {"costs": [1.0]}, "costs are given without max_cost"),
         (None, {"max_cost": 3, "n_features_to_select": 2}, "takes the place of"),
         (None, {"max_cost": 3, "path_sizes": [2]}, "takes the place of"),
         (None, {"n_features_to_select": 11}, "does not fit n_features=10"),
@@ -105,7 +107,7 @@ def test_units_come_along():
             {"n_features_to_select": 6, "path_sizes": [2]},
             "path_sizes with 2",
         ),
-        (singles(10, costs=[2.0] * 10), {"max_cost": 1, "has_costs": True}, "max_cost=1"),
+        (singles(10, costs=[2.0] * 10), {"max_cost": 1, "costs": [1.0]}, "max_cost=1"),
     ],
 )
 def test_sizes_that_cannot_be_had_are_refused(units, options: dict, message: str):

@@ -2,7 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from numpy.typing import ArrayLike
 
@@ -34,6 +34,10 @@ class Settings(NamedTuple):
     n_epochs: int
     missing: str
     device: str | None
+
+    @classmethod
+    def of(cls, selector: Any) -> Self:
+        return cls(*(getattr(selector, name) for name in cls._fields))
 
     def check(self) -> None:
         """Refuse what no rows could make sense of."""

@@ -46,16 +46,22 @@ def read_budgets(
     n_features_to_select: Any,
     path_sizes: Any,
     max_cost: float | None,
-    has_costs: bool,
+    costs: Any,
+    keep: Any,
     search: str,
+    fdr: float | None,
 ) -> Budgets:
-    """Check the sizes; none where a penalty is to decide."""
+    """Check the sizes; there are none where a penalty or a rate is to decide."""
+    if fdr is not None:
+        wanted = {"n_features_to_select": n_features_to_select, "path_sizes": path_sizes}
+        _check_rate(fdr, {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep})
+        return Budgets(units, [], 0)
     available = int(np.count_nonzero(units.of_column >= 0))
     if search == "penalty":
         asked = n_features_to_select != "auto" or path_sizes is not None or max_cost is not None
         _check_penalty(asked or units.count < n_features or bool(units.kept.any()))
         return Budgets(units, [], 0)
-    if has_costs and max_cost is None:
+    if costs is not None and max_cost is None:
         raise ValueError(
             "costs are given without max_cost: set max_cost, the total they may reach."
         )
@@ -107,6 +113,15 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
             "can be chosen: leave those sizes out."
         )
     return [int(size) for size in sizes]
+
+
+def _check_rate(fdr: float, others: dict[str, Any]) -> None:
+    for name, value in others.items():
+        if value is not None and not (isinstance(value, str) and value == "auto"):
+            raise ValueError(
+                f"fdr={fdr!r} decides which features are chosen and how many: leave out {name}, "
+                f"which is {value!r}."
+            )
 
 
 def _check_penalty(constrained: bool) -> None:
