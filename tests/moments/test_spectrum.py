@@ -75,7 +75,7 @@ def test_best_ridge_has_the_least_error_by_cross_validation(noise: float):
 def test_best_ridge_follows_the_unit_of_columns():
     _, _, totals = noisy(3.0)
     ridges = np.geomspace(1e-3, 10.0, 9)
-    larger = totals._replace(covariance=1e4 * totals.covariance, cross=1e2 * totals.cross)
+    larger = totals._replace(matrix=1e4 * totals.covariance, cross=1e2 * totals.cross)
     expected = 1e4 * best_ridge(totals, ridges, freedom=0.5)
     assert best_ridge(larger, ridges, freedom=0.5) == pytest.approx(expected)
 

@@ -141,7 +141,7 @@ def test_an_accelerator_eliminates_many_at_once_as_one_by_one():
     for seed, (units, budget) in enumerate(cases):
         totals = folds_of(*regression(300, units.count, seed=seed)).totals()
         expected.append(eliminate(totals, units, budget, 0.3))
-        there = totals._replace(covariance=torch.asarray(totals.covariance))
+        there = totals._replace(matrix=torch.asarray(totals.covariance))
         questions.append(Elimination(there, units, budget, 0.3))
     for found, flags in zip(eliminate_together(questions), expected, strict=True):
         np.testing.assert_array_equal(found, flags)

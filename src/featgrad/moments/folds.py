@@ -79,6 +79,11 @@ class Fold(NamedTuple):
         return Fold(weight, squared, cross, squares, self.covariance() + other.covariance(), True)
 
 
+def columns_of(rows: Singles, indices: Indices) -> Singles:
+    """Some columns, each in one piece of memory."""
+    return rows.T[indices].T
+
+
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
     """Fold of standardised rows, their outputs and weights."""
     root = np.sqrt(weights)[:, None]
@@ -93,15 +98,25 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
 class Totals(NamedTuple):
     """Moments of second order over all rows."""
 
-    covariance: Any  # of the columns; an array of NumPy or, on an accelerator, of torch
+    # Covariance of the columns, an array of NumPy or, on an accelerator, of torch. Of few rows the
+    # rows themselves, times the root of their share of the weight.
+    matrix: Any
     cross: Floats  # of columns and outputs
     variance: float  # summed over outputs
     n_effective: float  # rows of equal weight that would say as much
+    is_gram: bool = True
+
+    @property
+    def covariance(self) -> Any:
+        """Covariance of the columns."""
+        return self.matrix if self.is_gram else self.matrix.T @ self.matrix
 
     @property
     def variances(self) -> Floats:
         """Of the columns."""
-        return to_numpy(namespace(self.covariance).linalg.diagonal(self.covariance))
+        if self.is_gram:
+            return to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
+        return np.asarray(np.sum(self.matrix**2, axis=0, dtype=np.float64))
 
     @property
     def mean_variance(self) -> float:
@@ -109,9 +124,11 @@ class Totals(NamedTuple):
         return float(np.mean(self.variances)) or 1.0
 
     def columns(self, indices: Indices) -> "Totals":
-        index = placed_like(self.covariance, indices)
-        covariance = self.covariance[index[:, None], index]
-        return self._replace(covariance=covariance, cross=self.cross[indices])
+        cross = self.cross[indices]
+        if not self.is_gram:
+            return self._replace(matrix=columns_of(self.matrix, indices), cross=cross)
+        index = placed_like(self.matrix, indices)
+        return self._replace(matrix=self.matrix[index[:, None], index], cross=cross)
 
 
 def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tuple[Any, Any]:
@@ -119,7 +136,7 @@ def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tu
 
     Those that have fewer columns get more that explain nothing, of variance 1.
     """
-    like, shape = totals[0].covariance, (len(totals), width, width)
+    like, shape = totals[0].matrix, (len(totals), width, width)
     covariance = namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
     cross = np.zeros((len(totals), width, totals[0].cross.shape[1]))
     ridge, columns = np.ones((len(totals), width)), np.arange(width)
@@ -203,8 +220,12 @@ class Folds:
 
     def totals(self) -> Totals:
         """Moments over all folds."""
-        variance = float(np.sum(self.variance))
-        return Totals(self.covariance(), self.cross(), variance, self.n_effective)
+        moments = self.cross(), float(np.sum(self.variance)), self.n_effective
+        if not any(fold.is_gram for fold in self.folds):
+            rows = np.concatenate([fold.matrix for fold in self.folds])
+            if 2 * len(rows) <= self.n_columns:
+                return Totals(rows * np.sqrt(self.share), *moments, is_gram=False)
+        return Totals(self.covariance(), *moments)
 
     def standardised(self, variances: Floats) -> tuple["Folds", Scale]:
         """With columns of these variances and outputs of variance 1 over these folds.

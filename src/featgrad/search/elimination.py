@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from featgrad.arrays import Flags, Floats, Indices, Singles
 from featgrad.moments.array_api import is_foreign, namespace, placed_like, to_numpy
@@ -49,7 +49,7 @@ class Elimination(NamedTuple):
 
     @staticmethod
     def answers(questions: "Sequence[Elimination]") -> list[Flags]:
-        on_device = is_foreign(questions[0].totals.covariance)
+        on_device = is_foreign(questions[0].totals.matrix)
         if on_device and all(question.units.are_single_columns for question in questions):
             return eliminate_together(questions)
         return [eliminate(*question) for question in questions]
@@ -63,36 +63,100 @@ def eliminate(
     An advantage of some units is added to the square roots of their losses.
     """
     everything, names = units, np.arange(units.count)
-    H, B = _ridge_regression(totals, ridge)
-    is_present, left_out = np.ones(units.count, bool), list[int]()
-    excess = float(units.costs.sum()) - budget
-    while excess > 1e-9 * budget and np.any(is_free := is_present & ~units.kept):
-        losses = _losses(H, B, units)
+    few_rows = not totals.is_gram and len(totals.matrix) < len(totals.cross)
+    regression = (
+        _RowRegression(totals, ridge)
+        if few_rows and units.are_single_columns
+        else _ColumnRegression(totals, ridge)
+    )
+    is_free, left_out = ~units.kept, list[int]()
+    n_present, excess = units.count, float(units.costs.sum()) - budget
+    while excess > 1e-9 * budget and is_free.any():
+        losses = regression.losses(units)
         if advantage is not None:
             losses = (np.sqrt(losses) + advantage[names]) ** 2
         losses = np.where(is_free, losses / units.costs, np.inf)
-        going = _cheapest(losses, int(np.count_nonzero(is_present)), units.costs, excess)
+        going = _cheapest(losses, n_present, units.costs, excess)
         excess -= float(units.costs[going].sum())
         left_out += names[going].tolist()
+        n_present -= len(going)
         leaving = np.zeros(units.count, bool)
         leaving[going] = True
-        gone = units.members(leaving)
-        out = H[gone]
-        inner = np.linalg.solve(out[:, gone], out)
-        B -= inner.T @ B[gone]
-        H -= out.T @ inner
-        # What is gone explains nothing of the rest.
-        H[gone, gone] = 1.0
-        is_present &= ~leaving
-        if 2 * np.count_nonzero(is_present) < units.count:
-            rest = np.flatnonzero(is_present)
+        is_free &= ~leaving
+        regression.leave_out(units.members(leaving))
+        if 4 * n_present < 3 * units.count:
+            rest = np.flatnonzero(is_free | units.kept)
             units, staying = units.only(rest)
-            H, B = H[np.ix_(staying, staying)], B[staying]
-            names, is_present = names[rest], is_present[rest]
+            regression.keep(staying)
+            names, is_free = names[rest], is_free[rest]
     # The last to go comes back first, where a dearer unit has left room for it.
     scores = np.full(everything.count, float(everything.count))
     scores[left_out] = np.arange(len(left_out))
     return everything.best_within(scores, budget)
+
+
+class _ColumnRegression:
+    """Ridge regression by H, of which the lower triangle is kept up to date."""
+
+    def __init__(self, totals: Totals, ridge: float) -> None:
+        self._H = _lower_inverse(totals, ridge)
+        self._B = _symmetric(self._H) @ totals.cross.astype(np.float32)
+
+    def losses(self, units: Units) -> Floats:
+        return _losses(self._H, self._B, units)
+
+    def leave_out(self, gone: Indices) -> None:
+        """With ``H_gg = L L^T``: H and B lose ``W^T W`` and ``W^T L^-1 B_g``, ``W = L^-1 H_g:``."""
+        H, B = self._H, self._B
+        is_below = np.arange(len(H)) <= gone[:, None]
+        out = np.where(is_below, H[gone], H[:, gone].T)
+        factor, _ = lapack.spotrf(out[:, gone], lower=True)
+        W, _ = lapack.strtrs(factor, out, lower=True)
+        along, _ = lapack.strtrs(factor, B[gone], lower=True)
+        B -= W.T @ along
+        blas.ssyrk(-1.0, W, beta=1.0, c=H.T, trans=True, overwrite_c=True)
+        # What is gone explains nothing of the rest.
+        H[gone, gone] = 1.0
+
+    def keep(self, staying: Indices) -> None:
+        self._H, self._B = self._H[np.ix_(staying, staying)], self._B[staying]
+
+
+class _RowRegression:
+    """The same for single columns of fewer rows.
+
+    With rows X and ``K = X X^T + ridge I``, ``ridge H = I - X^T K^-1 X``: without columns g
+    ``K^-1`` gains ``W^T W``, ``W = L^-1 X_g^T K^-1`` with ``L L^T = ridge H_gg``.
+    """
+
+    def __init__(self, totals: Totals, ridge: float) -> None:
+        self._columns = np.ascontiguousarray(totals.matrix.T)
+        inner = totals.matrix @ totals.matrix.T
+        inner[np.diag_indices(len(inner))] += np.float32(ridge)
+        self._inverse = np.linalg.inv(inner.astype(np.float64))
+        along = self._columns @ self._inverse
+        self._left = 1 - np.sum(along * self._columns, axis=1)
+        self._B = (totals.cross - along @ (self._columns.T @ totals.cross)) / ridge
+        self._ridge = ridge
+
+    def losses(self, units: Units) -> Floats:
+        return units.total(np.sum(self._B**2, axis=1) / self._left * self._ridge)
+
+    def leave_out(self, gone: Indices) -> None:
+        through = self._columns[gone] @ self._inverse
+        out = through @ self._columns.T
+        factor, _ = lapack.dpotrf(np.eye(len(gone)) - out[:, gone], lower=True)
+        W, _ = lapack.dtrtrs(factor, out, lower=True)
+        along, _ = lapack.dtrtrs(factor, self._B[gone], lower=True)
+        of_rows, _ = lapack.dtrtrs(factor, through, lower=True)
+        self._B += W.T @ along
+        self._left -= np.sum(W**2, axis=0)
+        self._inverse += of_rows.T @ of_rows
+        self._left[gone] = 1.0
+
+    def keep(self, staying: Indices) -> None:
+        self._columns, self._B = self._columns[staying], self._B[staying]
+        self._left = self._left[staying]
 
 
 def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
@@ -130,22 +194,27 @@ def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
 def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Remaining:
     """Ridge regression on the columns of the chosen units."""
     inner, columns = units.only(np.flatnonzero(chosen))
-    H, B = _ridge_regression(totals.columns(columns), ridge)
+    own = totals.columns(columns)
+    H = _symmetric(_lower_inverse(own, ridge))
+    B = H @ own.cross.astype(np.float32)
     return Remaining(np.flatnonzero(chosen), columns, H, _losses(H, B, inner))
 
 
-def _ridge_regression(totals: Totals, ridge: float) -> tuple[Singles, Singles]:
-    """``(C + ridge I)^-1`` and the coefficients.
+def _lower_inverse(totals: Totals, ridge: float) -> Singles:
+    """The lower triangle of ``(C + ridge I)^-1``.
 
     Single precision will do: the ridge leaves condition numbers of some thousands at most.
     """
     penalised = to_numpy(totals.covariance).astype(np.float32)
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
-    factor, _ = lapack.spotrf(penalised, lower=True, overwrite_a=True)
-    triangle, _ = lapack.spotri(factor, lower=True, overwrite_c=True)
-    below = np.tril(triangle, -1)
-    H = np.ascontiguousarray(below + below.T + np.diag(np.diagonal(triangle)))
-    return H, H @ totals.cross.astype(np.float32)
+    factor, _ = lapack.spotrf(penalised.T, overwrite_a=True)
+    triangle, _ = lapack.spotri(factor, overwrite_c=True)
+    return triangle.T
+
+
+def _symmetric(lower: Singles) -> Singles:
+    below = np.tril(lower, -1)
+    return below + below.T + np.diag(np.diagonal(lower))
 
 
 def _cheapest(losses: Floats, n_present: int, costs: Floats, excess: float) -> Indices:
@@ -162,14 +231,15 @@ def _losses(H: Singles, B: Singles, units: Units) -> Floats:
     """Explained variance that would be lost without each unit."""
     # Right for units of one column; wider ones are overwritten below, by their width.
     losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
-    widths = np.bincount(units.of_column, minlength=units.count)
-    if np.all(widths == 1):
+    widths = units.widths
+    if units.are_single_columns:
         return losses
     by_unit = np.argsort(units.of_column, kind="stable")
     starts = np.cumsum(widths) - widths
     for width in np.unique(widths[widths > 1]):
         alike = np.flatnonzero(widths == width)
         columns = by_unit[starts[alike][:, None] + np.arange(width)]
-        blocks = H[columns[:, :, None], columns[:, None, :]]
+        pairs = columns[:, :, None], columns[:, None, :]
+        blocks = H[np.maximum(*pairs), np.minimum(*pairs)]
         losses[alike] = np.sum(B[columns] * np.linalg.solve(blocks, B[columns]), axis=(1, 2))
     return losses

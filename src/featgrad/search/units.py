@@ -1,6 +1,7 @@
 """What is chosen as one: a feature or a group of them, with its cost."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +20,17 @@ class Units:
     def count(self) -> int:
         return len(self.costs)
 
-    @property
+    @cached_property
+    def widths(self) -> Indices:
+        """How many columns each unit has."""
+        return np.bincount(self.of_column[self.of_column >= 0], minlength=self.count)
+
+    @cached_property
+    def _are_the_columns(self) -> bool:
+        """Whether units are the columns, in their order: nothing has to be looked up."""
+        return np.array_equal(self.of_column, np.arange(self.count))
+
+    @cached_property
     def are_single_columns(self) -> bool:
         """Whether every unit is one column of cost 1; columns may be excluded."""
         columns = np.count_nonzero(self.of_column >= 0)
@@ -32,20 +43,28 @@ class Units:
 
     def total(self, values: Floats) -> Floats:
         """Sums over the columns of each unit."""
+        if self._are_the_columns:
+            return np.asarray(values, np.float64)
         inside = self.of_column >= 0
         total = np.bincount(self.of_column[inside], values[inside], minlength=self.count)
         return total.astype(np.float64)
 
     def spread(self, values: Floats, excluded: float) -> Floats:
         """The value of its unit for each column."""
+        if self._are_the_columns:
+            return values
         return np.where(self.of_column >= 0, values[self.of_column], excluded)
 
     def members(self, chosen: Flags) -> Indices:
         """Columns of the chosen units."""
+        if self._are_the_columns:
+            return np.flatnonzero(chosen)
         return np.flatnonzero(np.append(chosen, False)[self.of_column])
 
     def only(self, units: Indices) -> "tuple[Units, Indices]":
-        """Some of the units, and their columns."""
+        """Some of the units, rising, and their columns."""
+        if self._are_the_columns:
+            return Units(np.arange(len(units)), self.costs[units], self.kept[units]), units
         place = np.full(self.count + 1, -1)  # the last is that of excluded columns
         place[units] = np.arange(len(units))
         columns = np.flatnonzero(place[self.of_column] >= 0)

@@ -86,7 +86,7 @@ def search(
                 ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
             state.take(moments.weights, ridges[state.folds])
         # An accelerator takes them all at once; the host has room for one after the other.
-        on_device = any(is_foreign(one.covariance) for one in totals.values())
+        on_device = any(is_foreign(one.matrix) for one in totals.values())
         runs = _improvements(active, parts, totals, columns)
         for together in [list(runs)] if on_device else ([run] for run in runs):
             answered(together)
