@@ -136,11 +136,15 @@ class MomentDataset(Dataset):
     def _standardised(self) -> Floats:
         """``A sums A^T`` of each fold, for the map ``z -> A z`` to mean 0 and variance 1."""
         mean, scale = self._mean, self._scale
-        lifted = np.einsum("i,fj->fij", mean, self._moments.sums[:, 0])
-        weights = self._moments.sums[:, :1, :1]
-        centred = self._moments.sums - lifted - lifted.transpose(0, 2, 1)
-        centred += weights * np.multiply.outer(mean, mean)
-        return np.asarray(centred / np.multiply.outer(scale, scale) / self._weight)
+        standardised = np.empty_like(self._moments.sums)
+        for sums, centred in zip(self._moments.sums, standardised, strict=True):
+            # A rank-two correction: what the means take from rows and from columns.
+            shift = sums[0] - sums[0, 0] / 2 * mean
+            np.subtract(sums, np.multiply.outer(mean, shift), out=centred)
+            centred -= np.multiply.outer(shift, mean)
+            centred /= scale
+            centred /= scale[:, None] * self._weight
+        return standardised
 
 
 def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.dataset.checkpoint import Arrays, Sums
@@ -88,7 +88,7 @@ class Prices(NamedTuple):
             return 0.0
         freedom = mean**2 / squares
         share = min(0.5, (rank - 0.3) / len(self.values))
-        quantile = chi2.isf(share, freedom)
+        quantile = chdtri(freedom, share)
         return float(mean * (quantile / freedom - 1))
 
 
@@ -120,9 +120,9 @@ class PriceSums(ArraySums):
     def add(self, rows: Rows) -> None:
         values = self._standardiser(rows.X[:, self._union], self._union)
         weights = [rows.weights[:, None]] if self._learn else []
-        linear, squared = list(weights), list(weights)
+        linear, squared, folds = list(weights), list(weights), list(rows.by_fold())
         for i, model in enumerate(self._models):
-            residuals = self._residuals(model, values[:, self._places[i]], rows)
+            residuals = self._residuals(model, values.take(self._places[i], axis=1), rows, folds)
             squares = np.sum(residuals**2, axis=1, keepdims=True)
             linear += [residuals, squares]
             squared.append(squares)
@@ -155,14 +155,16 @@ class PriceSums(ArraySums):
         return {"_columns": self._columns, "_noise": self._noise}
 
     @staticmethod
-    def _residuals(model: Model, values: Any, rows: Rows) -> Floats:
+    def _residuals(
+        model: Model, values: Any, rows: Rows, folds: Sequence[tuple[int, Indices]]
+    ) -> Floats:
         """Residuals times the weights of the rows, 0 in folds that are left out."""
         residuals = rows.outputs.copy()
         if len(model.columns):
             # BLAS can set the flag of an invalid value though all of them are finite (NumPy's issue
             # 24067).
             with np.errstate(invalid="ignore"):
-                for fold, own in rows.by_fold():
+                for fold, own in folds:
                     residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
         return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
 

@@ -113,5 +113,5 @@ def _stacked(folds: Sequence[Any]) -> tuple[Tensor, Tensor]:
     for i, one in enumerate(folds):
         own, width = len(one.folds), one.n_columns
         grams[i, :own, :width, :width] = one.grams * one.share
-        first[i, :own, :, :width] = one.first.transpose(0, 2, 1)
+        first[i, :own, :, :width] = one.first
     return grams, sent(first, like.device, like.dtype)

@@ -24,6 +24,10 @@ from featgrad.math.normalise import tuple_weights
 from featgrad.moments.array_api import namespace, placed_like, to_numpy
 
 
+# Entries of b_f, for all masks, whose gradients are taken at once.
+_AT_ONCE = 1 << 15
+
+
 class Scale(NamedTuple):
     """What columns and outputs are divided by."""
 
@@ -43,18 +47,18 @@ class Fold(NamedTuple):
     matrix: Singles
     is_gram: bool
 
-    def product(self, vectors: Singles) -> Singles:
-        """``C_f V``."""
+    def product(self, vectors: Singles, out: Singles) -> None:
+        """``V C_f``, for vectors that are rows."""
         A = self.matrix
-        return A @ vectors if self.is_gram else A.T @ (A @ vectors)
+        np.matmul(vectors if self.is_gram else vectors @ A.T, A, out=out)
 
     def covariance(self) -> Singles:
         """C_f."""
         return self.matrix if self.is_gram else self.matrix.T @ self.matrix
 
     def columns(self, indices: Indices) -> "Fold":
-        used = np.ix_(indices, indices) if self.is_gram else (slice(None), indices)
-        return self._replace(cross=self.cross[indices], matrix=self.matrix[used])
+        rows = self.matrix.take(indices, axis=0) if self.is_gram else self.matrix
+        return self._replace(cross=self.cross[indices], matrix=rows.take(indices, axis=1))
 
     def column_squares(self) -> Floats:
         """Diagonal of C_f."""
@@ -77,11 +81,6 @@ class Fold(NamedTuple):
         squared = self.squared_weights + other.squared_weights
         cross, squares = self.cross + other.cross, self.squares + other.squares
         return Fold(weight, squared, cross, squares, self.covariance() + other.covariance(), True)
-
-
-def columns_of(rows: Singles, indices: Indices) -> Singles:
-    """Some columns, each in one piece of memory."""
-    return rows.T[indices].T
 
 
 def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
@@ -124,11 +123,9 @@ class Totals(NamedTuple):
         return float(np.mean(self.variances)) or 1.0
 
     def columns(self, indices: Indices) -> "Totals":
-        cross = self.cross[indices]
-        if not self.is_gram:
-            return self._replace(matrix=columns_of(self.matrix, indices), cross=cross)
-        index = placed_like(self.matrix, indices)
-        return self._replace(matrix=self.matrix[index[:, None], index], cross=cross)
+        xp, index = namespace(self.matrix), placed_like(self.matrix, indices)
+        rows = xp.take(self.matrix, index, axis=0) if self.is_gram else self.matrix
+        return self._replace(matrix=xp.take(rows, index, axis=1), cross=self.cross[indices])
 
 
 def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tuple[Any, Any]:
@@ -205,8 +202,21 @@ class Folds:
         return self._covariance
 
     def gradients(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """Answers to questions about these folds and others of their kind."""
-        return [question.folds.value_and_gradient(*question[1:]) for question in questions]
+        """Answers to questions about these folds and others of their kind.
+
+        Masks that ask about the same folds in the same order share products.
+        """
+        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+        for i, question in enumerate(questions):
+            alike.setdefault((id(question.folds), tuple(question.sequence)), []).append(i)
+        found: dict[int, tuple[float, Floats]] = {}
+        for places in alike.values():
+            folds = questions[places[0]].folds
+            count = max(1, _AT_ONCE // max(1, folds.first.size))
+            for start in range(0, len(places), count):
+                together = places[start : start + count]
+                found |= zip(together, folds._together([questions[i] for i in together]), strict=True)
+        return [found[i] for i in range(len(questions))]
 
     @cached_property
     def _covariance(self) -> Floats:
@@ -248,14 +258,15 @@ class Folds:
         ``(C + ridge I - C_f)^-1 (b - b_f)``, from ``inverse = (C + ridge I)^-1`` of all folds: a
         correction of low rank where a fold has few rows.
         """
-        cross = self.cross()
-        return np.array([self._without(fold, cross, inverse, ridge) for fold in self.folds])
+        crosses = np.array([fold.cross for fold in self.folds]) / self._total
+        rest = crosses.sum(0) - crosses
+        if any(fold.is_gram or len(fold.matrix) > len(inverse) for fold in self.folds):
+            grams = np.array([fold.covariance() for fold in self.folds]) / self._total
+            others = grams.sum(0, dtype=np.float64) - grams + ridge * np.eye(len(inverse))
+            return np.asarray(np.linalg.solve(others, rest))
+        return np.array([self._without(*own, inverse) for own in zip(self.folds, rest, strict=True)])
 
-    def _without(self, fold: Fold, cross: Floats, inverse: Singles, ridge: float) -> Floats:
-        rest = cross - fold.cross / self._total
-        if fold.is_gram:
-            others = self.covariance() - fold.matrix / self._total
-            return np.asarray(np.linalg.solve(others + ridge * np.eye(len(rest)), rest))
+    def _without(self, fold: Fold, rest: Floats, inverse: Singles) -> Floats:
         rows = fold.matrix * np.sqrt(self.share)
         along = rows @ inverse
         inner = np.eye(len(along), dtype=np.float32) - along @ rows.T
@@ -274,38 +285,46 @@ class Folds:
 
         Outputs count by their variance. `sequence` is the order of the folds.
         """
-        order = len(coefficients)
-        strength = (mask / scale).astype(np.float32)[:, None]
-        alpha = Gradient(self, mask, coefficients, scale, sequence).alpha
+        return self._together([Gradient(self, mask, coefficients, scale, sequence)])[0]
+
+    def _together(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        """Answers for several masks, which have the filter and the order of the folds in common."""
+        alpha, sequence = questions[0].alpha, questions[0].sequence
+        order = len(alpha)
+        # Arrays have the shape (folds, order, masks, outputs, columns).
+        scales = np.array([question.scale for question in questions])
+        masks = np.array([question.mask for question in questions])
+        strength = (masks / scales[:, None]).astype(np.float32)[:, None]
         vectors, before = self._sweep(strength, order, sequence)
         _, after = self._sweep(strength, order, sequence[::-1])
-        first = strength * self.first[list(sequence)]
-        moments = np.sum(first[:, None] * before, axis=(0, 2, 3), dtype=np.float64)
+        first = strength * self.first[list(sequence)][:, None]
+        moments = np.einsum("fmcd,fomcd->mo", first, before, dtype=np.float64)
         # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
         flat = after[::-1].reshape(len(sequence), order, -1)
         mixed = np.matmul(hankel(alpha).astype(np.float32), flat).reshape(vectors.shape)
-        gradient = np.sum(vectors * mixed, axis=(0, 1, 3), dtype=np.float64)
-        return float(alpha @ moments), np.asarray(gradient / scale)
+        mixed *= vectors
+        gradients = np.sum(mixed, axis=(0, 1, 3), dtype=np.float64) / scales[:, None]
+        return list(zip((moments @ alpha).tolist(), gradients, strict=True))
 
     def _sweep(
         self, strength: Singles, order: int, sequence: Sequence[int]
     ) -> tuple[Singles, Singles]:
         """Vectors of each fold and their sums over the folds before it.
 
-        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``; both of shape (folds, order, columns, outputs).
+        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``, for each mask.
         """
-        n_columns, n_outputs = self.first.shape[1:]
-        vectors = np.zeros((len(sequence), order, n_columns, n_outputs), np.float32)
-        before = np.zeros_like(vectors)
+        n_outputs, n_columns = self.first.shape[1:]
+        shape = len(sequence), order, len(strength), n_outputs, n_columns
+        vectors, before = np.empty(shape, np.float32), np.zeros(shape, np.float32)
+        vectors[0, 1:], strength = 0.0, strength * self.share
         for step, i in enumerate(sequence):
             vectors[step, 0] = self.first[i]
             if step:
                 np.add(before[step - 1], vectors[step - 1], out=before[step])
             if step and order > 1:
-                weighted = strength * before[step, :-1]
-                wide = weighted.transpose(1, 0, 2).reshape(n_columns, -1)
-                product = self.folds[i].product(wide * self.share)
-                vectors[step, 1:] = product.reshape(n_columns, -1, n_outputs).transpose(1, 0, 2)
+                weighted = (strength * before[step, :-1]).reshape(-1, n_columns)
+                product = vectors[step, 1:].reshape(-1, n_columns)
+                self.folds[i].product(weighted, product)
         return vectors, before
 
     @cached_property
@@ -315,8 +334,8 @@ class Folds:
 
     @cached_property
     def first(self) -> Singles:
-        """b_f of folds whose weights sum to one."""
-        crosses = np.array([fold.cross for fold in self.folds])
+        """b_f of folds whose weights sum to one, shape (folds, outputs, columns)."""
+        crosses = np.array([fold.cross.T for fold in self.folds])
         return (crosses * self.share).astype(np.float32)
 
     @cached_property

@@ -61,12 +61,15 @@ def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
 
 def top_of_covariance(totals: Totals) -> float:
     """The same from a covariance."""
-    covariance = to_numpy(totals.covariance)
-    n_columns = len(covariance)
-    last = (n_columns - 1, n_columns - 1)
-    sample = float(eigh(covariance, eigvals_only=True, subset_by_index=last)[0])
-    trace = float(np.trace(covariance))
-    varying = max(1, int(np.count_nonzero(np.diagonal(covariance))))
+    rows = totals.matrix
+    # Products of rows have the same largest eigenvalue.
+    is_wide = not totals.is_gram and rows.shape[0] < rows.shape[1]
+    products = to_numpy(rows @ rows.T if is_wide else totals.covariance).astype(np.float32)
+    last = (len(products) - 1, len(products) - 1)
+    sample = float(eigh(products, eigvals_only=True, subset_by_index=last)[0])
+    variances = totals.variances
+    varying = max(1, int(np.count_nonzero(variances)))
+    trace = float(variances.sum())
     return _debiased(sample, trace / varying, trace / totals.n_effective)
 
 

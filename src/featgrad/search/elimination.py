@@ -71,19 +71,19 @@ def eliminate(
     )
     is_free, left_out = ~units.kept, list[int]()
     n_present, excess = units.count, float(units.costs.sum()) - budget
-    while excess > 1e-9 * budget and is_free.any():
+    n_free = int(np.count_nonzero(is_free))
+    while excess > 1e-9 * budget and n_free:
         losses = regression.losses(units)
         if advantage is not None:
             losses = (np.sqrt(losses) + advantage[names]) ** 2
         losses = np.where(is_free, losses / units.costs, np.inf)
-        going = _cheapest(losses, n_present, units.costs, excess)
+        count = min(max(1, n_present // ELIMINATED_AT_ONCE), n_free)
+        going = _cheapest(losses, count, units.costs, excess)
+        is_free[going] = False
         excess -= float(units.costs[going].sum())
+        n_present, n_free = n_present - len(going), n_free - len(going)
         left_out += names[going].tolist()
-        n_present -= len(going)
-        leaving = np.zeros(units.count, bool)
-        leaving[going] = True
-        is_free &= ~leaving
-        regression.leave_out(units.members(leaving))
+        regression.leave_out(units.columns_of(going))
         if 4 * n_present < 3 * units.count:
             rest = np.flatnonzero(is_free | units.kept)
             units, staying = units.only(rest)
@@ -130,17 +130,16 @@ class _RowRegression:
     """
 
     def __init__(self, totals: Totals, ridge: float) -> None:
-        self._columns = np.ascontiguousarray(totals.matrix.T)
-        inner = totals.matrix @ totals.matrix.T
-        inner[np.diag_indices(len(inner))] += np.float32(ridge)
-        self._inverse = np.linalg.inv(inner.astype(np.float64))
+        self._columns = np.ascontiguousarray(totals.matrix.T, np.float64)
+        inner = self._columns.T @ self._columns
+        self._inverse = np.linalg.inv(inner + ridge * np.eye(len(inner)))
         along = self._columns @ self._inverse
         self._left = 1 - np.sum(along * self._columns, axis=1)
         self._B = (totals.cross - along @ (self._columns.T @ totals.cross)) / ridge
         self._ridge = ridge
 
     def losses(self, units: Units) -> Floats:
-        return units.total(np.sum(self._B**2, axis=1) / self._left * self._ridge)
+        return units.total(np.einsum("ij,ij->i", self._B, self._B) / self._left * self._ridge)
 
     def leave_out(self, gone: Indices) -> None:
         through = self._columns[gone] @ self._inverse
@@ -213,15 +212,18 @@ def _lower_inverse(totals: Totals, ridge: float) -> Singles:
 
 
 def _symmetric(lower: Singles) -> Singles:
-    below = np.tril(lower, -1)
-    return below + below.T + np.diag(np.diagonal(lower))
+    """With the upper triangle, which is zero, filled in."""
+    full = lower + lower.T
+    np.einsum("ii->i", full)[:] = lower.diagonal()
+    return full
 
 
-def _cheapest(losses: Floats, n_present: int, costs: Floats, excess: float) -> Indices:
-    """Units to leave out next: the one whose loss is smallest, and a few more of many."""
-    count = min(max(1, n_present // ELIMINATED_AT_ONCE), int(np.count_nonzero(losses < np.inf)))
+def _cheapest(losses: Floats, count: int, costs: Floats, excess: float) -> Indices:
+    """So many units to leave out next, those whose losses are smallest."""
     # Of equal losses the later columns go first.
-    going = len(losses) - 1 - np.argsort(losses[::-1], kind="stable")[:count]
+    if count == 1:
+        return np.array([len(losses) - 1 - losses[::-1].argmin()])
+    going = len(losses) - 1 - losses[::-1].argsort(kind="stable")[:count]
     # No more of them than the budget asks for.
     before = np.cumsum(costs[going]) - costs[going]
     return going[before < excess]
@@ -230,10 +232,10 @@ def _cheapest(losses: Floats, n_present: int, costs: Floats, excess: float) -> I
 def _losses(H: Singles, B: Singles, units: Units) -> Floats:
     """Explained variance that would be lost without each unit."""
     # Right for units of one column; wider ones are overwritten below, by their width.
-    losses = units.total(np.sum(B**2, axis=1) / np.diagonal(H))
-    widths = units.widths
+    losses = units.total(np.einsum("ij,ij->i", B, B) / H.diagonal())
     if units.are_single_columns:
         return losses
+    widths = np.bincount(units.of_column, minlength=units.count)
     by_unit = np.argsort(units.of_column, kind="stable")
     starts = np.cumsum(widths) - widths
     for width in np.unique(widths[widths > 1]):

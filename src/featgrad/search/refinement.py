@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import placed_like, to_numpy
+from featgrad.moments.array_api import is_foreign, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Elimination
@@ -72,7 +72,9 @@ def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     found = free if free.is_complete else careful
     needed, scores = kept | found.significant, found.inside.astype(float)
     if can_swap(totals.n_effective, int(np.count_nonzero(needed))):
-        fitted, _ = yield Swapping(totals, needed, kept, allowed=False)
+        fitted = found
+        if not np.array_equal(needed, found.inside):
+            fitted, _ = yield Swapping(totals, needed, kept, allowed=False)
         if fitted.leaves_noise:
             explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
             scores = np.where(needed, np.inf, explained)
@@ -126,13 +128,19 @@ class Swapping(NamedTuple):
 
     @staticmethod
     def answers(questions: "Sequence[Swapping]") -> list[tuple[Fitted, ...]]:
+        if is_foreign(questions[0].totals.matrix):
+            return Swapping._together(questions)
+        return [answer for question in questions for answer in Swapping._together([question])]
+
+    @staticmethod
+    def _together(questions: "Sequence[Swapping]") -> list[tuple[Fitted, ...]]:
         sizes = np.array([np.count_nonzero(question.inside) for question in questions])
         is_small = 2 * sizes < sizes.max()
         if is_small.any():
             # Each set takes as many operations as the largest of those that are swapped together.
             answers: dict[int, tuple[Fitted, ...]] = {}
             for alike in (np.flatnonzero(is_small).tolist(), np.flatnonzero(~is_small).tolist()):
-                answers |= zip(alike, Swapping.answers([questions[i] for i in alike]), strict=True)
+                answers |= zip(alike, Swapping._together([questions[i] for i in alike]), strict=True)
             return [answers[i] for i in range(len(sizes))]
         totals = [question.totals for question in questions]
         # Smaller sets have more members, which explain nothing and stay.

@@ -21,11 +21,6 @@ class Units:
         return len(self.costs)
 
     @cached_property
-    def widths(self) -> Indices:
-        """How many columns each unit has."""
-        return np.bincount(self.of_column[self.of_column >= 0], minlength=self.count)
-
-    @cached_property
     def _are_the_columns(self) -> bool:
         """Whether units are the columns, in their order: nothing has to be looked up."""
         return np.array_equal(self.of_column, np.arange(self.count))
@@ -60,6 +55,14 @@ class Units:
         if self._are_the_columns:
             return np.flatnonzero(chosen)
         return np.flatnonzero(np.append(chosen, False)[self.of_column])
+
+    def columns_of(self, units: Indices) -> Indices:
+        """Columns of some units."""
+        if self._are_the_columns:
+            return units
+        chosen = np.zeros(self.count, bool)
+        chosen[units] = True
+        return self.members(chosen)
 
     def only(self, units: Indices) -> "tuple[Units, Indices]":
         """Some of the units, rising, and their columns."""

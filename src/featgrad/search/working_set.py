@@ -14,6 +14,7 @@ pass over the rows for prices and one for moments, however many sets there are.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -85,10 +86,10 @@ def search(
                 leading = totals[state.folds].columns(np.searchsorted(columns, state.leading))
                 ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
             state.take(moments.weights, ridges[state.folds])
-        # An accelerator takes them all at once; the host has room for one after the other.
+        # An accelerator takes them all at once; the host has room for those that share moments.
         on_device = any(is_foreign(one.matrix) for one in totals.values())
         runs = _improvements(active, parts, totals, columns)
-        for together in [list(runs)] if on_device else ([run] for run in runs):
+        for together in [list(chain(*runs))] if on_device else runs:
             answered(together)
         prices = dataset.price([state.model for state in active])
         active = [
@@ -102,7 +103,7 @@ def _improvements(
     parts: dict[tuple[int, ...], tuple[Folds, Scale]],
     totals: dict[tuple[int, ...], Totals],
     columns: Indices,
-) -> Iterator[Run[None]]:
+) -> Iterator[list[Run[None]]]:
     """One for each state; those with the same folds and working set share its moments."""
     alike: dict[tuple[tuple[int, ...], bytes], list[_State]] = {}
     for state in states:
@@ -111,8 +112,7 @@ def _improvements(
         (moments, scale), places = parts[folds], np.searchsorted(columns, together[0].columns)
         scale = scale._replace(columns=scale.columns[places])
         own = moments.columns(places), scale, totals[folds].columns(places)
-        for state in together:
-            yield state.improve(*own)
+        yield [state.improve(*own) for state in together]
 
 
 def _shares(task: Task, n_folds: int) -> Floats:
