@@ -118,6 +118,33 @@ def test_folds_of_different_shapes_are_asked_at_once(home: str, monkeypatch):
             assert relative_error(found[1], gradient) <= TOLERANCE
 
 
+@pytest.mark.parametrize("at_once", [1, 1000])
+def test_masks_of_the_same_folds_are_asked_at_once(at_once: int, monkeypatch):
+    monkeypatch.setattr("featgrad.moments.folds._AT_ONCE", at_once)
+    data, parts = example(60, 9, n_outputs=2), cut(60, 8)
+    folds, coefficients = folds_of(data, parts), filters.coefficients("monotone", 4)
+    asked = [
+        (data.mask, SCALE, range(8)),
+        (data.mask[::-1], 2 * SCALE, range(8)),
+        (data.mask, SCALE, range(8)[::-1]),
+    ]
+    questions = [Gradient(folds, mask, coefficients, *others) for mask, *others in asked]
+    for found, question in zip(Gradient.answers(questions), questions, strict=True):
+        value, gradient = folds.value_and_gradient(*question[1:])
+        assert found[0] == pytest.approx(value)
+        np.testing.assert_allclose(found[1], gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_totals_of_few_rows_are_kept_as_rows():
+    folds = folds_of(example(20, 40), cut(20, 4))
+    totals, chosen = folds.totals(), np.array([1, 5, 30])
+    assert totals.matrix.shape == (20, 40)
+    some = totals.columns(chosen)
+    expected = folds.covariance()[np.ix_(chosen, chosen)]
+    assert relative_error(some.covariance, expected) <= TOLERANCE
+    assert relative_error(some.variances, np.diagonal(expected)) <= TOLERANCE
+
+
 def test_products_are_taken_in_the_smaller_form():
     folds = folds_of(example(50, 40), cut(50, 8)).folds
     assert [fold.is_gram for fold in folds] == [2 * len(part) > 40 for part in cut(50, 8)]

@@ -3,7 +3,7 @@ import pytest
 
 from engine_kinds import KINDS, Kind
 from featgrad.moments.folds import Totals
-from featgrad.moments.spectrum import best_ridge, spectrum, top_eigenvalue
+from featgrad.moments.spectrum import best_ridge, spectrum, top_eigenvalue, top_of_covariance
 
 
 def gaussian(n_rows: int, n_features: int, spike: float = 1.0) -> np.ndarray:
@@ -51,6 +51,15 @@ def test_nothing_switched_on_gives_one(kind: Kind):
     X = gaussian(20, 3)
     weights = np.full(20, 1 / 20)
     assert spectrum(kind.engine(X, weights), np.zeros(3), weights) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("n_columns", [5, 30])
+def test_few_rows_have_the_top_of_their_covariance(n_columns: int):
+    X = gaussian(12, n_columns, spike=20.0) / np.sqrt(12)
+    cross = np.zeros((n_columns, 1))
+    expected = top_of_covariance(Totals(X.T @ X, cross, 1.0, 12.0))
+    found = top_of_covariance(Totals(X, cross, 1.0, 12.0, is_gram=False))
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def noisy(noise: float) -> tuple[np.ndarray, np.ndarray, Totals]:

@@ -83,6 +83,16 @@ def test_what_remains_is_what_fitting_anew_leaves(
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("ridge", [0.1, 1.0])
+def test_columns_of_few_rows_go_as_fitting_anew_says(ridge: float, n_outputs: int):
+    X, y = regression(14, 31)
+    folds = folds_of(X, np.column_stack([y, *X[:, 3 : 2 + n_outputs].T]), n_folds=4)
+    assert not folds.totals().is_gram
+    units = singles(31, kept=[2, 8])
+    assert left(folds, units, 6.0, ridge).units.tolist() == by_refitting(folds, units, 6.0, ridge)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("case", UNITS)
 def test_losses_are_those_of_leaving_each_unit_out(case: str, n_outputs: int):
     folds, units = several_outputs(n_outputs), UNITS[case]

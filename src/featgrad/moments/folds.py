@@ -23,7 +23,6 @@ from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
 from featgrad.moments.array_api import namespace, placed_like, to_numpy
 
-
 # Entries of b_f, for all masks, whose gradients are taken at once.
 _AT_ONCE = 1 << 15
 
@@ -215,7 +214,9 @@ class Folds:
             count = max(1, _AT_ONCE // max(1, folds.first.size))
             for start in range(0, len(places), count):
                 together = places[start : start + count]
-                found |= zip(together, folds._together([questions[i] for i in together]), strict=True)
+                found |= zip(
+                    together, folds._together([questions[i] for i in together]), strict=True
+                )
         return [found[i] for i in range(len(questions))]
 
     @cached_property
@@ -264,7 +265,9 @@ class Folds:
             grams = np.array([fold.covariance() for fold in self.folds]) / self._total
             others = grams.sum(0, dtype=np.float64) - grams + ridge * np.eye(len(inverse))
             return np.asarray(np.linalg.solve(others, rest))
-        return np.array([self._without(*own, inverse) for own in zip(self.folds, rest, strict=True)])
+        return np.array(
+            [self._without(*own, inverse) for own in zip(self.folds, rest, strict=True)]
+        )
 
     def _without(self, fold: Fold, rest: Floats, inverse: Singles) -> Floats:
         rows = fold.matrix * np.sqrt(self.share)

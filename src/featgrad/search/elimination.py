@@ -139,7 +139,7 @@ class _RowRegression:
         self._ridge = ridge
 
     def losses(self, units: Units) -> Floats:
-        return units.total(np.einsum("ij,ij->i", self._B, self._B) / self._left * self._ridge)
+        return units.total(np.add.reduce(self._B**2, axis=1) / self._left * self._ridge)
 
     def leave_out(self, gone: Indices) -> None:
         through = self._columns[gone] @ self._inverse
@@ -208,7 +208,7 @@ def _lower_inverse(totals: Totals, ridge: float) -> Singles:
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
     factor, _ = lapack.spotrf(penalised.T, overwrite_a=True)
     triangle, _ = lapack.spotri(factor, overwrite_c=True)
-    return triangle.T
+    return np.asarray(triangle.T)
 
 
 def _symmetric(lower: Singles) -> Singles:
@@ -232,7 +232,7 @@ def _cheapest(losses: Floats, count: int, costs: Floats, excess: float) -> Indic
 def _losses(H: Singles, B: Singles, units: Units) -> Floats:
     """Explained variance that would be lost without each unit."""
     # Right for units of one column; wider ones are overwritten below, by their width.
-    losses = units.total(np.einsum("ij,ij->i", B, B) / H.diagonal())
+    losses = units.total(np.add.reduce(B * B, axis=1) / H.diagonal())
     if units.are_single_columns:
         return losses
     widths = np.bincount(units.of_column, minlength=units.count)

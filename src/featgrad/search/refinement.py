@@ -140,7 +140,9 @@ class Swapping(NamedTuple):
             # Each set takes as many operations as the largest of those that are swapped together.
             answers: dict[int, tuple[Fitted, ...]] = {}
             for alike in (np.flatnonzero(is_small).tolist(), np.flatnonzero(~is_small).tolist()):
-                answers |= zip(alike, Swapping._together([questions[i] for i in alike]), strict=True)
+                answers |= zip(
+                    alike, Swapping._together([questions[i] for i in alike]), strict=True
+                )
             return [answers[i] for i in range(len(sizes))]
         totals = [question.totals for question in questions]
         # Smaller sets have more members, which explain nothing and stay.
@@ -158,14 +160,15 @@ class Swapping(NamedTuple):
         variances = np.array([one.variance for one in totals])
         allowed = sizes * [question.allowed for question in questions]
         found = []
-        for worth in (1.0, 0.0):
+        # Where no set may swap, both answers are the same.
+        for worth in (1.0, 0.0)[: 2 if np.any(allowed) else 1]:
             limits = worth * chances, variances, _ROUNDING * variances, allowed
             swaps.run(*(placed_like(C, limit) for limit in limits))
             members, losses, brought, explained = map(to_numpy, swaps.state())
             least = chances * np.maximum(variances - explained, 0.0)
             parts = zip(questions, members, losses, brought, least, strict=True)
             found.append([_fitted(*part) for part in parts])
-        return list(zip(*found, strict=True))
+        return list(zip(found[0], found[-1], strict=True))
 
 
 def _fitted(
