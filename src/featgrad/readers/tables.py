@@ -5,7 +5,6 @@ A column of text is encoded as consecutive features: one per value (one-hot), or
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -74,10 +73,9 @@ class TableSource(TokenSource):
     def notes(self) -> list[str]:
         """What a reader should know of how the table was read."""
         notes = list(self._table.notes)
-        kinds = {"date": "days", "time": "days", "percent": "fractions", "boolean": "0 and 1"}
-        for kind, unit in kinds.items():
+        for kind, unit in (("date", "days"), ("time", "days"), ("percent", "fractions")):
             names = [name for name in self._numbers if self._table.kinds[name] == kind]
-            if names and kind != "boolean":
+            if names:
                 notes.append(f"read as numbers, in {unit}: {', '.join(names[:10])}")
         if self.left_out:
             listed = [f"{name} ({reason})" for name, reason in list(self.left_out.items())[:10]]
@@ -134,8 +132,7 @@ class TableSource(TokenSource):
     def _encode(self, chunk: Chunk) -> Block:
         """All rows of a chunk; adds the reasons why some of them are invalid."""
         roles, n_features = self._roles, len(self._plain)
-        encode = self._dense if self._is_dense else self._sparse
-        X = encode(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
+        X = self._encoded(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
         if roles.target in roles.text:
             y = _texts(roles.target, chunk.texts[roles.target], chunk.reasons)
         else:
@@ -149,22 +146,6 @@ class TableSource(TokenSource):
                 return np.ascontiguousarray(columns.T, self._dtype)
             return np.stack(columns, dtype=self._dtype, casting="unsafe").T
 
-    def _dense(self, chunk: Chunk) -> NDArray[Any]:
-        """As `_sparse`, where zeros stored take no more memory than indices."""
-        X = np.zeros((len(chunk.texts[self._text[0]]), self.n_features), self._dtype)
-        kinds = np.array([encoded.kind == "number" for encoded in self._layout.columns])
-        if self._plain:
-            numbers = self._stacked(chunk.numbers[: len(self._plain)])
-            places = self._layout.starts[:-1][kinds]
-            ends = np.flatnonzero(np.diff(places, append=-1) != 1) + 1
-            for start, end in pairwise([0, *ends.tolist()]):
-                X[:, places[start] : places[end - 1] + 1] = numbers[:, start:end]
-        for j in np.flatnonzero(~kinds).tolist():
-            found, values = self._token_features(j, chunk)
-            rows = np.flatnonzero(found >= 0)
-            X[rows, found[rows]] = values[rows]
-        return X
-
     def _token_features(self, j: int, chunk: Chunk) -> tuple[NDArray[Any], NDArray[Any]]:
         """The feature of each token of a column of text, -1 for none, and its value."""
         encoded = self._layout.columns[j]
@@ -175,8 +156,8 @@ class TableSource(TokenSource):
             values[column.hashes() >= _FIRST_NEGATIVE] = -1
         return self._features(encoded, int(self._layout.starts[j]), column), values
 
-    def _sparse(self, chunk: Chunk) -> Any:
-        """One feature per row and original column; zeros are then dropped."""
+    def _encoded(self, chunk: Chunk) -> Any:
+        """One feature per row and original column; zeros are then dropped, or all are stored."""
         n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._layout.columns)
         features = np.empty((n_columns, n_rows), np.int32)
         values = np.empty((n_columns, n_rows), self._dtype)
@@ -191,7 +172,8 @@ class TableSource(TokenSource):
         indptr, indices = np.empty(n_rows + 1, np.int32), np.empty(features.size, np.int32)
         data = np.empty(features.size, self._dtype)
         used = gather(features, values, indptr, indices, data)
-        return csr(data[:used], indices[:used], indptr, self.n_features)
+        X = csr(data[:used], indices[:used], indptr, self.n_features)
+        return X.toarray() if self._is_dense else X
 
     def _features(self, column: EncodedColumn, start: int, tokens: Tokens) -> NDArray[Any]:
         """The feature of each token, -1 for a missing or unknown one."""
