@@ -37,6 +37,12 @@ class _Sums:
         """Each feature's record on one axis."""
         return self.records.reshape(len(self.records), -1)
 
+    def centred(self) -> Floats:
+        """Sums Z over centred rows, shape (features, order, outputs)."""
+        raw, mean = self.flat[:, kernels.CHUNK :][:, : len(self.H)], self.flat[:, kernels.MEAN]
+        sums = raw - np.multiply.outer(mean, self.H)
+        return np.asarray(sums.reshape(len(raw), self.order, self.n_outputs))
+
 
 class SparseEngine:
     """Rows of a CSR matrix in a given order (see `featgrad.moments.sweeps.Engine`).
@@ -89,9 +95,11 @@ class SparseEngine:
 
         def empty(ascending: bool) -> _Sums:
             records = self._workspace(ascending, chunks)
-            kernels.begin(records, strength, self._mean)
+            records[...] = 0
             H, q = np.zeros((2, order * n_outputs))
-            return _Sums(ascending, order, n_outputs, mean_norm, records, H, q)
+            sums = _Sums(ascending, order, n_outputs, mean_norm, records, H, q)
+            sums.flat[:, kernels.STRENGTH], sums.flat[:, kernels.MEAN] = strength, self._mean
+            return sums
 
         return empty(True), empty(False)
 
@@ -113,9 +121,8 @@ class SparseEngine:
         return powers.reshape(n_rows, -1, sums.n_outputs).transpose(1, 2, 0)
 
     def overlap(self, left: _Sums, right: _Sums) -> Floats:
-        across = np.zeros((left.n_outputs, left.order, left.order))
-        kernels.overlap(left.flat, left.H, right.flat, right.H, across)
-        return across
+        masked = left.flat[:, kernels.STRENGTH, None, None] * right.centred()
+        return np.asarray(left.centred().T @ masked.transpose(2, 0, 1))
 
     def cross(self, left: _Sums, right: _Sums, hankel: Floats) -> float:
         counts = np.pad(hankel, (0, -left.order % kernels.CHUNK))
@@ -123,9 +130,10 @@ class SparseEngine:
         return float(kernels.cross(*sums, counts, left.order, left.n_outputs))
 
     def collected(self, left: _Sums, right: _Sums) -> Floats:
-        gradient = np.empty(self.n_features)
-        pairs = left.mean_square_pairs + right.mean_square_pairs
-        kernels.collect(left.flat, right.flat, pairs, self._mean, self._by_frequency, gradient)
+        gradient, both = np.empty(self.n_features), (left, right)
+        pairs = sum(sums.flat[:, kernels.PAIRS] for sums in both)
+        pairs = pairs + self._mean**2 * sum(sums.mean_square_pairs for sums in both)
+        gradient[self._by_frequency] = pairs
         return gradient
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:

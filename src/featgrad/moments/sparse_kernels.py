@@ -117,16 +117,6 @@ def _begin_pairs(F, W):
 
 
 @_compiled()
-def begin(F, strength, mean):
-    for d in range(F.shape[0]):
-        for chunk in range(F.shape[1]):
-            for lane in range(CHUNK):
-                F[d, chunk, lane] = 0
-        F[d, 0, STRENGTH] = strength[d]
-        F[d, 0, MEAN] = mean[d]
-
-
-@_compiled()
 def sweep(
     indptr, indices, data, first, last, ascending, seeds, weights, mean_norm, F, H, q, vectors, W
 ):
@@ -191,24 +181,6 @@ def sweep(
 
 
 @_compiled()
-def overlap(left, left_H, right, right_H, across):
-    """``across[c, a, b] += Z~_a(left)^T S Z~_b(right)`` for output c; records are flat."""
-    n_outputs, order, _ = across.shape
-    z = np.zeros(order)
-    for d in range(left.shape[0]):
-        strength, mean = left[d, STRENGTH], left[d, MEAN]
-        for c in range(n_outputs):
-            for b in range(order):
-                k = b * n_outputs + c
-                z[b] = strength * (right[d, CHUNK + k] - mean * right_H[k])
-            for a in range(order):
-                k = a * n_outputs + c
-                other = left[d, CHUNK + k] - mean * left_H[k]
-                for b in range(order - a):
-                    across[c, a, b] += other * z[b]
-
-
-@_compiled()
 def cross(left, left_H, right, right_H, hankel, order, n_outputs):
     """Subtract ``sum_ab hankel_ab Z~_a(left) Z~_b(right)``, over outputs, from the left pairs.
 
@@ -233,14 +205,6 @@ def cross(left, left_H, right, right_H, hankel, order, n_outputs):
         left[d, PAIRS] -= crossing
         value += left[d, STRENGTH] * crossing
     return value
-
-
-@_compiled()
-def collect(left, right, mean_square_pairs, mean, columns, gradient):
-    """Gradient from the pairs of both sweeps, in the order of `columns`."""
-    for d in range(left.shape[0]):
-        pairs = left[d, PAIRS] + right[d, PAIRS]
-        gradient[columns[d]] = pairs + mean[d] ** 2 * mean_square_pairs
 
 
 @cache
