@@ -34,6 +34,13 @@ def test_rows_come_back(tmp_path, X, container, dtype: str, weight, target):
     assert next(iter(converted)).X.dtype == dtype
 
 
+def test_long_indices_are_converted(tmp_path, X):
+    matrix = sparse.csr_array(X)
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    source = open_source(matrix, target=np.arange(30.0))
+    same_rows(source, convert(source, tmp_path / "rows.arrow"))
+
+
 def test_names_and_groups_come_back(tmp_path):
     frame = pd.DataFrame({"a": [1, 2.0], "t": ["x", "y"], "u": ["p", "q"], "y": [0, 1]})
     for hash_dim in (None, 1000):

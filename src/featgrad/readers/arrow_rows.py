@@ -17,7 +17,6 @@ from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.columns import UnknownColumnError
 from featgrad.readers.invalid_rows import raise_unreadable
-from featgrad.readers.kernels.entries import mark_invalid_rows
 from featgrad.readers.layout import METADATA_KEY, Layout
 from featgrad.readers.source import BaseSource
 
@@ -132,8 +131,8 @@ class ArrowRowsSource(BaseSource):
         reason = "idx and val are not lists of one length, or hold a null"
         batch = self._drop(batch, _invalid_lists(batch), first_row, reason)
         indptr, indices = _list_buffers(batch.column("idx"))
-        invalid = np.zeros(batch.num_rows, bool)
-        if mark_invalid_rows(indices, indptr, self.n_features, invalid):
+        invalid = _without_order(indptr, indices, self.n_features)
+        if invalid.any():
             reason = f"idx does not increase within 0 to {self.n_features - 1}"
             batch = self._drop(batch, invalid, first_row, reason)
             indptr, indices = _list_buffers(batch.column("idx"))
@@ -167,6 +166,17 @@ def _list_buffers(column: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
     offsets = column.offsets.to_numpy()
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
     return (offsets - offsets[0]).astype(np.int32), values.to_numpy(zero_copy_only=False)
+
+
+def _without_order(indptr: NDArray[np.int32], indices: NDArray[Any], n_features: int) -> Flags:
+    """Rows whose indices do not increase within ``[0, n_features)``."""
+    wrong = indices >= n_features
+    wrong[1:] |= indices[1:] <= indices[:-1]
+    invalid = np.zeros(len(indptr) - 1, bool)
+    first = indptr[:-1][np.diff(indptr) > 0]
+    wrong[first] = (indices[first] < 0) | (indices[first] >= n_features)
+    invalid[np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1] = True
+    return invalid
 
 
 def _read_metadata(file: BatchFile) -> tuple[int | None, Layout | None]:

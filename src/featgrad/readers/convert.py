@@ -92,10 +92,11 @@ def _batch(block: Block, schema: Any) -> Any:
     if block.y.ndim != 1:
         raise ValueError(f"y has shape {block.y.shape}: only a single target can be converted.")
     if sparse.issparse(block.X):
-        offsets = pa.array(block.X.indptr.astype(np.int32, copy=False))
+        places = block.X.indptr, block.X.indices
+        offsets, indices = (pa.array(part.astype(np.int32, copy=False)) for part in places)
         columns = [
-            pa.ListArray.from_arrays(offsets, pa.array(values), type=schema.field(name).type)
-            for name, values in (("idx", block.X.indices), ("val", block.X.data))
+            pa.ListArray.from_arrays(offsets, values, type=schema.field(name).type)
+            for name, values in (("idx", indices), ("val", pa.array(block.X.data)))
         ]
     else:
         values = pa.array(np.ascontiguousarray(block.X).ravel())

@@ -15,7 +15,6 @@ from featgrad.readers.block import Block, csr
 from featgrad.readers.columns import Chunk, Roles, Table, check_any
 from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.kernels.entries import gather
 from featgrad.readers.layout import EncodedColumn, Layout
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
@@ -169,10 +168,9 @@ class TableSource(TokenSource):
                 features[j] = np.where(values[j] == 0, -1, self._layout.starts[j])
             else:
                 features[j], values[j] = self._token_features(j, chunk)
-        indptr, indices = np.empty(n_rows + 1, np.int32), np.empty(features.size, np.int32)
-        data = np.empty(features.size, self._dtype)
-        used = gather(features, values, indptr, indices, data)
-        X = csr(data[:used], indices[:used], indptr, self.n_features)
+        stored = features.T >= 0
+        indptr = np.append(0, np.cumsum(stored.sum(axis=1))).astype(np.int32)
+        X = csr(values.T[stored], features.T[stored], indptr, self.n_features)
         return X.toarray() if self._is_dense else X
 
     def _features(self, column: EncodedColumn, start: int, tokens: Tokens) -> NDArray[Any]:
