@@ -24,7 +24,7 @@ from featgrad.math.normalise import tuple_weights
 from featgrad.moments.array_api import namespace, placed_like, to_numpy
 
 # Entries of b_f, for all masks, whose gradients are taken at once.
-_AT_ONCE = 1 << 15
+_AT_ONCE = 1 << 16
 
 
 class Scale(NamedTuple):
@@ -133,7 +133,8 @@ def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tu
     Those that have fewer columns get more that explain nothing, of variance 1.
     """
     like, shape = totals[0].matrix, (len(totals), width, width)
-    covariance = namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
+    xp = namespace(like)
+    covariance = xp.zeros(shape, dtype=xp.float64, device=like.device)
     cross = np.zeros((len(totals), width, totals[0].cross.shape[1]))
     ridge, columns = np.ones((len(totals), width)), np.arange(width)
     for i, (one, own) in enumerate(zip(totals, ridges, strict=True)):
@@ -223,7 +224,8 @@ class Folds:
     def _covariance(self) -> Floats:
         if not any(fold.is_gram for fold in self.folds):
             together = np.concatenate([fold.matrix for fold in self.folds])
-            return np.asarray((together.T @ together).astype(np.float64) / self._total)
+            together *= np.sqrt(self.share)
+            return np.asarray(together.T @ together)
         total = np.zeros((self.n_columns, self.n_columns))
         for fold in self.folds:
             total += fold.covariance()

@@ -125,32 +125,34 @@ class _ColumnRegression:
 class _RowRegression:
     """The same for single columns of fewer rows.
 
-    With rows X and ``K = X X^T + ridge I``, ``ridge H = I - X^T K^-1 X``: without columns g
-    ``K^-1`` gains ``W^T W``, ``W = L^-1 X_g^T K^-1`` with ``L L^T = ridge H_gg``.
+    With rows X and ``K = X X^T + ridge I``, ``ridge H = I - X^T K^-1 X``, whose diagonal is kept.
+    For columns g let ``L L^T = ridge H_gg`` and ``V = L^-1 X_g^T K^-1``: without them ``K^-1``
+    gains ``V^T V``, B gains ``(V X)^T L^-1 B_g`` and the diagonal loses the squares of ``V X``.
     """
 
     def __init__(self, totals: Totals, ridge: float) -> None:
-        self._columns = np.ascontiguousarray(totals.matrix.T, np.float64)
-        inner = self._columns.T @ self._columns
-        self._inverse = np.linalg.inv(inner + ridge * np.eye(len(inner)))
-        along = self._columns @ self._inverse
-        self._left = 1 - np.sum(along * self._columns, axis=1)
-        self._B = (totals.cross - along @ (self._columns.T @ totals.cross)) / ridge
+        columns = totals.matrix.T.astype(np.float64)
+        self._inverse = np.linalg.inv(columns.T @ columns + ridge * np.eye(columns.shape[1]))
+        along = columns @ self._inverse
+        self._left = 1 - np.sum(along * columns, axis=1)
+        self._B = (totals.cross - along @ (columns.T @ totals.cross)) / ridge
+        # Products with all columns take most of the time: single precision will do for them.
+        self._columns = np.ascontiguousarray(totals.matrix.T)
         self._ridge = ridge
 
     def losses(self, units: Units) -> Floats:
         return units.total(np.add.reduce(self._B**2, axis=1) / self._left * self._ridge)
 
     def leave_out(self, gone: Indices) -> None:
-        through = self._columns[gone] @ self._inverse
-        out = through @ self._columns.T
-        factor, _ = lapack.dpotrf(np.eye(len(gone)) - out[:, gone], lower=True)
-        W, _ = lapack.dtrtrs(factor, out, lower=True)
+        own = self._columns[gone].astype(np.float64)
+        through = own @ self._inverse
+        factor, _ = lapack.dpotrf(np.eye(len(gone)) - through @ own.T, lower=True)
+        V, _ = lapack.dtrtrs(factor, through, lower=True)
         along, _ = lapack.dtrtrs(factor, self._B[gone], lower=True)
-        of_rows, _ = lapack.dtrtrs(factor, through, lower=True)
-        self._B += W.T @ along
-        self._left -= np.sum(W**2, axis=0)
-        self._inverse += of_rows.T @ of_rows
+        VX = V.astype(np.float32) @ self._columns.T
+        self._inverse += V.T @ V
+        self._B += VX.T @ along.astype(np.float32)
+        self._left -= np.add.reduce(VX * VX, axis=0)
         self._left[gone] = 1.0
 
     def keep(self, staying: Indices) -> None:

@@ -68,19 +68,32 @@ def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
     # From here on by column.
     of_column = units.of_column
     inside, kept = chosen[of_column], units.kept[of_column]
-    careful, free = yield Swapping(totals, inside, kept, can_swap(totals.n_effective, count))
-    found = free if free.is_complete else careful
-    needed, scores = kept | found.significant, found.inside.astype(float)
+    if can_swap(totals.n_effective, count):
+        careful, free = yield Swapping(totals, inside, kept, allowed=True)
+        inside, significant, leaves_noise = free if free.is_complete else careful
+    else:
+        significant, leaves_noise = _significant(totals, inside), False
+    needed, scores = kept | significant, inside.astype(float)
     if can_swap(totals.n_effective, int(np.count_nonzero(needed))):
-        fitted = found
-        if not np.array_equal(needed, found.inside):
-            fitted, _ = yield Swapping(totals, needed, kept, allowed=False)
-        if fitted.leaves_noise:
+        if not np.array_equal(needed, inside):
+            (_, _, leaves_noise), _ = yield Swapping(totals, needed, kept, allowed=False)
+        if leaves_noise:
             explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
             scores = np.where(needed, np.inf, explained)
     by_unit = np.empty(units.count)
     by_unit[of_column] = scores
     return units.best_within(by_unit, count)
+
+
+def _significant(totals: Totals, inside: Flags) -> Flags:
+    """Columns of a set that explain more than chance beyond the other ones."""
+    own = totals.columns(np.flatnonzero(inside))
+    H = np.linalg.inv(to_numpy(own.covariance) + swap_ridge(totals) * np.eye(len(own.cross)))
+    B = H @ own.cross
+    left = max(totals.variance - float(np.sum(B * own.cross)), 0.0)
+    significant = np.zeros(len(inside), bool)
+    significant[inside] = np.sum(B**2, axis=1) / H.diagonal() > _chance(totals, len(H)) * left
+    return significant
 
 
 def can_swap(n_effective: float, count: int) -> bool:

@@ -317,10 +317,9 @@ class _State:
     def _enter(self, outside: Flags) -> None:
         """Let the best priced units into the working set, and drop what has closed."""
         by_unit = self._units.total(np.where(outside, self._prices.values, 0.0))
-        by_unit /= self._units.costs
-        by_unit[self._units.total(outside.astype(float)) == 0] = -np.inf
-        entering = best_first(by_unit, self._n_entering)
-        entering = entering[np.isfinite(by_unit[entering])]
+        possible = np.flatnonzero(self._units.total(outside.astype(float)))
+        by_cost = by_unit[possible] / self._units.costs[possible]
+        entering = possible[best_first(by_cost, self._n_entering)]
         edge = np.sort(self._v)[-min(self._size, len(self._v))]
         stay = np.union1d(
             np.argsort(-self._v, kind="stable")[: self._limit],
