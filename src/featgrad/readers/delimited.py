@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.arrays import Flags
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels import everyday
-from featgrad.readers.kernels.delimited import by_column, parse_plain, split
+from featgrad.readers.kernels.delimited import parse_plain, split
 from featgrad.readers.kernels.errors import FIELDS, MESSAGES
 from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
 from featgrad.readers.tokens import Tokens
@@ -117,7 +118,7 @@ class DelimitedTable:
             text, ord(self.dialect.sep), max_bytes, skip, starts, ends, escaped, lines
         )
         starts, ends = starts[columns, :rows], ends[columns, :rows]
-        data = by_column(text, starts, ends, escaped[columns, :rows], rows)
+        data = _unescaped(content, starts, ends, escaped[columns, :rows])
         error = MESSAGES[code]
         if code == FIELDS:
             error = f"it has {n_fields} fields where {len(self.columns)} belong"
@@ -232,6 +233,16 @@ class _Records(NamedTuple):
     n_lines: int
     error: str
     skipped: int
+
+
+def _unescaped(content: bytes, starts: Any, ends: Any, escaped: Flags) -> NDArray[np.uint8]:
+    """The text with unescaped fields after it, to which their starts and ends are moved."""
+    parts, size = [content], len(content)
+    for field in zip(*np.nonzero(escaped), strict=True):
+        parts.append(content[starts[field] : ends[field]].replace(b'""', b'"'))
+        starts[field], ends[field] = size, size + len(parts[-1])
+        size = ends[field]
+    return np.frombuffer(b"".join(parts), np.uint8)
 
 
 def _are_booleans(tokens: Tokens) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Floats, Indices
-from featgrad.readers.kernels import everyday, hashing, scan
+from featgrad.readers.kernels import everyday, hashing
 from featgrad.readers.source import BaseSource
 
 
@@ -46,19 +46,17 @@ class Tokens:
         hashing.check_utf8(self.data, self.starts, self.ends, valid)
         return valid
 
-    def numbers(self) -> tuple[Floats, Flags]:
-        """Parsed numbers, NaN for missing tokens, and which tokens are valid numbers."""
-        values, valid = np.empty(len(self)), np.ones(len(self), bool)
-        scan.numbers(self.data, self.starts, self.ends, values, valid)
-        return values, valid
+    def numbers(self, decimal: str = ".") -> tuple[Floats, Flags]:
+        """Numbers as people write them, NaN for missing tokens, and which tokens are valid."""
+        values, valid = np.empty((1, len(self))), np.ones((1, len(self)), bool)
+        tokens, kinds = (self.data, self.starts[None], self.ends[None]), np.array([everyday.NUMBER])
+        nothing = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        everyday.columns(*tokens, kinds, ord(decimal), *nothing, values, valid)
+        return values[0], valid[0]
 
     def are_numbers(self, decimal: str) -> Flags:
-        """Which tokens are numbers with this decimal sign, as people write them."""
-        counts = np.zeros((len(self), 2), np.int64)
-        columns = self.starts[:, None], self.ends[:, None]
-        nothing = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-        everyday.census(self.data, *columns, ord(decimal), *nothing, counts)
-        return np.asarray(counts[:, everyday.NUMBER] > 0)
+        """Which tokens are numbers with this decimal sign."""
+        return self.present & self.numbers(decimal)[1]
 
     def hashes(self) -> NDArray[np.uint32]:
         return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]

@@ -206,35 +206,3 @@ def split(text, delimiter, max_bytes, skip, starts, ends, escaped, lines):
         lines[rows] = first_line
         rows += 1
     return rows, i, line, errors.OK, 0, invalid
-
-
-@compiled
-def by_column(text, starts, ends, escaped, rows):
-    """Copy the fields so that those of a column are contiguous, and unescape quotes.
-
-    Returns the copy and updates `starts` and `ends`. Later loops over a column then read contiguous
-    memory.
-    """
-    n_columns = len(starts)
-    to = np.zeros(n_columns + 1, np.uintp)
-    for column in range(n_columns):
-        length = 0
-        for row in range(rows):
-            length += ends[column, row] - starts[column, row]
-        to[column + 1] = to[column] + np.uintp(length)
-    data = np.empty(to[n_columns], np.uint8)
-    for row in range(rows):
-        for column in range(n_columns):
-            i, stop, k = np.uintp(starts[column, row]), np.uintp(ends[column, row]), to[column]
-            starts[column, row] = k
-            if escaped[column, row]:
-                while i < stop:
-                    data[k] = text[i]
-                    i += AT_2 if text[i] == _QUOTE else AT_1
-                    k += AT_1
-            else:
-                for j in range(stop - i):
-                    data[k + j] = text[i + j]
-                k += stop - i
-            ends[column, row] = to[column] = k
-    return data

@@ -46,21 +46,12 @@ def is_missing(data, i, end, words, edges):
 
 
 @compiled
-def _width(data, i, end, signs):
-    """Bytes of the sign that starts at i; 0 for none."""
+def _width(data, i, end, signs, last):
+    """Bytes of the sign at the start of a token or, with `last`, at its end; 0 for none."""
     for sign in signs:
         width = np.uintp(len(sign))
-        if i + width <= end and _is_word(data, i, i + width, sign, False):
-            return width
-    return AT_0
-
-
-@compiled
-def _width_before(data, i, end, signs):
-    """Bytes of the sign that ends at `end`; 0 for none."""
-    for sign in signs:
-        width = np.uintp(len(sign))
-        if i + width <= end and _is_word(data, end - width, end, sign, False):
+        at = end - width if last else i
+        if i + width <= end and _is_word(data, at, at + width, sign, False):
             return width
     return AT_0
 
@@ -72,15 +63,15 @@ def _amount(data, i, end, decimal):
     if end - i > AT_2 and data[i] == _OPEN and data[end - AT_1] == _CLOSE:
         negative, signed, i, end = True, True, i + AT_1, end - AT_1
     while i < end:
-        width = max(_width(data, i, end, _CURRENCIES), np.uintp(data[i] == SPACE))
+        width = max(_width(data, i, end, _CURRENCIES, False), np.uintp(data[i] == SPACE))
         if width == 0 and (data[i] == _MINUS or data[i] == _PLUS) and not signed:
             negative, signed, width = data[i] == _MINUS, True, AT_1
         if width == 0:
             break
         i += width
     while i < end:
-        width = _width_before(data, i, end, _CURRENCIES)
-        width = max(width, _width_before(data, i, end, _GROUPING[:4]))
+        width = _width(data, i, end, _CURRENCIES, True)
+        width = max(width, _width(data, i, end, _GROUPING[:4], True))
         if width == 0:
             break
         end -= width
@@ -101,7 +92,7 @@ def _amount(data, i, end, decimal):
                 plain[size] = data[i]
                 size, i = size + 1, i + AT_1
         else:
-            width = AT_1 if byte in (_POINT, _COMMA) else _width(data, i, end, _GROUPING)
+            width = AT_1 if byte in (_POINT, _COMMA) else _width(data, i, end, _GROUPING, False)
             # Thousands do not begin with 0, and are all separated by the same sign.
             fits = run == 3 and byte == separator if grouped else 1 <= run <= 3 and plain[0] != 48
             if width == 0 or pointed or not fits:

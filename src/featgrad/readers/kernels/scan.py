@@ -179,16 +179,3 @@ def trimmed(data, start, end):
     while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
         end -= AT_1
     return i, end
-
-
-@compiled
-def numbers(data, starts, ends, values, valid):
-    """Parse tokens as numbers; an empty token is NaN. Clears `valid` for invalid tokens."""
-    for row in range(len(values)):
-        i, end = trimmed(data, starts[row], ends[row])
-        if i == end:
-            values[row] = np.nan
-            continue
-        value, i, found = number(data, i, end)
-        values[row] = value
-        valid[row] &= found and i == end
