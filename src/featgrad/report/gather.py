@@ -10,11 +10,9 @@ from sklearn.utils import check_array
 from featgrad.arrays import Floats, Indices
 from featgrad.checks import check_raw_weights
 from featgrad.dataset.constraints import group_labels
-from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
-from featgrad.held_out import Score
 from featgrad.math.targets import encode
-from featgrad.moments.least_squares import Gains
+from featgrad.path import PathPoint
 from featgrad.report import concerns
 from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
 from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts
@@ -43,9 +41,6 @@ REDUNDANT = 0.7
 # Chosen features of a heat map, and rejected ones for each.
 _HEATMAP_CHOSEN = 15
 _HEATMAP_REPLACED = 2
-
-# Features, estimate, score and gains at each size.
-Points = list[tuple[Indices, Estimate, Score | None, Gains | None]]
 
 
 def gather_facts(
@@ -100,15 +95,15 @@ def gather_facts(
     data = Learnability(X, y, sample_weight=sample_weight, **options)
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     about = about or {}
-    points, chosen = _points(selector, data)
-    everything, univariate = data.estimate(), data.alone()
-    shown = _shown(points, univariate)
+    path, everything, univariate = selector.path_, data.estimate(), data.alone()
+    chosen = [point.size for point in path].index(selector.n_features_)
+    shown = _shown(path, univariate)
     seen_names = getattr(selector, "feature_names_in_", None)
     labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
     name = _name(y) if target is None else target
     weights = check_raw_weights(sample_weight, matrix.shape[0])
     series = target_series(y, data.task_, "the target" if name is None else name, weights)
-    sizes = _sizes(data, matrix, series, points, chosen, shown, labels)
+    sizes = _sizes(data, matrix, series, path, chosen, shown, labels)
     every_name = feature_names(selector) if names is None else names
     names, univariate = [every_name[i] for i in shown], univariate[shown]
     groups = _groups(selector.feature_groups, labels, shown, every_name)
@@ -117,7 +112,7 @@ def gather_facts(
     outputs, _ = encode(y, data.task_)
     found = [
         *concerns.leakage(univariate, names),
-        *concerns.group_leakage(data, points[chosen][0], selector.feature_groups),
+        *concerns.group_leakage(data, path[chosen].features, selector.feature_groups),
         *concerns.weakness(sizes[chosen], everything, sizes),
         *concerns.near_duplicates(sizes[chosen], names),
         *concerns.drift(drawn, outputs, sizes[chosen], names),
@@ -159,24 +154,12 @@ def _name(y: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _points(selector: Any, data: Learnability) -> tuple[Points, int]:
-    """What is known at each size of the path, and the index of the selected one."""
-    points: Points = []
-    for point in selector.path_:
-        estimate = point.learnability
-        if estimate is None:
-            estimate = replace(data.estimate(point.features), is_optimistic=True)
-        points.append((point.features, estimate, point.score, point.gains))
-    sizes = [point.size for point in selector.path_]
-    return points, sizes.index(selector.n_features_)
-
-
-def _shown(points: Points, univariate: Floats) -> Indices:
+def _shown(path: Sequence[PathPoint], univariate: Floats) -> Indices:
     """All candidates, or the chosen and the best ones if a page cannot show all."""
     if len(univariate) <= _CANDIDATES:
         return np.arange(len(univariate))
     best = np.argsort(-univariate, kind="stable")[:_CANDIDATES]
-    return np.unique(np.concatenate([best, *(features for features, *_ in points)]))
+    return np.unique(np.concatenate([best, *(point.features for point in path)]))
 
 
 def _columns(X: Any, shown: Indices) -> Any:
@@ -187,19 +170,21 @@ def _sizes(
     data: Learnability,
     X: Any,
     series: Series,
-    points: Points,
+    path: Sequence[PathPoint],
     chosen: int,
     shown: Indices,
     labels: Indices,
 ) -> tuple[SizeFacts, ...]:
     """Facts about each size; features are numbered as they are shown."""
-    every = len(points) * len(shown) <= _CORRELATIONS
-    compared = range(len(points)) if every else range(chosen, chosen + 1)
-    positions = [np.searchsorted(shown, features) for features, *_ in points]
+    every = len(path) * len(shown) <= _CORRELATIONS
+    compared = range(len(path)) if every else range(chosen, chosen + 1)
+    positions = [np.searchsorted(shown, point.features) for point in path]
     found = nearest_chosen(_columns(X, shown), [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
     sizes = []
-    for i, (features, learnability, score, gains) in enumerate(points):
+    for i, (_, features, learnability, score, gains) in enumerate(path):
+        if learnability is None:
+            learnability = replace(data.estimate(features), is_optimistic=True)
         limit = _GAIN_WORK if i == chosen else _OTHER_GAIN_WORK
         effect = None
         if X.shape[0] * len(features) ** 2 <= limit:
