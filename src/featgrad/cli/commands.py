@@ -110,7 +110,8 @@ def _concerns(
     features = selector.get_support(indices=True)
     if len(features) == 0:
         return concerns.limits(selector.learnability_)
-    X = np.asarray(_dense(rows.block.X[:, features]))
+    X = rows.block.X[:, features]
+    X = X.toarray() if sparse.issparse(X) else X
     ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
     chosen = SizeFacts(
         np.arange(len(features)),
@@ -127,10 +128,6 @@ def _concerns(
         *concerns.near_duplicates(chosen, names),
         *concerns.drift(X, outputs, chosen, names),
     ]
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if sparse.issparse(X) else X
 
 
 def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> list[str]:

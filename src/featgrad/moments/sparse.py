@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from featgrad.arrays import Flags, Floats, Indices, Span
+from featgrad.arrays import Floats, Indices, Span
 from featgrad.moments import sparse_kernels as kernels
 from featgrad.moments.columns import inverse_variance
 from featgrad.moments.prefetch import aligned
@@ -170,11 +170,8 @@ def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
 
 def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:
     far = np.abs(mean) > _FAR_FROM_ZERO * np.sqrt(variance)
-    return np.where(_is_full(X) & far & (variance > 0), mean, 0.0)
-
-
-def _is_full(X: Any) -> Flags:
-    return np.asarray(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
+    is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+    return np.where(is_full & far & (variance > 0), mean, 0.0)
 
 
 def _inverse(permutation: Indices) -> Indices:

@@ -38,7 +38,6 @@ class Engine(Protocol):
 
     def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[Any, Any]:
         """Empty running sums of the left and of the right sweep, for ``S = diag(strength)``."""
-        ...
 
     def sweep(
         self, sums: Any, span: Span, seeds: Floats, weights: Floats, partner: Floats | None = None
@@ -49,38 +48,30 @@ class Engine(Protocol):
         shape (order, outputs, rows), also add
         ``sum_n x_n * sum_b partner_b[n] Z_b`` to the gradient held by the sums.
         """
-        ...
 
     def overlap(self, left: Any, right: Any) -> Floats:
         """``Z_a(left)^T S Z_b(right)`` where a + b < order, shape (outputs, order, order)."""
-        ...
 
     def cross(self, left: Any, right: Any, hankel: Floats) -> float:
         """``sum_ab hankel_ab Z_a(left)^T S Z_b(right)``, summed over outputs.
 
         Its gradient is subtracted from the sums, as both sweeps will add these pairs.
         """
-        ...
 
     def collected(self, left: Any, right: Any) -> Floats:
         """The sum of the gradients of both sweeps."""
-        ...
 
     def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
         """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
-        ...
 
     def values(self) -> Any:
         """All rows, with the variance that `inverse_variance` brings them to; where they are."""
-        ...
 
     def take(self, rows: Indices) -> "Engine":
         """The same matrix restricted to some of the present rows, in the given order."""
-        ...
 
     def columns(self, indices: Indices) -> "Engine":
         """The same rows restricted to some columns."""
-        ...
 
 
 class TwoSweeps:

@@ -23,7 +23,7 @@ class BatchFile:
     n_rows: int
 
     def __init__(self, path: Path) -> None:
-        self._path, self.name = path, str(path)
+        self.path, self.name = path, str(path)
 
     def batches(self, block_rows: int) -> Iterator[Any]:
         """Validated record batches of at most `block_rows` rows."""
@@ -32,10 +32,6 @@ class BatchFile:
     def parts(self) -> "Sequence[BatchFile]":
         """Parts that can be read apart, each from one file."""
         return [self]
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -53,13 +49,13 @@ class IpcFile(BatchFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with self._reading(self._path), self._open() as file:
+        with self._reading(self.path), self._open() as file:
             reader = self._reader(file)
             self.schema = _checked(reader.schema)
             self.n_rows = reader.count_rows()
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with self._reading(self._path), self._open() as file:
+        with self._reading(self.path), self._open() as file:
             reader = self._reader(file)
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
@@ -70,7 +66,7 @@ class IpcFile(BatchFile):
     def _open(self) -> Any:
         import pyarrow as pa
 
-        return pa.OSFile(str(self._path), "rb")
+        return pa.OSFile(str(self.path), "rb")
 
     def _reader(self, file: Any) -> Any:
         import pyarrow as pa
@@ -110,7 +106,7 @@ class ParquetFiles(BatchFile):
         for path, groups in zip(self._paths, self._groups, strict=True):
             for group in groups:
                 part = copy.copy(self)
-                part._path, part.name = path, str(path)
+                part.path, part.name = path, str(path)
                 part._paths, part._groups = [path], [[group]]
                 parts.append(part)
         return parts
@@ -131,7 +127,7 @@ class JsonLines(BatchFile):
         self.n_rows = sum(batch.num_rows for batch in self.batches(1 << 16))
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with self._reading(self._path), self._open() as reader:
+        with self._reading(self.path), self._open() as reader:
             for batch in reader:
                 for start in range(0, batch.num_rows, block_rows):
                     yield batch.slice(start, block_rows)
@@ -139,7 +135,7 @@ class JsonLines(BatchFile):
     def _open(self) -> Any:
         import pyarrow.json
 
-        return pyarrow.json.open_json(self._path)
+        return pyarrow.json.open_json(self.path)
 
 
 def _checked(schema: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ class ArrowTable:
 
     def __init__(self, file: BatchFile, block_rows: int) -> None:
         self._file, self._block_rows = file, block_rows
-        self.name = file.name
+        self.name, self.path = file.name, file.path
         self.columns: Sequence[str] = list(file.schema.names)
         self.n_rows: int | None = file.n_rows
         check_names(self.name, self.columns)
@@ -43,15 +42,11 @@ class ArrowTable:
             ]
             yield Chunk(columns, tokens, reasons)
 
-    @property
-    def path(self) -> Path:
-        return self._file.path
-
     def parts(self) -> Iterator["ArrowTable"]:
         """Tables of parts of the rows."""
         for file in self._file.parts():
             part = copy.copy(self)
-            part._file, part.name = file, file.name
+            part._file, part.name, part.path = file, file.name, file.path
             yield part
 
     def _kind(self, column: str, kind: Any) -> str:

@@ -39,16 +39,6 @@ class InvalidRows:
             self.report(row, MESSAGES[error])
         self.skipped += skipped
 
-    def _drop(self, block: Block, reasons: Mapping[int, str], first_row: int) -> Block:
-        """The block without these rows."""
-        if not reasons:
-            return block
-        for row in sorted(reasons):
-            self.report(first_row + row, reasons[row])
-        keep = np.ones(len(block), bool)
-        keep[list(reasons)] = False
-        return block.only(keep)
-
     def clean(self, block: Block, first_row: int, reasons: Mapping[int, str] = _NOTHING) -> Block:
         """The block without rows that hold invalid numbers, or are invalid for other reasons."""
         values = block.X.data if sparse.issparse(block.X) else block.X
@@ -56,7 +46,13 @@ class InvalidRows:
             if self.missing == "zero":
                 block = Block(_without_nan(block.X), block.y, block.weight)
             reasons = {**self._reasons(block), **reasons}
-        return self._drop(block, reasons, first_row)
+        if not reasons:
+            return block
+        for row in sorted(reasons):
+            self.report(first_row + row, reasons[row])
+        keep = np.ones(len(block), bool)
+        keep[list(reasons)] = False
+        return block.only(keep)
 
     def _reasons(self, block: Block) -> dict[int, str]:
         reasons = dict.fromkeys(_rows_where(np.isinf, block.X), MESSAGES[INFINITE])

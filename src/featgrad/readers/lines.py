@@ -52,7 +52,7 @@ class Pipe:
     def __init__(self, name: str, file: Any, n_lines: int) -> None:
         self._name, self.is_live = name, False
         opener: Any = _opener(file.peek(6)) if n_lines else open
-        self._file = file if opener is open else opener(_Available(file))
+        self._file = file if opener is open else opener(_PipeReader(b"", file))
         self._first = b"".join(islice(self._file, n_lines))
 
     def __str__(self) -> str:
@@ -70,16 +70,6 @@ class _PipeReader(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         return self._first.read(size) or self._file.read1(size)
-
-
-class _Available:
-    """Of a file what has been written so far, at least one byte until it ends."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        return bytes(self._file.read1(size))
 
 
 def _opener(head: bytes) -> Any:
