@@ -67,18 +67,10 @@ class Judged(NamedTuple):
 
 
 class HeldOutRows:
-    """Rows that judge sets.
+    """Rows that judge sets, with all columns that are chosen anywhere.
 
-    Parameters
-    ----------
-    sample : Sample
-        The rows, with all columns that are chosen anywhere.
-    columns : ndarray of int
-        Those columns, rising.
-    units : ndarray of int
-        The unit of each column: a feature, or a group of them.
-    groups : sequence of ndarray of int
-        Folds that are held out together.
+    `columns` are those, rising; `units` says which feature or group of features each is; `groups`
+    are folds that are held out together.
     """
 
     def __init__(

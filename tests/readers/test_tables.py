@@ -165,6 +165,13 @@ def test_numbers_can_be_named_categorical(store, frame):
     assert set(source.feature_names) == {f"b={value}" for value in frame["b"]}
 
 
+def test_text_can_be_read_as_numbers(store, frame):
+    costs = frame[["town", "label"]].assign(cost=["$1,234.50", "-12", *["7.5"] * 15])
+    source = open_source(store(costs), target="label", categorical=["town"])
+    column = read(source).X[:, list(source.feature_names).index("cost")]
+    assert column.tolist() == [1234.5, -12, *[7.5] * 15]
+
+
 @pytest.mark.parametrize("argument", ["target", "weight"])
 def test_a_column_that_does_not_exist_is_reported_with_the_nearest(store, frame, argument: str):
     options = {"target": "label", argument: "lable"}

@@ -23,17 +23,7 @@ _ROUNDING = 1e-6
 
 
 class Knockoffs:
-    """Draws copies of standardised columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Columns of mean 0 and variance 1.
-    weights : ndarray of shape (n_rows,)
-        Weights of the rows, which sum to one.
-    units : ndarray of shape (n_columns,)
-        The unit of each column.
-    """
+    """Draws copies of columns of mean 0 and variance 1, under weights that sum to one."""
 
     def __init__(self, X: Floats, weights: Floats, units: Indices) -> None:
         self.covariance = shrunk_covariance(X, weights)

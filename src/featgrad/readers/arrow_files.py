@@ -49,29 +49,24 @@ class IpcFile(BatchFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with self._reading(self.path), self._open() as file:
-            reader = self._reader(file)
+        with self._reader() as reader:
             self.schema = _checked(reader.schema)
             self.n_rows = reader.count_rows()
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        with self._reading(self.path), self._open() as file:
-            reader = self._reader(file)
+        with self._reader() as reader:
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
                 batch.validate(full=True)
                 for start in range(0, batch.num_rows, block_rows):
                     yield batch.slice(start, block_rows)
 
-    def _open(self) -> Any:
+    @contextmanager
+    def _reader(self) -> Iterator[Any]:
         import pyarrow as pa
 
-        return pa.OSFile(str(self.path), "rb")
-
-    def _reader(self, file: Any) -> Any:
-        import pyarrow as pa
-
-        return pa.ipc.open_file(file)
+        with self._reading(self.path), pa.OSFile(str(self.path), "rb") as file:
+            yield pa.ipc.open_file(file)
 
 
 class ParquetFiles(BatchFile):

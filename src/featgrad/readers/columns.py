@@ -38,21 +38,11 @@ class Table(Protocol):
 
 
 class Chunk(NamedTuple):
-    """Columns of some rows, in the order in which they were asked for.
+    """Columns of some rows, in the order in which they were asked for."""
 
-    Attributes
-    ----------
-    numbers : sequence of arrays
-        Columns of numbers; NaN is missing.
-    texts : dict of str to Tokens
-        Columns of text.
-    reasons : dict of int to str
-        Why rows are invalid.
-    """
-
-    numbers: Any
+    numbers: Any  # an array per column; NaN is missing
     texts: dict[str, Tokens]
-    reasons: dict[int, str]
+    reasons: dict[int, str]  # why rows are invalid
 
 
 Chunks = Iterator[Chunk]

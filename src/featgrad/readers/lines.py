@@ -32,21 +32,9 @@ _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7z
 
 
 class Pipe:
-    """Text that is still being written.
+    """Text that is still being written; its first `n_lines` show how the rest is written.
 
-    Parameters
-    ----------
-    name : str
-        Name for error messages.
-    file : binary file
-        Where lines come from.
-    n_lines : int
-        First lines, which tell how the rest is written.
-
-    Attributes
-    ----------
-    is_live : bool
-        Whether reading goes on after the first lines, which is possible once.
+    Reading goes on after them where `is_live` is set, which is possible once.
     """
 
     def __init__(self, name: str, file: Any, n_lines: int) -> None:
