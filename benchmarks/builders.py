@@ -149,6 +149,12 @@ def pixels(stem):
     return X / 255, y
 
 
+def odd_pixels(stem):
+    """Images of odd objects against those of even ones: (X, y)."""
+    X, y = pixels(stem)
+    return X, y % 2
+
+
 def mice_protein():
     """Protein levels with missing values: (X, y, mouse of each row)."""
     return (*read_staged("mice_protein"), read_member("mice_protein", "mouse"))

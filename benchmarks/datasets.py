@@ -85,6 +85,11 @@ def images(stem, n_splits=5):
     return DataSet(stem, "multiclass", partial(builders.pixels, stem), (f"{stem}.npz",), n_splits)
 
 
+def odd_images(name, stem, n_splits=3):
+    """Two classes of many objects each, without noise."""
+    return DataSet(name, "binary", partial(builders.odd_pixels, stem), (f"{stem}.npz",), n_splits)
+
+
 def news_pair(name, first, second):
     """Two classes of 20 Newsgroups."""
     return DataSet(name, "binary", partial(builders.news20, (first, second), 2), NEWS)
@@ -132,6 +137,8 @@ STAGED = [
     news_pair("news_crypt_electronics", 11, 12),
     rare_class("reuters_rare", builders.reuters, 5, ("reuters21578.npz",)),
     rare_class("news_rare", builders.news20, 10, NEWS),
+    odd_images("coil_odd", "coil20"),
+    odd_images("warppie_odd", "warppie10p"),
     one_file("tox171", "multiclass", 5),
     # Three of its nine classes have four rows or fewer: too few for a split and an AUC.
     one_file("lymphoma", "multiclass", 5, min_class=6),

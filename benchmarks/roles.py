@@ -15,6 +15,7 @@ DEVELOPMENT = (
     "tox171",
     "mnist35_noisy",
     "coil20",
+    "coil_odd",
     "pixraw10p",
     "madelon",
     "mice_protein",
@@ -33,6 +34,7 @@ CONFIRMATION = (
     "mnist",
     "gisette_like",
     "warppie10p",
+    "warppie_odd",
     "covtype",
 )
 DEVELOPMENT_REGRESSION = ("diabetes_products", "friedman1", "skewed", "mnist_pixel")
