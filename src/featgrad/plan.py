@@ -52,6 +52,8 @@ NEXT_SHARPNESS = np.geomspace(3, 20, 4)
 # Orders of the folds that take turns.
 FOLD_ORDERS = 4
 MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
+# The largest residual 1 - p(x) that the Chebyshev filter leaves on its interval [a, 1].
+CHEBYSHEV_RESIDUAL = 0.03
 # The filter's scale, as a multiple of the top eigenvalue of a set.
 ROOM = 2.4
 

@@ -13,8 +13,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
 from featgrad.arrays import Floats
-
-MAX_ORDER = 12
+from featgrad.plan import CHEBYSHEV_RESIDUAL
 
 # Kong & Valiant's optimised coefficients, as tabulated by the authors of Feature Gradients.
 _KONG_VALIANT: dict[int, list[float]] = {
@@ -44,8 +43,7 @@ _KONG_VALIANT: dict[int, list[float]] = {
     ],
 }
 
-# Largest residual 1 - p(x) that the Chebyshev filter leaves on its interval [a, 1].
-_CHEBYSHEV_RESIDUAL = 0.03
+MAX_ORDER = max(_KONG_VALIANT)
 
 
 def _monotone(order: int) -> Floats:
@@ -69,7 +67,7 @@ def _chebyshev_residual(degree: int) -> Polynomial:
         return Polynomial([1.0])
     # r(x) = T_p(t(x)) / T_p(t(0)) with t mapping [a, 1] to [1, -1]; T_p(t(0))^-2 is the residual,
     # which fixes t(0) = (1 + a) / (1 - a) and with it a.
-    peak = _CHEBYSHEV_RESIDUAL**-0.5
+    peak = CHEBYSHEV_RESIDUAL**-0.5
     t_zero = math.cosh(math.acosh(peak) / degree)
     a = (t_zero - 1) / (t_zero + 1)
     inner = Polynomial([1 + a, -2]) / (1 - a)
