@@ -29,6 +29,10 @@ class Stream(NamedTuple):
             return None
         return self.truth[np.searchsorted(self.starts, row, side="right") - 1]
 
+    def first_half(self):
+        half = len(self.y) // 2
+        return self._replace(X=self.X[:half], y=self.y[:half])
+
 
 def two_sets(seed, share_of_second, starts, order):
     """A row follows one of two sets of columns, the second with a probability; SNR 1."""

@@ -118,8 +118,10 @@ ONLINE_DECISION = 200
 ONLINE_ENTRY = 500
 # The shortest half-life that is suggested; others are twice as long each.
 SHORTEST_HALF_LIFE = 250.0
-# Half-lives until which the set is chosen anew at every decision.
+# Half-lives until which the set is chosen anew at every decision: at first, and after an alarm, when
+# the change may still go on.
 LEARNING_HALF_LIVES = 4
+ALARM_LEARNING = 5
 # Recent rows, the past of columns that enter the working set: half-lives and entries at most.
 RECENT_HALF_LIVES = 2
 RECENT_ENTRIES = 1 << 22

@@ -74,3 +74,21 @@ def test_rows_that_repeat_each_other_count_once():
         columns, residuals = rng.standard_normal((25, 8)), rng.standard_normal((25, 1))
         dependence.add(np.repeat(columns, 4, axis=0), np.repeat(residuals, 4, axis=0))
     assert dependence.factor == pytest.approx(4, rel=0.1)
+
+
+def test_dependence_does_not_hang_on_one_outlier():
+    rng, dependence = np.random.default_rng(0), Dependence(half_life=2000)
+    for block in range(200):
+        columns, residuals = rng.standard_normal((25, 8)), rng.standard_normal((25, 1))
+        columns[0, 0] += 1e4 * (block == 190)
+        dependence.add(np.repeat(columns, 4, axis=0), np.repeat(residuals, 4, axis=0))
+    assert dependence.factor == pytest.approx(4, rel=0.1)
+
+
+def test_dependence_leaves_out_columns_that_do_not_vary():
+    rng, dependence = np.random.default_rng(0), Dependence(half_life=2000)
+    for _ in range(200):
+        columns, residuals = rng.standard_normal((100, 8)), rng.standard_normal((100, 1))
+        columns[:, 4:] = -0.1
+        dependence.add(columns, residuals + 1)
+    assert dependence.factor < 1.3

@@ -72,8 +72,9 @@ class Prequential:
 class Dependence:
     """How many rows of the stream say as much about columns as one would, if all were independent.
 
-    Sums of products of columns and residuals over a block have as many times the variance of those
-    over independent rows.
+    The sum of products of a column and residuals over a block has as many times the variance of one
+    over independent rows: its square exceeds the sum of squares as often, whatever outliers there
+    are. The mean is over the columns that vary in a block.
 
     Parameters
     ----------
@@ -83,22 +84,25 @@ class Dependence:
 
     def __init__(self, half_life: float) -> None:
         self._decay = _memory(half_life)
-        self._found = self._expected = 0.0
+        self._total = self._weight = 0.0
 
     @property
     def factor(self) -> float:
-        return max(1.0, self._found / self._expected) if self._expected > 0 else 1.0
+        return max(1.0, self._total / self._weight) if self._weight > 0 else 1.0
 
-    def add(self, standardised: Floats, residuals: Floats) -> None:
-        """Take columns of a block, and what their model leaves."""
-        sums = standardised.T @ residuals
-        squares = np.sum(standardised**2, axis=1) @ np.sum(residuals**2, axis=1)
-        self._found = self._decay * self._found + float(np.sum(sums**2))
-        self._expected = self._decay * self._expected + float(squares)
+    def add(self, centred: Floats, residuals: Floats) -> None:
+        """Take columns of a block less their means, and what their model leaves."""
+        squares = (centred**2).T @ residuals**2
+        varies = (np.ptp(centred, axis=0) > 0)[:, None] & (squares > 0)
+        if not varies.any():
+            return
+        ratios = (centred.T @ residuals)[varies] ** 2 / squares[varies]
+        self._total = self._decay * self._total + float(np.mean(ratios))
+        self._weight = self._decay * self._weight + 1
 
     def merge(self, other: "Dependence") -> None:
-        self._found += other._found
-        self._expected += other._expected
+        self._total += other._total
+        self._weight += other._weight
 
 
 class CumulativeSum:

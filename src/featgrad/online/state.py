@@ -26,6 +26,7 @@ from featgrad.online.working_moments import WorkingMoments
 from featgrad.plan import (
     ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
+    ALARM_LEARNING,
     ENTERING,
     ENTERING_NOISE,
     LEARNING_HALF_LIVES,
@@ -218,7 +219,7 @@ class OnlineState:
                 before = self._model_before.residuals(self._working, values, outputs)
                 shifted = self._shift.add(before, residuals)
             left = self._pricing.residuals(self._working, values, outputs)
-            self._dependence.add(self._working.standardised(values), left)
+            self._dependence.add(self._working.centred(values), left)
             self._working.add(values, outputs, weights)
         self._columns.add(X, weights, left)
         self.recent.add(Block(time, X, outputs))
@@ -271,7 +272,8 @@ class OnlineState:
         """Let columns enter and leave the working set, and then the chosen one."""
         n_rows = self.clock.n_rows
         age = n_rows - self._beginning
-        young = age <= LEARNING_HALF_LIVES * self.clock.half_life
+        learning = ALARM_LEARNING if self._beginning else LEARNING_HALF_LIVES
+        young = age <= learning * self.clock.half_life
         enters = self._working is None or n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if self._working is None:

@@ -44,14 +44,9 @@ class WorkingMoments:
             return pick_sparse(X, self._place, len(self.columns)) - self._origin
         return np.asarray(X[:, self.columns] - self._origin, np.float64)
 
-    def standardised(self, values: Floats) -> Floats:
-        """Columns about their means, of variance 1; 0 if they have not varied."""
-        means = self._sums[0, self._first :] / self._sums[0, 0]
-        squares = np.diagonal(self._sums)[self._first :] / self._sums[0, 0]
-        variances = squares - means**2
-        varies = variances > 1e-12 * squares
-        deviations = np.sqrt(np.where(varies, variances, np.inf))
-        return np.asarray((values - means) / deviations)
+    def centred(self, values: Floats) -> Floats:
+        """Columns less their means."""
+        return np.asarray(values - self._sums[0, self._first :] / self._sums[0, 0])
 
     def add(self, values: Floats, outputs: Floats, weights: Floats) -> None:
         """More rows, with columns about their origin."""
