@@ -118,8 +118,7 @@ ONLINE_DECISION = 200
 ONLINE_ENTRY = 500
 # The shortest half-life that is suggested; others are twice as long each.
 SHORTEST_HALF_LIFE = 250.0
-# Half-lives until which the set is chosen anew at every decision: at first, and after an alarm, when
-# the change may still go on.
+# Half-lives of learning: at first, and after an alarm, when the change may still go on.
 LEARNING_HALF_LIVES = 4
 ALARM_LEARNING = 5
 # Recent rows, the past of columns that enter the working set: half-lives and entries at most.
@@ -127,11 +126,9 @@ RECENT_HALF_LIVES = 2
 RECENT_ENTRIES = 1 << 22
 # The ridge, as a share of the largest eigenvalue of the columns.
 ONLINE_RIDGE = 0.1
-# Share of the columns that enter at once which may be noise.
-ONLINE_NOISE = 0.5
-# By how many standard errors a column that enters must be worth more than one that leaves; fewer
-# for some time after an alarm.
-ONLINE_ADVANTAGE = 4.0
+# By how many standard errors a column that enters must be worth more than one that leaves: after
+# learning, and while learning after an alarm; at first by none.
+ONLINE_ADVANTAGE = 3.5
 ALARM_ADVANTAGE = 1.0
 # Alarms: half-lives that errors and the dependence of rows are remembered for, blocks before the
 # first alarm, the rise of errors that is still forgiven and what a single block counts at most, in

@@ -1,13 +1,9 @@
 """Which columns of the working set are chosen.
 
-While the stream is young, and after an alarm, the set is chosen anew by elimination at every
-decision. Later it changes only for what is beyond chance: columns may enter that explain more of
-what the set leaves than noise does, by the rule of Benjamini & Hochberg (1995), and elimination
-leaves out the ones that matter least. One column needs much to enter; several that gain at the same
-time, as in a gradual change, need less each.
-
-Columns of the present set have an advantage in elimination: another one takes the place of one of
-them only if it is worth more by several standard errors, as rows that depend on each other allow.
+Ridge regression on candidates, the present set and the columns that would add most to it, leaves
+out what matters least. Columns of the present set have an advantage: another one takes the place of
+one of them only if it is worth more by several standard errors, as rows that depend on each other
+allow. While the stream is young there is none, after an alarm a small one.
 
 The ridge is a share of the largest eigenvalue, however many rows there are: what a set explains of
 past rows by small directions, a model that follows the stream does not find again in the next ones.
@@ -16,19 +12,11 @@ past rows by small directions, a model that follows the stream does not find aga
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad.arrays import Flags, Floats
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
-from featgrad.plan import (
-    FILL_ROWS_PER_UNIT,
-    ONLINE_ADVANTAGE,
-    ONLINE_DECISION,
-    ONLINE_NOISE,
-    ONLINE_RIDGE,
-    candidates_of,
-)
+from featgrad.plan import ONLINE_RIDGE, candidates_of
 from featgrad.search.elimination import eliminate
 from featgrad.search.units import Units
 
@@ -64,52 +52,22 @@ def best_set(totals: Totals, size: int, advantage: Floats | None = None) -> Flag
     return eliminate(totals, units, size, _ridge(totals), advantage)
 
 
-def chosen_anew(
-    totals: Totals, chosen: Flags, size: int, advantage: float, is_quick: bool
-) -> Flags:
-    """The best set, out of all columns or, to be quick, of those that would add most."""
+def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quick: bool) -> Flags:
+    """The best set, out of all columns or, to be quick, of those that would add most.
+
+    Columns of the present one have an advantage in standard errors.
+    """
     if not chosen.any():
         return best_set(totals, size)
     fitted, candidates = fit(totals, chosen), np.arange(len(chosen))
     if is_quick:
         gains = np.where(chosen, np.inf, fitted.gains)
         candidates = np.sort(np.argsort(-gains, kind="stable")[: candidates_of(size)])
-    return _best_of(candidates, totals, chosen, size, advantage, fitted.noise)
-
-
-def exchanged(totals: Totals, chosen: Flags, size: int, n_features: int) -> Flags:
-    """The set after columns have entered that explain more than chance."""
-    fitted = fit(totals, chosen)
-    entering = _entering(totals, chosen, fitted, n_features)
-    if len(entering) == 0:
-        return chosen
-    candidates = np.union1d(np.flatnonzero(chosen), entering)
-    return _best_of(candidates, totals, chosen, size, ONLINE_ADVANTAGE, fitted.noise)
-
-
-def _best_of(
-    candidates: Indices, totals: Totals, chosen: Flags, size: int, advantage: float, noise: float
-) -> Flags:
-    """The best set of candidates, with an advantage in standard errors for chosen ones."""
-    error = np.sqrt(noise * totals.variance)
+    error = np.sqrt(fitted.noise * totals.variance)
     kept = best_set(totals.columns(candidates), size, advantage * error * chosen[candidates])
     found = np.zeros(len(chosen), bool)
     found[candidates[kept]] = True
     return found
-
-
-def _entering(totals: Totals, chosen: Flags, fitted: Fitted, n_features: int) -> Indices:
-    """Columns that explain more than noise, of which a share at most is noise."""
-    count, n_outputs = int(np.count_nonzero(chosen)), totals.cross.shape[1]
-    if count * FILL_ROWS_PER_UNIT > totals.n_effective:
-        return np.zeros(0, np.intp)
-    levels = chdtrc(n_outputs, n_outputs * fitted.gains / max(fitted.noise, 1e-300))
-    others = np.flatnonzero(~chosen)
-    order = others[np.argsort(levels[others], kind="stable")][:count]
-    # The set is looked at several times before its rows are forgotten.
-    n_tests = (n_features - count) * max(1.0, totals.n_effective / ONLINE_DECISION)
-    passed = levels[order] * n_tests <= ONLINE_NOISE * np.arange(1, len(order) + 1)
-    return order[: np.max(np.flatnonzero(passed), initial=-1) + 1]
 
 
 def fit(totals: Totals, chosen: Flags | None = None) -> Fitted:

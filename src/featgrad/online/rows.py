@@ -24,6 +24,22 @@ class Block(NamedTuple):
         return int(self.X.nnz if sparse.issparse(self.X) else self.X.size)
 
 
+def joined(parts: list[tuple[Any, Floats]], n_features: int) -> tuple[Any, Floats]:
+    """Rows and outputs of all parts; sparse ones may have had fewer columns."""
+    Xs, outputs = zip(*parts, strict=True)
+    if len(Xs) == 1:
+        return Xs[0], outputs[0]
+    if not sparse.issparse(Xs[0]):
+        return np.concatenate(Xs), np.concatenate(outputs)
+    # Faster than scipy's for many single rows.
+    starts = np.cumsum([0] + [X.nnz for X in Xs])
+    indptr = [X.indptr[:-1] + start for X, start in zip(Xs, starts, strict=False)]
+    data, indices = (np.concatenate([getattr(X, name) for X in Xs]) for name in ("data", "indices"))
+    pointers = np.append(np.concatenate(indptr), starts[-1])
+    shape = (len(pointers) - 1, n_features)
+    return sparse.csr_array((data, indices, pointers), shape), np.concatenate(outputs)
+
+
 def pick(X: Any, columns: Indices, n_features: int) -> Floats:
     """Some columns as a dense array; columns that X does not have yet are zero."""
     if not sparse.issparse(X):

@@ -9,7 +9,6 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.estimate import Estimate
@@ -21,7 +20,7 @@ from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
 from featgrad.online.history import Decision, History
 from featgrad.online.prequential import Dependence, Prequential, RisenErrors, Shift
-from featgrad.online.rows import Block, RecentRows
+from featgrad.online.rows import Block, RecentRows, joined
 from featgrad.online.working_moments import WorkingMoments
 from featgrad.plan import (
     ALARM_ADVANTAGE,
@@ -30,6 +29,7 @@ from featgrad.plan import (
     ENTERING,
     ENTERING_NOISE,
     LEARNING_HALF_LIVES,
+    ONLINE_ADVANTAGE,
     ONLINE_BLOCK,
     ONLINE_DECISION,
     ONLINE_ENTRY,
@@ -118,7 +118,7 @@ class OnlineState:
         self._n_waiting += len(outputs)
         if self._n_waiting < ONLINE_BLOCK:
             return
-        X, outputs = self._together()
+        X, outputs = joined(self._waiting, self.n_features)
         complete = self._n_waiting - self._n_waiting % ONLINE_BLOCK
         with one_blas_thread():
             for start in range(0, complete, ONLINE_BLOCK):
@@ -134,7 +134,7 @@ class OnlineState:
             return self
         if self._early is None:
             early = deepcopy(self)
-            early._learn(*early._together())
+            early._learn(*joined(self._waiting, self.n_features))
             if early._working is None:
                 early._choose()
             self._early = early
@@ -181,22 +181,6 @@ class OnlineState:
         chosen, losses = np.zeros(self.n_features, bool), np.zeros(self.n_features)
         chosen[self.features], losses[self.features] = True, self._model.losses
         return signed_scores(losses, gains, chosen, self._columns.spread() > 0)
-
-    def _together(self) -> tuple[Any, Floats]:
-        """The rows that wait."""
-        Xs, outputs = zip(*self._waiting, strict=True)
-        if len(Xs) == 1:
-            return Xs[0], outputs[0]
-        if not self.is_sparse:
-            return np.concatenate(Xs), np.concatenate(outputs)
-        shape = (self._n_waiting, self.n_features)
-        starts = np.cumsum([0] + [X.nnz for X in Xs])
-        indptr = [X.indptr[:-1] + start for X, start in zip(Xs, starts, strict=False)]
-        data, indices = (
-            np.concatenate([getattr(X, name) for X in Xs]) for name in ("data", "indices")
-        )
-        pointers = np.append(np.concatenate(indptr), starts[-1])
-        return sparse.csr_array((data, indices, pointers), shape), np.concatenate(outputs)
 
     def _learn(self, X: Any, outputs: Floats) -> None:
         """Predict a block of rows, then learn from it."""
@@ -272,8 +256,12 @@ class OnlineState:
         """Let columns enter and leave the working set, and then the chosen one."""
         n_rows = self.clock.n_rows
         age = n_rows - self._beginning
-        learning = ALARM_LEARNING if self._beginning else LEARNING_HALF_LIVES
-        young = age <= learning * self.clock.half_life
+        if self._beginning:
+            learning, advantage = ALARM_LEARNING, ALARM_ADVANTAGE
+        else:
+            learning, advantage = LEARNING_HALF_LIVES, 0.0
+        if has_learned := age > learning * self.clock.half_life:
+            advantage = ONLINE_ADVANTAGE
         enters = self._working is None or n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if self._working is None:
@@ -286,16 +274,12 @@ class OnlineState:
         before = self.features
         totals = self._totals()
         size = min(self.size, len(totals.cross))
-        if young or len(before) == 0:
-            advantage = ALARM_ADVANTAGE if self._beginning else 0.0
-            chosen = choice.chosen_anew(totals, self._chosen(), size, advantage, not enters)
-        else:
-            chosen = choice.exchanged(totals, self._chosen(), size, self.n_features)
+        chosen = choice.improved(totals, self._chosen(), size, advantage, not enters)
         self.features = np.sort(self._working.columns[chosen])
         self.history.changed(n_rows, before, self.features)
         self._fit_models()
         self.history.decided(Decision(n_rows, self.features, self._model.losses))
-        if not young and self._model_before is None:
+        if has_learned and self._model_before is None:
             self._compare_from_now()
 
     def _entering(self) -> Indices:
