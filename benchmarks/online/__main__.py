@@ -77,7 +77,7 @@ def markdown(results):
         )
         lines += ["", row("", *FIGURES), row(*["---"] * (1 + len(FIGURES)))]
         for one in sorted(own, key=lambda entry: -entry["auc"]):
-            fewer = f" ({one['repeats']} seed)" if one["repeats"] < first["repeats"] else ""
+            fewer = f" ({one['repeats']} seeds)" if one["repeats"] < first["repeats"] else ""
             lines.append(
                 row(one["peer"] + fewer, *(f"{one.get(f, float('nan')):.4g}" for f in FIGURES))
             )

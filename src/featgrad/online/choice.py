@@ -59,10 +59,16 @@ def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quic
     """
     if not chosen.any():
         return best_set(totals, size)
-    fitted, candidates = fit(totals, chosen), np.arange(len(chosen))
-    if is_quick:
-        gains = np.where(chosen, np.inf, fitted.gains)
-        candidates = np.sort(np.argsort(-gains, kind="stable")[: candidates_of(size)])
+    if np.count_nonzero(chosen) < size:
+        advantage = 0.0
+    fitted = fit(totals, chosen)
+    gains = np.where(chosen, np.inf, fitted.gains)
+    count = candidates_of(size) if is_quick else len(chosen)
+    candidates = np.sort(np.argsort(-gains, kind="stable")[:count])
+    # What adds less than the advantage cannot make up for it.
+    candidates = candidates[gains[candidates] >= advantage**2 * fitted.noise]
+    if len(candidates) == size:
+        return chosen
     error = np.sqrt(fitted.noise * totals.variance)
     kept = best_set(totals.columns(candidates), size, advantage * error * chosen[candidates])
     found = np.zeros(len(chosen), bool)

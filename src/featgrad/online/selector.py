@@ -29,9 +29,9 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Rows are forgotten exponentially. Exact moments of a working set of columns decide which ones
     are chosen; all other columns are priced by what they would have added to predictions, and enter
     the working set when they are worth more than noise. Chosen features are replaced only by ones
-    that explain more than chance, and more than they do by several standard errors, given how
-    dependent the rows are. Decisions are made after every 200 rows, more often at first, however
-    rows are cut into blocks; memory does not grow with the rows.
+    that are worth more by several standard errors, given how dependent the rows are. Decisions are
+    made after every 200 rows, more often at first, however rows are cut into blocks; memory does
+    not grow with the rows.
 
     Parameters
     ----------
