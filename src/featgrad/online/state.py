@@ -92,9 +92,9 @@ class OnlineState:
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats]] = []
         self._n_waiting = 0
+        # These four from the first block on.
         self._columns: ColumnSums
-        self._first_mean: Floats
-        self._working: WorkingMoments | None = None
+        self._working: WorkingMoments
         self._model: Model
         # With the ridge of choices, so that prices are what columns would add to the set.
         self._pricing: Model
@@ -103,7 +103,7 @@ class OnlineState:
         self._early: OnlineState | None = None
         # The first row of the stream, or the first one after the last alarm.
         self._beginning = 0
-        self._next_choice = self._next_entry = ONLINE_BLOCK
+        self._next_choice = self._next_entry = 0
 
     @property
     def n_rows(self) -> int:
@@ -130,24 +130,21 @@ class OnlineState:
 
     def current(self) -> "OnlineState":
         """The state to ask: before the first block is complete, one that chooses early."""
-        if self._working is not None:
+        if self.clock.n_rows:
             return self
         if self._early is None:
             early = deepcopy(self)
             early._learn(*joined(self._waiting, self.n_features))
-            if early._working is None:
-                early._choose()
             self._early = early
         return self._early
 
     def merge(self, other: "OnlineState") -> None:
         """Rows of another stream, as if they had come at the same time; it stays as it is."""
-        if self._working is None or other._working is None:
+        if min(self.clock.n_rows, other.clock.n_rows) == 0:
             raise ValueError(
                 f"other and this selector need {ONLINE_BLOCK} rows each before they can be merged."
             )
         other = deepcopy(other)
-        assert other._working is not None
         self._grow(max(self.n_features, other.n_features))
         other._grow(self.n_features)
         here, there = self._working.columns, other._working.columns
@@ -174,7 +171,6 @@ class OnlineState:
 
     def scores(self) -> Floats:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
-        assert self._working is not None
         totals = self._totals()
         gains = self._columns.prices().values / max(totals.variance, 1e-300)
         gains[self._working.columns] = choice.fit(totals, self._chosen()).gains
@@ -186,14 +182,15 @@ class OnlineState:
         """Predict a block of rows, then learn from it."""
         time, count = self.clock.time, len(outputs)
         weights = self.clock.weights(time, count)
+        risen = shifted = False
         if self.clock.n_rows == 0:
+            mean = outputs.mean(axis=0)
             origin = None if self.is_sparse else X.mean(axis=0)
             self._columns = ColumnSums(self.n_features, outputs.shape[1], origin)
-            self._first_mean = outputs.mean(axis=0)
-            left = outputs - self._first_mean
-        self._grow(self.n_features)
-        risen = shifted = False
-        if self._working is not None:
+            self._working = WorkingMoments(self.n_features, mean)
+            values, left = np.zeros((count, 0)), outputs - mean
+        else:
+            self._grow(self.n_features)
             values = self._working.values(X)
             residuals = self._model.residuals(self._working, values, outputs)
             deviations = outputs - self._working.output_means()
@@ -204,7 +201,7 @@ class OnlineState:
                 shifted = self._shift.add(before, residuals)
             left = self._pricing.residuals(self._working, values, outputs)
             self._dependence.add(self._working.centred(values), left)
-            self._working.add(values, outputs, weights)
+        self._working.add(values, outputs, weights)
         self._columns.add(X, weights, left)
         self.recent.add(Block(time, X, outputs))
         factor = self.clock.advance(count)
@@ -216,7 +213,7 @@ class OnlineState:
             self._note_shift()
         if self.clock.n_rows >= self._next_choice:
             self._choose()
-        elif self._working is not None:
+        else:
             self._fit_models()
 
     def _raise_alarm(self) -> None:
@@ -240,17 +237,14 @@ class OnlineState:
         self._shift.restart()
 
     def _rescale(self, factor: float) -> None:
-        self._columns.rescale(factor)
-        self.judge.rescale(factor)
-        if self._working is not None:
-            self._working.rescale(factor)
+        for sums in (self._columns, self._working, self.judge):
+            sums.rescale(factor)
 
     def _grow(self, n_features: int) -> None:
         self.n_features = n_features
         if self._columns.n_features < n_features:
             self._columns.grow(n_features)
-            if self._working is not None:
-                self._working.grow(n_features)
+            self._working.grow(n_features)
 
     def _choose(self) -> None:
         """Let columns enter and leave the working set, and then the chosen one."""
@@ -262,11 +256,8 @@ class OnlineState:
             learning, advantage = LEARNING_HALF_LIVES, 0.0
         if has_learned := age > learning * self.clock.half_life:
             advantage = ONLINE_ADVANTAGE
-        enters = self._working is None or n_rows >= self._next_entry
+        enters = n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
-        if self._working is None:
-            self._working = WorkingMoments(self.n_features, self._first_mean)
-            self._working.begin(self.recent, self.clock)
         if enters:
             self._enter(self._entering())
             self._limit()
@@ -284,7 +275,6 @@ class OnlineState:
 
     def _entering(self) -> Indices:
         """Columns outside the working set that are worth more than chance."""
-        assert self._working is not None
         outside = ~self._working.inside
         room = self._capacity - len(self._working.columns)
         if not outside.any():
@@ -305,14 +295,12 @@ class OnlineState:
         return np.asarray(np.sort(best))
 
     def _enter(self, columns: Indices) -> None:
-        assert self._working is not None
         if len(columns):
             means, spread = self._columns.means()[columns], self._columns.spread()[columns]
             self._working.enter(columns, means, spread, self.recent, self.clock)
 
     def _limit(self) -> None:
         """Let the columns of least gain leave the working set where it is too large."""
-        assert self._working is not None
         if len(self._working.columns) <= self._capacity or len(self.features) == 0:
             return
         chosen = self._chosen()
@@ -331,7 +319,6 @@ class OnlineState:
             self._model_before = self._fitted(self._model_before.features, choice.fit_model)
 
     def _fitted(self, features: Indices, fit: Callable[[Totals], choice.Fitted]) -> Model:
-        assert self._working is not None
         places = self._working.places(features)
         totals, means, deviations = self._working.totals(self._columns.n_rows, places)
         fitted = fit(totals)
@@ -340,11 +327,9 @@ class OnlineState:
         return Model(features, coefficients, offset, fitted.losses)
 
     def _totals(self) -> Totals:
-        assert self._working is not None
         return self._working.totals(self._columns.n_rows / self._dependence.factor)[0]
 
     def _chosen(self) -> Flags:
-        assert self._working is not None
         chosen = np.zeros(len(self._working.columns), bool)
         chosen[self._working.places(self.features)] = True
         return chosen

@@ -63,11 +63,6 @@ class WorkingMoments:
         more = n_features - len(self._place)
         self._place = np.pad(self._place, (0, more), constant_values=-1)
 
-    def begin(self, recent: RecentRows, clock: Clock) -> None:
-        """Take in the outputs of all rows so far, before any column enters."""
-        for block, weights in recent.weighted(clock):
-            self.add(np.zeros((len(weights), 0)), block.outputs, weights)
-
     def enter(
         self, columns: Indices, means: Floats, spread: Floats, recent: RecentRows, clock: Clock
     ) -> None:
