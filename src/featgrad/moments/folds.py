@@ -96,25 +96,39 @@ def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
 class Totals(NamedTuple):
     """Moments of second order over all rows."""
 
-    # Covariance of the columns, an array of NumPy or, on an accelerator, of torch. Of few rows the
-    # rows themselves, times the root of their share of the weight.
+    # Covariance of columns, an array of NumPy or, on an accelerator, of torch. Of few rows the rows
+    # themselves, times the root of their share of the weight.
     matrix: Any
     cross: Floats  # of columns and outputs
     variance: float  # summed over outputs
     n_effective: float  # rows of equal weight that would say as much
     is_gram: bool = True
+    # Which columns of the matrix are meant: it is shared by many choices of columns.
+    places: Indices | None = None
+
+    @property
+    def rows(self) -> Any:
+        """Few rows of the columns."""
+        return self.matrix if self.places is None else self.matrix.take(self.places, axis=1)
 
     @property
     def covariance(self) -> Any:
         """Covariance of the columns."""
-        return self.matrix if self.is_gram else self.matrix.T @ self.matrix
+        if not self.is_gram:
+            rows = self.rows
+            return rows.T @ rows
+        if self.places is None:
+            return self.matrix
+        xp, index = namespace(self.matrix), placed_like(self.matrix, self.places)
+        return xp.take(xp.take(self.matrix, index, axis=0), index, axis=1)
 
     @property
     def variances(self) -> Floats:
         """Of the columns."""
-        if self.is_gram:
-            return to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
-        return np.asarray(np.sum(self.matrix**2, axis=0, dtype=np.float64))
+        if not self.is_gram:
+            return np.asarray(np.sum(self.rows**2, axis=0, dtype=np.float64))
+        diagonal = to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
+        return diagonal if self.places is None else diagonal[self.places]
 
     @property
     def mean_variance(self) -> float:
@@ -122,9 +136,8 @@ class Totals(NamedTuple):
         return float(np.mean(self.variances)) or 1.0
 
     def columns(self, indices: Indices) -> "Totals":
-        xp, index = namespace(self.matrix), placed_like(self.matrix, indices)
-        rows = xp.take(self.matrix, index, axis=0) if self.is_gram else self.matrix
-        return self._replace(matrix=xp.take(rows, index, axis=1), cross=self.cross[indices])
+        places = indices if self.places is None else self.places[indices]
+        return self._replace(cross=self.cross[indices], places=places)
 
 
 def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tuple[Any, Any]:

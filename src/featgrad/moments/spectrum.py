@@ -61,10 +61,10 @@ def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
 
 def top_of_covariance(totals: Totals) -> float:
     """The same from a covariance."""
-    rows = totals.matrix
     # Products of rows have the same largest eigenvalue.
-    is_wide = not totals.is_gram and rows.shape[0] < rows.shape[1]
-    products = to_numpy(rows @ rows.T if is_wide else totals.covariance).astype(np.float32)
+    is_wide = not totals.is_gram and len(totals.matrix) < len(totals.cross)
+    products = totals.rows @ totals.rows.T if is_wide else totals.covariance
+    products = to_numpy(products).astype(np.float32)
     last = (len(products) - 1, len(products) - 1)
     sample = float(eigh(products, eigvals_only=True, subset_by_index=last)[0])
     variances = totals.variances

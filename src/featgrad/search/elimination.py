@@ -131,13 +131,12 @@ class _RowRegression:
     """
 
     def __init__(self, totals: Totals, ridge: float) -> None:
-        columns = totals.matrix.T.astype(np.float64)
+        self._columns = np.ascontiguousarray(totals.rows.T)
+        columns = self._columns.astype(np.float64)
         self._inverse = np.linalg.inv(columns.T @ columns + ridge * np.eye(columns.shape[1]))
         along = columns @ self._inverse
         self._left = 1 - np.sum(along * columns, axis=1)
         self._B = (totals.cross - along @ (columns.T @ totals.cross)) / ridge
-        # Products with all columns take most of the time: single precision will do for them.
-        self._columns = np.ascontiguousarray(totals.matrix.T)
         self._ridge = ridge
 
     def losses(self, units: Units) -> Floats:
@@ -149,6 +148,7 @@ class _RowRegression:
         factor, _ = lapack.dpotrf(np.eye(len(gone)) - through @ own.T, lower=True)
         V, _ = lapack.dtrtrs(factor, through, lower=True)
         along, _ = lapack.dtrtrs(factor, self._B[gone], lower=True)
+        # This product takes most of the time: single precision will do.
         VX = V.astype(np.float32) @ self._columns.T
         self._inverse += V.T @ V
         self._B += VX.T @ along.astype(np.float32)

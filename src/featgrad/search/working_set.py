@@ -290,7 +290,8 @@ class _State:
         self._fitted_ridge = ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
-        self._top = min(self._top, top_of_covariance(totals.columns(found.columns)))
+        if self._rounds < ROUNDS:
+            self._top = min(self._top, top_of_covariance(totals.columns(found.columns)))
 
     def _model_ridge(self, totals: Totals, chosen: Flags) -> float:
         """That of the models that price: small where rows are many relative to the set.
