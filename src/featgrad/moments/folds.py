@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import hankel
+from scipy.linalg import blas, hankel, lapack
 
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
@@ -280,15 +280,21 @@ class Folds:
             grams = np.array([fold.covariance() for fold in self.folds]) / self._total
             others = grams.sum(0, dtype=np.float64) - grams + ridge * np.eye(len(inverse))
             return np.asarray(np.linalg.solve(others, rest))
-        return np.array(
-            [self._without(*own, inverse) for own in zip(self.folds, rest, strict=True)]
-        )
+        return self._without_rows(rest, inverse)
 
-    def _without(self, fold: Fold, rest: Floats, inverse: Singles) -> Floats:
-        rows = fold.matrix * np.sqrt(self.share)
-        along = rows @ inverse
-        inner = np.eye(len(along), dtype=np.float32) - along @ rows.T
-        return np.asarray(inverse @ rest + along.T @ np.linalg.solve(inner, along @ rest))
+    def _without_rows(self, rest: Floats, inverse: Singles) -> Floats:
+        """The same by Woodbury's formula, with ``inverse = R^T R``."""
+        root, _ = lapack.spotrf(inverse)
+        rows = np.concatenate([fold.matrix for fold in self.folds]) * np.sqrt(self.share)
+        along = blas.strmm(1.0, root, rows.T, overwrite_b=True).T  # X R^T
+        targets, found, start = root @ rest.astype(np.float32), np.empty(rest.shape), 0
+        for i, fold in enumerate(self.folds):
+            own = along[start : start + len(fold.matrix)]
+            start += len(own)
+            inner = np.eye(len(own), dtype=np.float32) - own @ own.T
+            _, moved, _ = lapack.sposv(inner, own @ targets[i])
+            found[i] = root.T @ (targets[i] + own.T @ moved)
+        return found
 
     def columns(self, indices: Indices) -> "Folds":
         return Folds([fold.columns(indices) for fold in self.folds])

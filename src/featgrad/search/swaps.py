@@ -122,14 +122,15 @@ class Swaps:
         own = self._own[sets, into][:, None] + moved**2 / inner
         left = self._left[sets, into] + moved * coefficients / inner
         # Sets that do not want to swap lose and gain nothing.
-        columns = xp.where(wanted[:, None, None], xp.stack([along, e], axis=2), self._zero)
-        rows = xp.where(wanted[:, None, None], xp.stack([h, w / own], axis=1), self._zero)
+        both = xp.concat([along[:, :, None], e[:, :, None]], axis=2)
+        columns = xp.where(wanted[:, None, None], both, self._zero)
+        rows = xp.where(wanted[:, None, None], self._pair(h, w / own), self._zero)
         across = xp.permute_dims(rows, (0, 2, 1))
         self._M -= columns @ rows
-        self._H -= across @ xp.stack([gone, -w], axis=1)
-        self._B -= across @ xp.stack([coefficients, left], axis=1)
-        self._left += columns @ xp.stack([coefficients / inner, -left / own], axis=1)
-        squares = xp.stack([along, e], axis=2) * columns
+        self._H -= across @ self._pair(gone, -w)
+        self._B -= across @ self._pair(coefficients, left)
+        self._left += columns @ self._pair(coefficients / inner, -left / own)
+        squares = both * columns
         self._own += squares[:, :, 0] / inner - squares[:, :, 1] / own
         # The member that is there at last: the old one or the new one.
         before = self.members[sets, out]
@@ -138,3 +139,7 @@ class Swaps:
         self._barred[sets, before] = self._zero
         self._barred[sets, after] = self._infinity
         self.members[sets, out] = after
+
+    def _pair(self, one: Any, other: Any) -> Any:
+        """Two vectors of each set, below each other."""
+        return self._xp.concat([one[:, None], other[:, None]], axis=1)
