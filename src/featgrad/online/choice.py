@@ -67,8 +67,6 @@ def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quic
     candidates = np.sort(np.argsort(-gains, kind="stable")[:count])
     # What adds less than the advantage cannot make up for it.
     candidates = candidates[gains[candidates] >= advantage**2 * fitted.noise]
-    if len(candidates) == size:
-        return chosen
     error = np.sqrt(fitted.noise * totals.variance)
     kept = best_set(totals.columns(candidates), size, advantage * error * chosen[candidates])
     found = np.zeros(len(chosen), bool)
