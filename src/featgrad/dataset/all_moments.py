@@ -103,7 +103,7 @@ class MomentDataset(Dataset):
         used = np.concatenate([np.arange(first), first + columns])
         squared_weights = self._moments.squared_weights / self._weight**2
         for sums, squared in zip(self._standardised, squared_weights, strict=True):
-            inner = sums[np.ix_(used, used)]
+            inner = sums.take(used, axis=0).take(used, axis=1)
             cross, squares = inner[first:, 1:first], np.diagonal(inner)[1:first]
             gram = inner[first:, first:].astype(np.float32)
             weight = float(inner[0, 0])
@@ -122,7 +122,7 @@ class MomentDataset(Dataset):
         noise = np.zeros((self.n_outputs, self.n_outputs))
         for fold, share in enumerate(model.shares):
             sums, beta = self._standardised[fold], model.coefficients[fold]
-            residual = sums[:, 1:first] - sums[:, places] @ beta
+            residual = sums[:, 1:first] - sums[places].T @ beta
             along += share * residual[first:]
             squares = residual[1:first] - beta.T @ residual[places]
             # Of all rows a row is paired with, it is left out itself: its share of the squares.
