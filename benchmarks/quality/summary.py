@@ -27,8 +27,8 @@ def write_summary(cells, out):
 INTRODUCTION = """\
 Test AUC (one-vs-rest macro for several classes) of a logistic regression on the chosen columns, or
 test R^2 (at least -1) of a ridge regression, mean over the sizes k below the number of columns,
-mean over splits. The forest judges sizes 10, 50 and 200 where a set has them. Selectors see
-training rows only."""
+mean over splits; a set counts for a selector that has finished all of its splits. The forest judges
+sizes 10, 50 and 200 where a set has them. Selectors see training rows only."""
 
 
 def summarise(cells):

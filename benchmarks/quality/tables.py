@@ -1,6 +1,6 @@
 """Numbers of the summary, computed from finished cells."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 from scipy import stats
@@ -12,14 +12,19 @@ METRICS = {"binary": "AUC", "multiclass": "AUC", "regression": "R^2"}
 
 
 def scores_by_size(cells, judge="score"):
-    """{selector: {set: {k: score, mean over splits}}} of the cells that have a result.
+    """{selector: {set: {k: score, mean over splits}}} of sets that a selector has all splits of.
 
     Selectors come in the order of the registry, however the cells were run.
     """
+    judged = [cell for cell in cells if cell.get(judge)]
+    splits = Counter((cell["set"], cell["selector"]) for cell in judged)
+    most = {name: max(splits[key] for key in splits if key[0] == name) for name, _ in splits}
     collected = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for cell in cells:
-        for k, score in cell.get(judge, {}).items():
-            collected[cell["selector"]][cell["set"]][int(k)].append(score)
+    for cell in judged:
+        name, selector = cell["set"], cell["selector"]
+        if splits[name, selector] == most[name]:
+            for k, score in cell[judge].items():
+                collected[selector][name][int(k)].append(score)
     return {
         selector: {
             name: {k: float(np.mean(values)) for k, values in sizes.items()}

@@ -25,6 +25,15 @@ def test_cells_of_older_files_have_scores(tmp_path):
     assert tables.means(tables.scores_by_size([found])) == {"anova": {"one": pytest.approx(0.8)}}
 
 
+def test_sets_of_which_splits_are_missing_do_not_count():
+    cells = [
+        cell("one", "featgrad", score={"5": 0.8}),
+        cell("one", "featgrad", split=1, score={"5": 0.6}),
+        cell("one", "anova", score={"5": 0.9}),
+    ]
+    assert tables.means(tables.scores_by_size(cells)) == {"featgrad": {"one": pytest.approx(0.7)}}
+
+
 def test_ratios_take_the_lasso_for_regression():
     cells = [
         cell("one", "featgrad", seconds=2.0),
