@@ -91,8 +91,9 @@ class FeatureGradientSelector(
         features, and `fit` only; assumes that they are about jointly Gaussian. See `discoveries_`.
     estimate : bool, default=True
         Whether to estimate what the chosen features explain on rows that had no part in choosing
-        them. The search is repeated without each of four parts of the rows, which takes up to four
-        times as long; leave it out inside cross-validation. "auto" needs these searches anyway.
+        them. The search is repeated without each of four parts of the rows, so that a fit takes two
+        to eight times as long; leave it out inside cross-validation. "auto" needs these searches
+        anyway.
     search : {"auto", "working_set", "stream", "penalty"}, default="auto"
         How to search. "working_set" descends on some hundred columns and prices all others;
         "stream" descends on all columns while rows are streamed, for sets too large for that;
