@@ -107,6 +107,11 @@ class Totals(NamedTuple):
     places: Indices | None = None
 
     @property
+    def has_few_rows(self) -> bool:
+        """Whether rows are known, and fewer than the columns: their products are smaller."""
+        return not self.is_gram and len(self.matrix) < len(self.cross)
+
+    @property
     def rows(self) -> Any:
         """Few rows of the columns."""
         return self.matrix if self.places is None else self.matrix.take(self.places, axis=1)
@@ -236,21 +241,26 @@ class Folds:
     @cached_property
     def _covariance(self) -> Floats:
         if not any(fold.is_gram for fold in self.folds):
-            together = np.concatenate([fold.matrix for fold in self.folds])
-            together *= np.sqrt(self.share)
-            return np.asarray(together.T @ together)
+            rows = self._rows()
+            return np.asarray(rows.T @ rows)
         total = np.zeros((self.n_columns, self.n_columns))
         for fold in self.folds:
             total += fold.covariance()
         return total / self._total
 
+    def _rows(self) -> Singles:
+        """Those of all folds, which are kept as rows, of weights that sum to one."""
+        rows = np.concatenate([fold.matrix for fold in self.folds])
+        rows *= np.sqrt(self.share)
+        return rows
+
     def totals(self) -> Totals:
         """Moments over all folds."""
         moments = self.cross(), float(np.sum(self.variance)), self.n_effective
         if not any(fold.is_gram for fold in self.folds):
-            rows = np.concatenate([fold.matrix for fold in self.folds])
+            rows = self._rows()
             if 2 * len(rows) <= self.n_columns:
-                return Totals(rows * np.sqrt(self.share), *moments, is_gram=False)
+                return Totals(rows, *moments, is_gram=False)
         return Totals(self.covariance(), *moments)
 
     def standardised(self, variances: Floats) -> tuple["Folds", Scale]:
@@ -285,7 +295,7 @@ class Folds:
     def _without_rows(self, rest: Floats, inverse: Singles) -> Floats:
         """The same by Woodbury's formula, with ``inverse = R^T R``."""
         root, _ = lapack.spotrf(inverse)
-        rows = np.concatenate([fold.matrix for fold in self.folds]) * np.sqrt(self.share)
+        rows = self._rows()
         along = blas.strmm(1.0, root, rows.T, overwrite_b=True).T  # X R^T
         targets, found, start = root @ rest.astype(np.float32), np.empty(rest.shape), 0
         for i, fold in enumerate(self.folds):

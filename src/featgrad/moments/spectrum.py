@@ -62,8 +62,7 @@ def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
 def top_of_covariance(totals: Totals) -> float:
     """The same from a covariance."""
     # Products of rows have the same largest eigenvalue.
-    is_wide = not totals.is_gram and len(totals.matrix) < len(totals.cross)
-    products = totals.rows @ totals.rows.T if is_wide else totals.covariance
+    products = totals.rows @ totals.rows.T if totals.has_few_rows else totals.covariance
     products = to_numpy(products).astype(np.float32)
     last = (len(products) - 1, len(products) - 1)
     sample = float(eigh(products, eigvals_only=True, subset_by_index=last)[0])

@@ -63,10 +63,9 @@ def eliminate(
     An advantage of some units is added to the square roots of their losses.
     """
     everything, names = units, np.arange(units.count)
-    few_rows = not totals.is_gram and len(totals.matrix) < len(totals.cross)
     regression = (
         _RowRegression(totals, ridge)
-        if few_rows and units.are_single_columns
+        if totals.has_few_rows and units.are_single_columns
         else _ColumnRegression(totals, ridge)
     )
     is_free, left_out = ~units.kept, list[int]()
