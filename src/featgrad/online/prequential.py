@@ -72,9 +72,10 @@ class Prequential:
 class Dependence:
     """How many rows of the stream say as much about columns as one would, if all were independent.
 
-    The sum of products of a column and residuals over a block has as many times the variance of one
-    over independent rows: its square exceeds the sum of squares as often, whatever outliers there
-    are. The mean is over the columns that vary in a block.
+    The sum of products of a column and residuals over a block has so many times the variance that
+    it would have over independent rows. Each column gives the square of its sum, divided by its sum
+    of squares, so that an outlier counts no more than other rows; the factor is the mean over
+    columns that vary and over blocks.
 
     Parameters
     ----------
