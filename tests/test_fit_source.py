@@ -93,7 +93,7 @@ def test_the_source_is_read_so_often_whatever_is_asked_for(many: bool):
     X, y, _ = planted(300)
     source = Watched(open_source(X, target=y, block_rows=50))
     select("auto", path_sizes=[1, 3, 6], n_resamples=2).fit_source(source)
-    assert source.passes == (9 if many else 2)
+    assert source.passes == (10 if many else 2)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -31,7 +31,6 @@ from featgrad.path import PathPoint
 from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, folds_of, plan
 from featgrad.readers import Source
 from featgrad.search.base import Subset
-from featgrad.search.comparison import held_out_groups
 from featgrad.search.progress import OnStep, Reporter
 from featgrad.search.run import Job, Outcome, by_penalty, by_stream, by_working_set
 from featgrad.search.settings import Settings
@@ -116,7 +115,7 @@ class Fit:
             return InMemory(kept.X, prepared, preprocess, self._n_folds)
         sample = SampledChunks(kept.X, prepared, preprocess, state.n_folds)
         if isinstance(state.sums, FoldMoments):
-            sample.take_folds(kept.folds)
+            sample.take_folds(kept.cells)
             return MomentDataset(state.sums, sample, preprocess)
         assert isinstance(state.sums, MarginalSums)
         sample.exact = state.sums.prices()
@@ -210,7 +209,7 @@ class _Judges:
     @cached_property
     def held_out(self) -> HeldOutRows:
         units = self.units.of_column[self.columns]
-        groups = held_out_groups(self.dataset.n_folds)
+        groups = [np.array(split.test) for split in self.dataset.splits]
         return HeldOutRows(self._sample, self.columns, units, groups)
 
     @cached_property

@@ -19,17 +19,19 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows
-from featgrad.dataset.row_sums import CrossSums, Prices, Rows
-from featgrad.math.targets import Encoding, balanced
-from featgrad.preprocess.present_means import present_means
+from featgrad.dataset.row_sums import CrossSums, OutputSums, PartMeans, Prices, Rows
+from featgrad.dataset.splits import parts_of, random_splits
+from featgrad.math.targets import Encoding, stratified
+from featgrad.moments.cells import CellShape, Division
 from featgrad.preprocess.standardise import Standardiser
 
 
 class MarginalSums(CrossSums):
     """Sums over all rows of each column and of outputs that are about standardised."""
 
-    def __init__(self, n_features: int, n_outputs: int, standardiser: Standardiser) -> None:
-        super().__init__(n_features, n_outputs, standardiser)
+    def __init__(self, n_features: int, division: Division, standardiser: Standardiser) -> None:
+        super().__init__(n_features, division, standardiser)
+        n_outputs = len(division.means)
         self.products, self.noise = np.zeros((2, n_outputs, n_outputs))
 
     def _parts(self) -> dict[str, Any]:
@@ -37,7 +39,7 @@ class MarginalSums(CrossSums):
 
     def add(self, rows: Rows) -> None:
         super().add(rows)
-        weighted = rows.weights[:, None] * rows.outputs
+        weighted = (rows.weights * self._shares[rows.cells])[:, None] * rows.outputs
         self.products += rows.outputs.T @ weighted
         self.noise += weighted.T @ weighted
 
@@ -64,36 +66,45 @@ class SampledChunks(InMemory):
 
     def take_folds(self, folds: Indices) -> None:
         """Put rows into the folds that exact sums over all rows have put them into."""
-        rows = self.prepared.rows
-        self._folds[rows] = folds[rows]
+        self._take_folds(folds[self.prepared.rows])
 
-    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
+    def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
         """Those of all rows where all folds have a say."""
-        found = super().marginals(shares)
+        found = super().marginals(divisions)
         return [
-            self.exact if share.all() else prices
-            for share, prices in zip(shares, found, strict=True)
+            self.exact if division is self.whole else prices
+            for division, prices in zip(divisions, found, strict=True)
         ]
 
 
 class Beginning:
     """What sums are about: columns and outputs, standardised by the first rows."""
 
-    def __init__(self, rows: Rows, preprocess: str, task: str) -> None:
+    def __init__(self, rows: Rows, preprocess: str, task: str, n_folds: int) -> None:
         self.name, self._task = uuid4().hex, task
         weights = rows.weights / rows.weights.sum()
-        fill = present_means(rows.X, weights)
-        self.standardiser = Standardiser.from_sample(rows.X, fill, preprocess)
         self._mean = weights @ rows.outputs
         deviation = np.sqrt(weights @ (rows.outputs - self._mean) ** 2)
         self._scale = np.where(deviation > 0, deviation, 1.0)
-        self.n_outputs = len(self._mean)
+        n_strata, n_outputs = 2 if task == "binary" else 1, len(self._mean)
+        self.shape, self._fill = CellShape(n_folds, n_strata, n_outputs), None
+        first = self(rows._replace(weights=weights))
+        sums = OutputSums(self.shape)
+        sums.add(first)
+        # Two classes count alike among the first rows.
+        self.division = sums.moments().division(range(n_folds))
+        part_of_cell = np.repeat(parts_of(random_splits(n_folds), n_folds), n_strata)
+        parts = PartMeans(rows.X.shape[1], part_of_cell)
+        parts.add(first)
+        self._fill = parts.fill()
+        self.standardiser = Standardiser.from_sample(self(rows).X, preprocess)
 
     def __call__(self, rows: Rows) -> Rows:
-        """Rows with standardised outputs; two classes count alike among the first rows."""
-        outputs = (rows.outputs - self._mean) / self._scale
-        outputs, weights = balanced(outputs, rows.weights, self._task)
-        return rows._replace(outputs=outputs, weights=weights)
+        """Rows, by folds so far, with standardised outputs, cells and no missing entries."""
+        outputs, classes = stratified((rows.outputs - self._mean) / self._scale, self._task)
+        cells = rows.cells.astype(np.intp) * self.shape.n_strata + classes
+        X = rows.X if self._fill is None else self._fill(rows.X, cells)
+        return rows._replace(outputs=outputs, cells=cells, X=X)
 
 
 class Accumulated:
@@ -146,7 +157,7 @@ class Accumulated:
     def shard(self) -> "Accumulated":
         """One without rows whose sums can be added to these."""
         if self.beginning is None:
-            self._begin(Beginning(self.rows(), self.preprocess, self.encoding.task), self.rows())
+            self._begin(self._beginning(), self.rows())
         assert self.beginning is not None
         rng = np.random.RandomState(self._rng.randint(1 << 31))
         other = Accumulated(
@@ -173,18 +184,21 @@ class Accumulated:
         if self.beginning is None and not self._kept.fit(rows):
             before = self._kept.rows()
             self._kept.add(rows)
-            self._begin(Beginning(self.rows(), self.preprocess, self.encoding.task), before)
+            self._begin(self._beginning(), before)
         else:
             self._kept.add(rows)
         self._sum_up(rows)
 
+    def _beginning(self) -> Beginning:
+        return Beginning(self.rows(), self.preprocess, self.encoding.task, self.n_folds)
+
     def _begin(self, beginning: Beginning, before: Rows | None) -> None:
         """Begin sums with all rows so far."""
-        shape, n_folds = (self.n_features, beginning.n_outputs), self.n_folds
-        if plan.moments_fit(*shape, n_folds):
-            self.sums = FoldMoments(*shape, n_folds, beginning.standardiser)
+        shape, standardiser = beginning.shape, beginning.standardiser
+        if plan.moments_fit(self.n_features, shape.n_outputs, shape.n_folds):
+            self.sums = FoldMoments(self.n_features, shape, standardiser)
         else:
-            self.sums = MarginalSums(*shape, beginning.standardiser)
+            self.sums = MarginalSums(self.n_features, beginning.division, standardiser)
         self.beginning = beginning
         if before is not None:
             self._sum_up(before)

@@ -13,12 +13,14 @@ from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
-from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums
-from featgrad.moments.folds import Fold, Folds
+from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums, without_columns
+from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
 from featgrad.moments.threads import one_blas_thread
 from featgrad.preprocess.standardise import ArraySums, Standardiser
 
 _BLOCK_ENTRIES = 1 << 20
+# Sums in single precision do not show a variance that is this small relative to the mean square.
+_SINGLE = 1e-6
 
 
 class FoldMoments(ArraySums):
@@ -30,16 +32,15 @@ class FoldMoments(ArraySums):
     def __init__(
         self,
         n_features: int,
-        n_outputs: int,
-        n_folds: int,
+        shape: CellShape,
         standardiser: Standardiser,
         sampling: Callable[[], RowSums] | None = None,
     ) -> None:
-        size, self.standardiser = 1 + n_outputs + n_features, standardiser
+        size, self.standardiser = 1 + shape.n_outputs + n_features, standardiser
         self.sample = None if sampling is None else sampling()
-        self.sums = np.zeros((n_folds, size, size))
-        self.n_rows = np.zeros(n_folds, np.int64)
-        self.squared_weights = np.zeros(n_folds)
+        self.sums = np.zeros((shape.n_cells, size, size))
+        self.n_rows = np.zeros(shape.n_cells, np.int64)
+        self.squared_weights = np.zeros(shape.n_cells)
 
     def _parts(self) -> dict[str, Any]:
         names = ["sums", "n_rows", "squared_weights"] + ["sample"] * (self.sample is not None)
@@ -57,11 +58,11 @@ class FoldMoments(ArraySums):
                 [root, block.outputs * root, self.standardiser(X) * root], axis=1, dtype=np.float32
             )
             with one_blas_thread():
-                for fold, own in block.by_fold():
+                for cell, own in block.by_cell():
                     part = z[own]
-                    self.sums[fold] += part.T @ part
-                    self.n_rows[fold] += len(own)
-                    self.squared_weights[fold] += np.sum(block.weights[own] ** 2)
+                    self.sums[cell] += part.T @ part
+                    self.n_rows[cell] += len(own)
+                    self.squared_weights[cell] += np.sum(block.weights[own] ** 2)
 
 
 class MomentDataset(Dataset):
@@ -69,22 +70,25 @@ class MomentDataset(Dataset):
 
     def __init__(self, moments: FoldMoments, rows: Dataset, preprocess: str) -> None:
         self._moments, self._first, self._rows = moments, 1 + rows.n_outputs, rows
+        self._preprocess = preprocess
         self.n_features, self.n_outputs = rows.n_features, rows.n_outputs
-        self.n_rows, self.n_folds = int(moments.n_rows.sum()), len(moments.sums)
+        self.n_rows, self.n_folds = int(moments.n_rows.sum()), rows.n_folds
         self.task, self.filters, self.standardiser = rows.task, rows.filters, moments.standardiser
+        self.splits, self._n_strata = rows.splits, len(rows.class_shares)
         total = moments.sums.sum(axis=0)
         self._weight = total[0, 0]
+        of_classes = moments.sums[:, 0, 0].reshape(-1, self._n_strata).sum(axis=0)
+        self.class_shares = of_classes / self._weight
+        # Sums in single precision are first centred and scaled by all rows.
         self._mean = total[0] / self._weight
-        variance = np.diagonal(total) / self._weight - self._mean**2
-        columns = slice(self._first, None)
-        varies = variance > 0
-        varies[columns] &= self.standardiser.varies(variance[columns])
-        self._varies = varies[columns]
-        self._mean[0], self._scale = 0.0, np.sqrt(np.where(varies, variance, 1.0))
-        self._variances = np.ones(self.n_features)
+        square = np.diagonal(total) / self._weight
+        variance = square - self._mean**2
+        self._mean[0] = 0.0
+        self._scale = np.sqrt(np.where(variance > _SINGLE * square, variance, 1.0))
+        self._scale[0] = 1.0
         if preprocess == "center":
-            self._scale[columns] = 1.0
-            self._variances = np.where(self._varies, variance[columns], 1.0)
+            self._scale[self._first :] = 1.0
+        self._standards = {}
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         raise NotImplementedError("the rows are gone: everything follows from their moments")
@@ -95,46 +99,70 @@ class MomentDataset(Dataset):
     def sample(self, columns: Indices) -> Sample:
         return self._rows.sample(columns)
 
-    def variances(self) -> Floats:
-        return self._variances
+    @cached_property
+    def _outputs_of_cells(self) -> OutputMoments:
+        sums, first = self._standardised, self._first
+        squares = np.diagonal(sums, axis1=1, axis2=2)[:, 1:first]
+        return OutputMoments(sums[:, 0, 0], sums[:, 0, 1:first], squares, self._n_strata)
 
-    def fold_moments(self, columns: Indices) -> Folds:
-        first, folds = self._first, []
+    def division(self, folds: Sequence[int]) -> Division:
+        return self._outputs_of_cells.division(folds)
+
+    def cell_moments(self, columns: Indices) -> Cells:
+        first, cells = self._first, []
         used = np.concatenate([np.arange(first), first + columns])
         squared_weights = self._moments.squared_weights / self._weight**2
         for sums, squared in zip(self._standardised, squared_weights, strict=True):
             inner = sums.take(used, axis=0).take(used, axis=1)
-            cross, squares = inner[first:, 1:first], np.diagonal(inner)[1:first]
+            numbers = inner[0, first:], inner[0, 1:first], inner[first:, 1:first]
             gram = inner[first:, first:].astype(np.float32)
-            weight = float(inner[0, 0])
-            folds.append(Fold(weight, float(squared), cross, squares, gram, is_gram=True))
-        return Folds(folds)
+            squares = np.diagonal(inner)[1:first]
+            cells.append(Cell(float(inner[0, 0]), float(squared), *numbers, squares, gram))
+        return Cells(cells, self._n_strata)
 
-    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
-        return self.price(self._without_columns(shares))
+    def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
+        for division in divisions:
+            self._standards[division.folds] = self._learned(division)
+        return self.price([without_columns(division) for division in divisions])
+
+    def _learned(self, division: Division) -> Standardiser:
+        """How columns, as moments have them, are standardised in a division."""
+        total = np.einsum("c,cd->d", division.shares, self._standardised[:, 0, self._first :])
+        squares = np.diagonal(self._standardised, axis1=1, axis2=2)[:, self._first :]
+        standard = Standardiser(np.zeros(self.n_features), self._preprocess, is_sparse=False)
+        standard.learn(total, division.shares @ squares)
+        return standard
 
     def price(self, models: Sequence[Model]) -> list[Prices]:
         return [self._price(model) for model in models]
 
     def _price(self, model: Model) -> Prices:
-        first, places = self._first, self._first + model.columns
-        along = np.zeros((self.n_features, self.n_outputs))
+        first, places, division = self._first, self._first + model.columns, model.division
+        standard = self._standards[division.folds]
+        along, of_rows = np.zeros((self.n_features, self.n_outputs)), np.zeros(self.n_outputs)
         noise = np.zeros((self.n_outputs, self.n_outputs))
-        for fold, share in enumerate(model.shares):
-            sums, beta = self._standardised[fold], model.coefficients[fold]
-            residual = sums[:, 1:first] - sums[places].T @ beta
+        for cell in np.flatnonzero(division.shares):
+            sums, share = self._standardised[cell], division.shares[cell]
+            beta = model.coefficients[cell] / division.deviations
+            # Sums of products with the residuals: outputs less intercepts less predictions.
+            mixed = np.zeros((first, self.n_outputs))
+            mixed[0] = -model.intercepts[cell] / division.deviations
+            mixed[1:] = np.diag(1 / division.deviations)
+            residual = sums[:, :first] @ mixed - sums[places].T @ beta
             along += share * residual[first:]
-            squares = residual[1:first] - beta.T @ residual[places]
+            of_rows += share * residual[0]
+            squares = mixed.T @ residual[:first] - beta.T @ residual[places]
             # Of all rows a row is paired with, it is left out itself: its share of the squares.
-            mean_weight = self._moments.squared_weights[fold] / max(sums[0, 0], 1e-300)
+            mean_weight = self._moments.squared_weights[cell] / max(sums[0, 0], 1e-300)
             noise += share**2 * mean_weight / self._weight**2 * squares
-        values = np.sum(along**2, axis=1) - float(np.trace(noise)) * self._variances
-        values = np.where(self._varies, values, 0.0) / self.n_outputs
+        along = standard.centred(along, of_rows)
+        values = np.sum(along**2, axis=1) - float(np.trace(noise)) * standard.variance
+        values = np.where(standard.factor > 0, values, 0.0) / self.n_outputs
         return Prices(values, np.linalg.eigvalsh((noise + noise.T) / 2) / self.n_outputs)
 
     @cached_property
     def _standardised(self) -> Floats:
-        """``A sums A^T`` of each fold, for the map ``z -> A z`` to mean 0 and variance 1."""
+        """``A sums A^T`` of each cell, for the map ``z -> A z`` to mean 0 and variance 1."""
         mean, scale = self._mean, self._scale
         standardised = np.empty_like(self._moments.sums)
         for sums, centred in zip(self._moments.sums, standardised, strict=True):
@@ -149,8 +177,9 @@ class MomentDataset(Dataset):
 
 def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
     """The moments of all columns of a dataset, whose rows are not needed any more."""
-    shape = dataset.n_features, dataset.n_outputs, dataset.n_folds
-    start = partial(FoldMoments, *shape, dataset.standardiser, dataset.sampling())
+    start = partial(
+        FoldMoments, dataset.n_features, dataset.shape, dataset.standardiser, dataset.sampling()
+    )
     moments = dataset.visit("all moments", start)
     if moments.sample is not None:
         dataset.keep_sample(moments.sample)

@@ -1,13 +1,13 @@
 """What a search can ask of rows, wherever they are kept.
 
 A `Dataset` answers four questions: `marginals`, what each column explains by itself; `price`, what
-each column would add to some models; `fold_moments` of some columns; `sample`, some rows for the
+each column would add to some models; `cell_moments` of some columns; `sample`, some rows for the
 estimates. Each answer is a sum over blocks of rows: a home of rows only has to visit its blocks.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -15,9 +15,20 @@ import numpy as np
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.prepare import build_engine
-from featgrad.dataset.row_sums import CrossSums, FoldSums, Model, Prices, PriceSums, RowSums
+from featgrad.dataset.row_sums import (
+    CellSums,
+    CrossSums,
+    Model,
+    OutputSums,
+    Prices,
+    PriceSums,
+    RowSums,
+    Standards,
+    without_columns,
+)
+from featgrad.dataset.splits import Split, parts_of
 from featgrad.math.targets import Target
-from featgrad.moments.folds import Folds
+from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
 from featgrad.preprocess.standardise import ColumnSums, Standardiser
@@ -50,16 +61,23 @@ class Consumer(Sums, Protocol):
 
 
 class Dataset(ABC):
-    """Rows of standardised columns and outputs, in random folds."""
+    """Rows in random folds.
+
+    Whatever is done without some folds, is done as if their rows were not there: columns and
+    outputs are standardised, and two classes weighted, by the other rows (see `division`).
+    """
 
     n_rows: int
     n_features: int
     n_outputs: int
     n_folds: int
+    splits: Sequence[Split]  # which folds are held out, and from which
     task: str
     filters: tuple[Floats, ...]  # the filter, preceded by those of lower orders
-    standardiser: Standardiser  # learned by `marginals`
+    standardiser: Standardiser  # by all rows; learned by `marginals`
+    class_shares: Floats  # of two classes that are to count alike; 1 for other targets
     _preprocess: str
+    _standards: Standards
     # Whether many processes add up the rows of a batch, and wait for each other after it.
     is_divided = False
 
@@ -91,29 +109,50 @@ class Dataset(ABC):
         """All columns of all rows at once, at scale 1; None where they are not in memory."""
         return None
 
-    def marginals(self, shares: Sequence[Floats]) -> list[Prices]:
-        """What each column explains by itself, for some shares of the folds (see `Model`)."""
-        start = self._price_sums(self._without_columns(shares), learn=True)
-        return self.visit("marginals", start).prices()
+    @property
+    def shape(self) -> CellShape:
+        return CellShape(self.n_folds, len(self.class_shares), self.n_outputs)
 
-    def variances(self) -> Floats:
-        """Variance of each standardised column, 1 for constant ones; after `marginals`."""
-        return self.standardiser.variance
+    @cached_property
+    def whole(self) -> Division:
+        """All folds, whose outputs have the mean 0 and variance 1."""
+        folds, nothing = tuple(range(self.n_folds)), np.zeros(self.n_outputs)
+        shares = np.tile(shares_of_classes(self.class_shares), self.n_folds)
+        return Division(folds, len(self.class_shares), shares, nothing, nothing + 1)
+
+    def division(self, folds: Sequence[int]) -> Division:
+        """Some folds as if there were no others; the first one that is not all takes a visit."""
+        return self.whole if len(folds) == self.n_folds else self._outputs_of_cells.division(folds)
+
+    @cached_property
+    def _outputs_of_cells(self) -> OutputMoments:
+        return self.visit("outputs", partial(OutputSums, self.shape)).moments()
+
+    def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
+        """What each column explains by itself in each division."""
+        models = [without_columns(division) for division in divisions]
+        sums = self.visit("marginals", self._price_sums(models, learn=True))
+        self._standards = sums.standards()
+        return sums.prices(self._standards)
+
+    def standard(self, division: Division) -> Standardiser:
+        """How columns are standardised in a division; after its `marginals`."""
+        return self._standards[division.folds]
 
     def price(self, models: Sequence[Model]) -> list[Prices]:
-        """What each column would add to each model; after `marginals`."""
+        """What each column would add to each model; after the `marginals` of their divisions."""
         per_model = self.n_features * (self.n_outputs + 2)
         at_once = max(1, _SUMS_AT_ONCE // per_model)
         prices: list[Prices] = []
         for start in range(0, len(models), at_once):
             sums = self._price_sums(models[start : start + at_once], learn=False)
-            prices += self.visit("prices", sums).prices()
+            prices += self.visit("prices", sums).prices(self._standards)
         return prices
 
-    def fold_moments(self, columns: Indices) -> Folds:
-        """Moments of some columns over each fold; after `marginals`."""
-        start = partial(FoldSums, self.n_folds, columns, self.standardiser)
-        return self.visit("moments", start).folds()
+    def cell_moments(self, columns: Indices) -> Cells:
+        """Moments of some columns over each cell; after `marginals`."""
+        start = partial(CellSums, self.shape, columns, self.standardiser)
+        return self.visit("moments", start).cells()
 
     def cross(self) -> Floats:
         """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs); learns to standardise."""
@@ -126,6 +165,11 @@ class Dataset(ABC):
         problem = self.sample(columns).problem
         return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
 
+    @property
+    def _parts_of_cells(self) -> Indices:
+        """Cells that no split separates are one part."""
+        return np.repeat(parts_of(self.splits, self.n_folds), len(self.class_shares))
+
     def _sample_of(
         self, X: Any, outputs: Floats, weights: Floats, variance: float, folds: Indices
     ) -> Sample:
@@ -137,14 +181,9 @@ class Dataset(ABC):
         return Sample(problem, Target(outputs, variance, self.task), folds)
 
     def _cross_sums(self) -> ColumnSums:
-        start = partial(CrossSums, self.n_features, self.n_outputs, self.standardiser)
+        start = partial(CrossSums, self.n_features, self.whole, self.standardiser)
         return self.visit("cross", start).columns
-
-    def _without_columns(self, shares: Sequence[Floats]) -> list[Model]:
-        nothing = np.zeros((self.n_folds, 0, self.n_outputs))
-        return [Model(np.zeros(0, np.intp), nothing, share) for share in shares]
 
     def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
         """Makes the sums that prices follow from; with `learn` also how to standardise."""
-        shape = self.n_features, self.n_outputs
-        return partial(PriceSums, *shape, models, self.standardiser, learn)
+        return partial(PriceSums, self.n_features, models, self.standardiser, learn)

@@ -16,12 +16,13 @@ from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
-from featgrad.dataset.row_sums import Rows, RowSums
+from featgrad.dataset.row_sums import PartMeans, Rows, RowSums
+from featgrad.dataset.splits import random_splits
 from featgrad.math.target_sums import Outputs, TargetSums
-from featgrad.math.targets import balanced
+from featgrad.math.targets import stratified
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
 from featgrad.preprocess.magnitude import Limits
-from featgrad.preprocess.present_means import PresentMeans
+from featgrad.preprocess.present_means import Fill, PresentMeans
 from featgrad.preprocess.standardise import ArraySums
 from featgrad.readers import Block
 
@@ -34,7 +35,7 @@ class FirstSums(ArraySums):
 
     def __init__(self, n_features: int, task: str, missing: str) -> None:
         self._missing = missing
-        self._means, self.targets = PresentMeans(n_features), TargetSums(task)
+        self._means, self.targets = PresentMeans(n_features, 1), TargetSums(task)
         self.limits = Limits()
         self.weight, self._n_rows = np.zeros(1), np.zeros(1, np.int64)
 
@@ -42,7 +43,7 @@ class FirstSums(ArraySums):
         check_missing(block.X, self._missing)
         weights = check_raw_weights(block.weight, len(block))
         if self._missing == "mean":
-            self._means.add(block.X, weights)
+            self._means.add(block.X, weights, np.zeros(len(block), np.intp))
         self.targets.add(block.y, weights)
         self.limits.add(block.X)
         self.weight += weights.sum()
@@ -58,8 +59,9 @@ class FirstSums(ArraySums):
 
     @property
     def means(self) -> Floats | None:
-        """What missing entries count as; None where nothing is missing."""
-        return self._means.means()
+        """Means of columns; None where nothing is missing."""
+        means = self._means.means()
+        return None if means is None else means[0]
 
 
 def origin_rows(block: Block) -> Any:
@@ -68,29 +70,32 @@ def origin_rows(block: Block) -> Any:
 
 
 class Encoder(NamedTuple):
-    """From blocks to rows with outputs of variance 1, weights that sum to one, and folds."""
+    """From blocks to rows with outputs, weights that sum to one, cells and no missing entries."""
 
     outputs: Outputs
     weight: float  # of all rows
     n_rows: int
     n_folds: int
-    is_balanced: bool  # whether two classes count alike
+    task: str  # "binary" where two classes count alike
+    fill: Fill | None = None
 
     def __call__(self, block: Block, places: Indices) -> Rows:
         weights = check_raw_weights(block.weight, len(block)) / self.weight
-        folds = places * self.n_folds // self.n_rows
-        outputs = self.outputs(block.y)
-        if self.is_balanced:
-            outputs, weights = balanced(outputs, weights, self.outputs.encoding.task)
-        return Rows(outputs, weights, folds, block.X, places)
+        outputs, classes = stratified(self.outputs(block.y), self.task)
+        cells = places * self.n_folds // self.n_rows * len(self.class_shares) + classes
+        X = block.X if self.fill is None else self.fill(block.X, cells)
+        return Rows(outputs, weights, cells, X, places)
 
-    def as_they_are(self, rows: Rows) -> tuple[Floats, Floats]:
-        """Centred outputs and weights of encoded rows, whose classes count by their shares."""
-        if not self.is_balanced:
-            return rows.outputs * self.outputs.deviations, rows.weights
-        share, is_second = self.outputs.means, rows.outputs > 0
-        shares = np.where(is_second, share, 1 - share)
-        return is_second - share, rows.weights * 2 * shares[:, 0]
+    @property
+    def class_shares(self) -> Floats:
+        share = self.outputs.means[0]
+        return np.array([1 - share, share] if self.task == "binary" else [1.0])
+
+    def centred(self, outputs: Floats) -> Floats:
+        """Outputs of rows in the units of the target."""
+        if self.task != "binary":
+            return outputs * self.outputs.deviations
+        return (outputs > 0) - self.outputs.means
 
 
 class Placed(Dataset):
@@ -115,9 +120,18 @@ class Placed(Dataset):
         self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
         self.n_folds = min(preparation.n_folds, self.n_rows)
         self.filters = usable_filters(preparation, self.n_rows)
-        balance = balance and self.task == "binary"
-        weight = float(first.weight[0])
-        self._encoder = Encoder(outputs, weight, self.n_rows, self.n_folds, balance)
+        self.splits, weight = random_splits(self.n_folds), float(first.weight[0])
+        # Classes that count by their shares are numbers.
+        task = self.task if balance else "regression"
+        self._encoder = Encoder(outputs, weight, self.n_rows, self.n_folds, task)
+        self.class_shares = self._encoder.class_shares
+
+    def _learn_fill(self, first: FirstSums) -> None:
+        """What missing entries count as; takes a visit if there are any."""
+        if first.means is not None:
+            start = partial(PartMeans, self.n_features, self._parts_of_cells)
+            fill = self.visit("missing", start).fill()
+            self._encoder = self._encoder._replace(fill=fill)
 
     def sample(self, columns: Indices) -> Sample:
         """Some columns of not too many rows; takes a visit.
@@ -125,9 +139,9 @@ class Placed(Dataset):
         The target is that of all rows: a rare class may be missing among some of them.
         """
         rows = self._sampled(columns)
-        outputs, weights = self._encoder.as_they_are(rows)
-        variance = self._encoder.outputs.variance
-        return self._sample_of(rows.X, outputs, weights / weights.sum(), variance, rows.folds)
+        outputs, variance = self._encoder.centred(rows.outputs), self._encoder.outputs.variance
+        weights, folds = rows.weights / rows.weights.sum(), rows.cells // len(self.class_shares)
+        return self._sample_of(rows.X, outputs, weights, variance, folds)
 
     def sampling(self) -> Callable[[], RowSums]:
         """All columns of the sample."""

@@ -13,8 +13,9 @@ from scipy.special import chdtri
 
 from featgrad.arrays import Floats, Indices, Singles
 from featgrad.dataset.checkpoint import Arrays, Sums
-from featgrad.moments.array_api import namespace
-from featgrad.moments.folds import Fold, Folds, make_fold
+from featgrad.moments.array_api import namespace, placed_like
+from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
+from featgrad.preprocess.present_means import Fill, PresentMeans
 from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 from featgrad.readers.block import stacked
 
@@ -22,16 +23,21 @@ if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything
     from featgrad.moments.running import RunningSums
 
 
-class Rows(NamedTuple):
-    """A block of rows: outputs of variance 1, weights that sum to one over all rows, folds.
+# By the folds of a division.
+Standards = dict[tuple[int, ...], Standardiser]
 
-    Rows that are not in use have no weight and belong to fold -1. Places are those in a random
-    order, or random keys, where not all rows are in memory.
+
+class Rows(NamedTuple):
+    """A block of rows without missing entries: outputs, weights that sum to one over all rows.
+
+    The cell of a row is its fold or, of two classes, its fold times two plus its class; -1 for rows
+    that are not in use, which have no weight. Places are those in a random order, or random keys,
+    where not all rows are in memory.
     """
 
     outputs: Floats
     weights: Floats
-    folds: Indices
+    cells: Indices
     X: Any
     places: Any = None
 
@@ -43,11 +49,11 @@ class Rows(NamedTuple):
     def joined(parts: "Sequence[Rows]") -> "Rows":
         return Rows(*(stacked(part) for part in zip(*parts, strict=True)))
 
-    def by_fold(self) -> Iterator[tuple[int, Indices]]:
-        """Each fold that occurs, and its rows."""
-        for fold in np.unique(self.folds):
-            if fold >= 0:
-                yield int(fold), np.flatnonzero(self.folds == fold)
+    def by_cell(self) -> Iterator[tuple[int, Indices]]:
+        """Each cell that occurs, and its rows."""
+        for cell in np.unique(self.cells):
+            if cell >= 0:
+                yield int(cell), np.flatnonzero(self.cells == cell)
 
 
 class RowSums(Sums, Protocol):
@@ -61,14 +67,21 @@ class RowSums(Sums, Protocol):
 
 
 class Model(NamedTuple):
-    """Linear models of the same columns, one for each fold, fitted to rows of other folds."""
+    """Linear models of the same columns, one for each fold, fitted to other folds of a division."""
 
+    division: Division
     columns: Indices
-    # For standardised columns and outputs, shape (folds, columns, outputs).
+    # For columns and outputs as rows have them, by cell: (cells, columns, outputs) and (cells,
+    # outputs).
     coefficients: Floats
-    # Weight of each fold among those in use, divided by its weight among all: 0 for folds that are
-    # left out.
-    shares: Floats
+    intercepts: Floats
+
+
+def without_columns(division: Division) -> Model:
+    """The model that predicts the mean."""
+    n_cells, n_outputs = len(division.shares), len(division.means)
+    intercepts = np.tile(division.means, (n_cells, 1))
+    return Model(division, np.zeros(0, np.intp), np.zeros((n_cells, 0, n_outputs)), intercepts)
 
 
 class Prices(NamedTuple):
@@ -96,54 +109,67 @@ class PriceSums(ArraySums):
     """Products of all columns with the residuals of models.
 
     For residuals e of a model, with ``e_n`` times the weight of row n, the price of a column is
-    ``sum_c (sum_n x_n e_nc)^2 - sum_n x_n^2 sum_c e_nc^2``: no row is paired with itself.
+    ``sum_c (sum_n x_n e_nc)^2 - sum_n x_n^2 sum_c e_nc^2``: no row is paired with itself. Columns
+    are standardised by the rows of the model's division; with `learn` their means and variances
+    there are added up as well.
     """
 
     def __init__(
         self,
         n_features: int,
-        n_outputs: int,
         models: Sequence[Model],
         standardiser: Standardiser,
         learn: bool,
         *,
         zeros: Any = np.zeros,
     ) -> None:
-        self._models, self._standardiser, self._learn = models, standardiser, learn
+        self._models, self._standardiser = models, standardiser
         self._union = np.unique(np.concatenate([model.columns for model in models]))
         self._places = [np.searchsorted(self._union, model.columns) for model in models]
-        self._n_outputs = n_outputs
-        n_linear, n_squared = learn + len(models) * (n_outputs + 1), learn + len(models)
+        # What rows count where columns are learned: among all rows, and in each division.
+        self._learned = {m.division.folds: m.division for m in models} if learn else {}
+        self._n_learned = 1 + len(self._learned) if learn else 0
+        self._n_outputs = len(models[0].division.means)
+        n_linear = self._n_learned + len(models) * (self._n_outputs + 1)
+        n_squared = self._n_learned + len(models)
         self._columns = ColumnSums(n_features, n_linear, n_squared, zeros)
-        self._noise = np.zeros((len(models), n_outputs, n_outputs))
+        self._noise = np.zeros((len(models), self._n_outputs, self._n_outputs))
 
     def add(self, rows: Rows) -> None:
         values = self._standardiser(rows.X[:, self._union], self._union)
-        weights = [rows.weights[:, None]] if self._learn else []
-        linear, squared, folds = list(weights), list(weights), list(rows.by_fold())
+        weights = self._learned_weights(rows)
+        linear, squared, cells = [weights], [weights], list(rows.by_cell())
         for i, model in enumerate(self._models):
-            residuals = self._residuals(model, values.take(self._places[i], axis=1), rows, folds)
+            residuals = self._residuals(model, values.take(self._places[i], axis=1), rows, cells)
             squares = np.sum(residuals**2, axis=1, keepdims=True)
             linear += [residuals, squares]
             squared.append(squares)
             self._noise[i] += residuals.T @ residuals
         self._columns.add(
-            self._standardiser.filled(rows.X),
+            rows.X,
             self._standardiser.origin,
             np.concatenate(linear, axis=1),
             np.concatenate(squared, axis=1),
         )
 
-    def prices(self) -> list[Prices]:
-        sums, first = self._columns, int(self._learn)
-        if self._learn:
-            self._standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
+    def standards(self) -> Standards:
+        """How columns are standardised in each division; also learns it of all rows."""
+        sums, standards = self._columns, {}
+        self._standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
+        for i, folds in enumerate(self._learned, start=1):
+            standards[folds] = copy.copy(self._standardiser)
+            standards[folds].learn(sums.linear[:, i], sums.squared[:, i])
+        return standards
+
+    def prices(self, standards: Standards) -> list[Prices]:
+        sums, first = self._columns, self._n_learned
         prices, width = [], self._n_outputs + 1
-        for i in range(len(self._models)):
+        for i, model in enumerate(self._models):
+            standard = standards[model.division.folds]
             span = slice(first + i * width, first + (i + 1) * width)
             linear, of_rows = sums.linear[:, span], sums.of_linear[span]
-            along = self._standardiser.centred(linear[:, :-1], of_rows[:-1])
-            own = self._standardiser.centred_squares(
+            along = standard.centred(linear[:, :-1], of_rows[:-1])
+            own = standard.centred_squares(
                 sums.squared[:, [first + i]], linear[:, -1:], of_rows[-1:]
             )
             values = np.sum(along**2, axis=1) - own[:, 0]
@@ -154,58 +180,72 @@ class PriceSums(ArraySums):
     def _parts(self) -> dict[str, Any]:
         return {"_columns": self._columns, "_noise": self._noise}
 
+    def _learned_weights(self, rows: Rows) -> Floats:
+        """Weights of the rows among all and in each division to be learned, one after the other."""
+        shares = [division.shares[rows.cells] for division in self._learned.values()]
+        shares = [np.ones(len(rows.weights)), *shares] if shares else []
+        return np.reshape(shares, (self._n_learned, len(rows.weights))).T * rows.weights[:, None]
+
     @staticmethod
     def _residuals(
-        model: Model, values: Any, rows: Rows, folds: Sequence[tuple[int, Indices]]
+        model: Model, values: Any, rows: Rows, cells: Sequence[tuple[int, Indices]]
     ) -> Floats:
-        """Residuals times the weights of the rows, 0 in folds that are left out."""
-        residuals = rows.outputs.copy()
+        """Residuals in deviations of the outputs times the weights of rows in the division."""
+        residuals = rows.outputs - model.intercepts[rows.cells]
         if len(model.columns):
             # BLAS can set the flag of an invalid value though all of them are finite (NumPy's issue
             # 24067).
             with np.errstate(invalid="ignore"):
-                for fold, own in folds:
-                    residuals[own] -= values[own] @ model.coefficients[fold].astype(np.float32)
-        return np.asarray(residuals * (rows.weights * model.shares[rows.folds])[:, None])
+                for cell, own in cells:
+                    residuals[own] -= values[own] @ model.coefficients[cell].astype(np.float32)
+        weights = rows.weights * model.division.shares[rows.cells]
+        return np.asarray(residuals * (weights[:, None] / model.division.deviations))
 
 
 _WAITING = ("waiting", "waiting_outputs", "waiting_weights")
-_DONE = ("cross", "squares", "matrix", "weight", "squared_weights")
+_DONE = ("weight", "squared_weights", "sums", "output_sums", "cross", "squares", "matrix")
 
 
-class GrowingFold:
-    """A fold whose rows come in parts; as many as there are columns wait for their C_f."""
+class GrowingCell:
+    """A cell whose rows come in parts; as many as there are columns wait for their products."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Singles, Floats, Floats]] = []
         self._n_waiting = 0
-        self._done: Fold | None = None
+        self._done: Cell | None = None
 
     def add(self, values: Singles, outputs: Floats, weights: Floats) -> None:
         """More standardised rows, their outputs and weights."""
         self._waiting.append((values, outputs, weights))
         self._n_waiting += len(values)
         if self._n_waiting >= values.shape[1]:
-            self._done = self.fold()
+            self._done = self._cell()
             self._waiting, self._n_waiting = [], 0
 
-    def merge(self, other: "GrowingFold") -> None:
-        """Rows of another part of the same fold; none wait any longer where some have a C_f."""
+    def merge(self, other: "GrowingCell") -> None:
+        """Rows of another part of the cell; none wait any longer where some have products."""
         if self._done is None and other._done is None:
             for part in other._waiting:
                 self.add(*part)
             return
-        own, *more = [part.fold() for part in (self, other) if part._waiting or part._done]
+        own, *more = [part._cell() for part in (self, other) if part._waiting or part._done]
         self._done = own.joined(more[0]) if more else own
         self._waiting, self._n_waiting = [], 0
 
-    def fold(self) -> Fold:
-        """All rows so far; there is one at least."""
+    def cell(self, n_columns: int, n_outputs: int) -> Cell:
+        """All rows so far, if any."""
+        if self._waiting or self._done:
+            return self._cell()
+        return make_cell(
+            np.zeros((0, n_columns), np.float32), np.zeros((0, n_outputs)), np.zeros(0)
+        )
+
+    def _cell(self) -> Cell:
         if not self._waiting:
             assert self._done is not None
             return self._done
-        fold = make_fold(*self._together())
-        return fold if self._done is None else self._done.joined(fold)
+        cell = make_cell(*self._together())
+        return cell if self._done is None else self._done.joined(cell)
 
     def state(self) -> Arrays:
         state: dict[str, Any] = {}
@@ -221,48 +261,90 @@ class GrowingFold:
             values, outputs, weights = (state[name] for name in _WAITING)
             self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
         if _DONE[0] in state:
-            cross, squares, matrix = (state[name] for name in _DONE[:3])
-            weight, squared = float(state["weight"]), float(state["squared_weights"])
-            self._done = Fold(weight, squared, cross, squares, matrix, is_gram=True)
+            weight, squared = (float(state[name]) for name in _DONE[:2])
+            sums: Any = [state[name] for name in _DONE[2:]]
+            self._done = Cell(weight, squared, *sums)
 
     def _together(self) -> tuple[Singles, Floats, Floats]:
         values, outputs, weights = map(np.concatenate, zip(*self._waiting, strict=True))
         return values, outputs, weights
 
 
-class FoldSums(ArraySums):
-    """Moments of some columns over each fold."""
+class CellSums(ArraySums):
+    """Moments of some columns over each cell."""
 
-    def __init__(self, n_folds: int, columns: Indices, standardiser: Standardiser) -> None:
-        self._columns, self._standardiser = columns, standardiser
-        self._growing = [GrowingFold() for _ in range(n_folds)]
+    def __init__(self, shape: CellShape, columns: Indices, standardiser: Standardiser) -> None:
+        self._shape, self._columns, self._standardiser = shape, columns, standardiser
+        self._growing = [GrowingCell() for _ in range(shape.n_cells)]
 
     def add(self, rows: Rows) -> None:
         values = self._standardiser(rows.X[:, self._columns], self._columns)
-        for fold, own in rows.by_fold():
-            self._growing[fold].add(values[own], rows.outputs[own], rows.weights[own])
+        for cell, own in rows.by_cell():
+            self._growing[cell].add(values[own], rows.outputs[own], rows.weights[own])
 
-    def folds(self) -> Folds:
-        return Folds([fold.fold() for fold in self._growing])
+    def cells(self) -> Cells:
+        shape = len(self._columns), self._shape.n_outputs
+        return Cells([cell.cell(*shape) for cell in self._growing], self._shape.n_strata)
 
     def _parts(self) -> dict[str, Any]:
-        return {str(fold): growing for fold, growing in enumerate(self._growing)}
+        return {str(cell): growing for cell, growing in enumerate(self._growing)}
+
+
+class OutputSums(ArraySums):
+    """Weights of cells, and sums of outputs and of their squares."""
+
+    def __init__(self, shape: CellShape) -> None:
+        self._n_strata = shape.n_strata
+        self.sums = np.zeros((shape.n_cells, 1 + 2 * shape.n_outputs))
+
+    def add(self, rows: Rows) -> None:
+        ones = np.ones((len(rows.weights), 1))
+        numbers = np.concatenate([ones, rows.outputs, rows.outputs**2], axis=1)
+        used = rows.cells >= 0
+        np.add.at(self.sums, rows.cells[used], (numbers * rows.weights[:, None])[used])
+
+    def moments(self) -> OutputMoments:
+        n_outputs = self.sums.shape[1] // 2
+        sums, squares = self.sums[:, 1 : 1 + n_outputs], self.sums[:, 1 + n_outputs :]
+        return OutputMoments(self.sums[:, 0], sums, squares, self._n_strata)
+
+    def _parts(self) -> dict[str, Any]:
+        return {"sums": self.sums}
+
+
+class PartMeans(ArraySums):
+    """Means of what is not missing in each part of the rows; rows may have missing entries."""
+
+    def __init__(self, n_features: int, part_of_cell: Indices) -> None:
+        self._part_of_cell = part_of_cell
+        self._means = PresentMeans(n_features, int(part_of_cell.max()) + 1)
+
+    def add(self, rows: Rows) -> None:
+        parts = np.where(rows.cells >= 0, self._part_of_cell[rows.cells], -1)
+        self._means.add(rows.X, rows.weights, parts)
+
+    def fill(self) -> Fill | None:
+        """What missing entries count as; None where nothing is missing."""
+        means = self._means.means()
+        return None if means is None else Fill(means, self._part_of_cell)
+
+    def _parts(self) -> dict[str, Any]:
+        return {"_means": self._means}
 
 
 class CrossSums(ArraySums):
-    """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column."""
+    """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column, in a division."""
 
     def __init__(
-        self, n_features: int, n_outputs: int, standardiser: Any, zeros: Any = np.zeros
+        self, n_features: int, division: Division, standardiser: Any, zeros: Any = np.zeros
     ) -> None:
-        self.columns = ColumnSums(n_features, 1 + n_outputs, 1, zeros)
-        self._standardiser = standardiser
+        self.columns = ColumnSums(n_features, 1 + len(division.means), 1, zeros)
+        self._standardiser, self._shares = standardiser, division.shares
 
     def add(self, rows: Any) -> None:
-        weights = rows.weights[:, None]
+        weights = (rows.weights * placed_like(rows.weights, self._shares)[rows.cells])[:, None]
         linear = namespace(weights).concat([weights, weights * rows.outputs], axis=1)
-        X = self._standardiser.filled(rows.X)
-        self.columns.add(X, self._standardiser.origin, linear, weights)
+        self.columns.add(rows.X, self._standardiser.origin, linear, weights)
 
     def _parts(self) -> dict[str, Any]:
         return {"columns": self.columns}
@@ -271,12 +353,12 @@ class CrossSums(ArraySums):
 class BatchSums:
     """What running sums receive of a batch of rows, added up elsewhere."""
 
-    def __init__(self, running: "RunningSums", standardiser: Standardiser) -> None:
-        self.running, self._standardiser = copy.copy(running), standardiser
+    def __init__(self, running: "RunningSums", shares: Floats) -> None:
+        self.running, self._shares = copy.copy(running), shares
         self.running.begin()
 
     def add(self, rows: Rows) -> None:
-        self.running.add(self._standardiser.filled(rows.X), rows.outputs, rows.weights)
+        self.running.add(rows.X, rows.outputs, rows.weights * self._shares[rows.cells])
 
     def merge(self, other: "BatchSums") -> None:
         self.running.merge(other.running)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Floats
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
 from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows
 from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.dataset.row_sums import Rows
+from featgrad.preprocess.present_means import filled
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
@@ -45,9 +45,10 @@ class Streamed(Placed):
         first.limits.check(source.feature_names)
         self._order = RandomOrder(preparation.rng, self.n_rows)
         self._n_entries = entries_per_row(first.first_rows)
-        columns = first.first_rows, first.means, self._preprocess
-        self.standardiser = Standardiser.from_sample(*columns)
+        rows = filled(first.first_rows, first.means)
+        self.standardiser = Standardiser.from_sample(rows, self._preprocess)
         self._passes = 0
+        self._learn_fill(first)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         """Read the source once."""
@@ -59,17 +60,15 @@ class Streamed(Placed):
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Read the source once."""
+        shares = self.whole.shares
         pieces = (
-            (rows.outputs[start:stop], rows.weights[start:stop], rows_of(rows.X, start, stop))
+            (rows.outputs[start:stop], weights[start:stop], rows_of(rows.X, start, stop))
             for rows in self._rows()
-            for start in range(0, len(rows.weights), batch_rows)
+            for weights in [rows.weights * shares[rows.cells]]
+            for start in range(0, len(weights), batch_rows)
             for stop in [start + batch_rows]
         )
-
-        def add(outputs: Floats, weights: Floats, X: Any) -> None:
-            consumer.add(outputs, weights, self.standardiser.filled(X))
-
-        self._checkpoint.through(name, pieces, add, consumer)
+        self._checkpoint.through(name, pieces, consumer.add, consumer)
 
     def _blocks(self) -> Iterator[tuple[Block, int]]:
         """Blocks and their checksums: what was read before must still be the same."""

@@ -112,19 +112,16 @@ def to_one_variance(outputs: Any, weights: Any) -> Any:
     return outputs / (deviation + (deviation == 0))
 
 
-def balanced(outputs: Any, weights: Any, task: str) -> tuple[Any, Any]:
-    """Outputs and weights with which two classes count alike, however rare one of them is.
+def stratified(outputs: Any, task: str) -> tuple[Any, Any]:
+    """Outputs that are centred, and the class of each row, 0 or 1, where two are to count alike.
 
-    Those of other tasks stay as they are.
-
-    Of outputs o with mean 0 and variance 1, a class of share m has ``o^2 = (1 - m) / m``: weights
-    times ``1 / (2 m) = (1 + o^2) / 2`` give each class one half, and outputs are -1 and 1 then.
+    Of two classes outputs become -1 and 1: where both have the same weight, their mean is 0 and
+    their variance 1. Other targets are one class, and stay as they are.
     """
     if task != "binary":
-        return outputs, weights
-    # Rows of a class that is the only one so far have o = 0.
-    signs = outputs / (abs(outputs) + (outputs == 0))
-    return signs, weights * (1 + outputs[:, 0] ** 2) / 2
+        return outputs, 0
+    is_second = 1 * (outputs > 0)
+    return 2.0 * is_second - 1, is_second[:, 0]
 
 
 def check_varies(variance: float, means: Floats) -> None:

@@ -10,12 +10,43 @@ import torch
 from scipy.linalg import hankel
 
 from featgrad.arrays import Floats, Indices, Singles
+from featgrad.moments.cells import Cells, Division
 from featgrad.moments.device_arrays import Tensor, fetched, sent, sent_together
 from featgrad.moments.device_paths import all_paths
-from featgrad.moments.folds import Folds, Gradient, Scale, Totals
+from featgrad.moments.folds import Folds, Gradient, Totals
 
 # Entries of C_f that are multiplied at once.
 _AT_ONCE = 1 << 28
+
+
+@dataclass(frozen=True)
+class DeviceCells(Cells):
+    """Cells without products of their own: those of all cells are here together."""
+
+    grams: Tensor  # shape (cells, columns, columns)
+
+    def columns(self, indices: Indices) -> "DeviceCells":
+        index = sent(indices, self.grams.device)
+        cells = [cell.columns(indices) for cell in self.cells]
+        return DeviceCells(cells, self.n_strata, self.grams[:, index[:, None], index])
+
+    def centred(self, division: Division) -> tuple["DeviceFolds", Floats]:
+        folds, means = super().centred(division)
+        shape = -1, self.n_strata, *self.grams.shape[1:]
+        own, kind = list(division.folds), {"device": self.grams.device, "dtype": self.grams.dtype}
+        shares = division.shares.reshape(-1, self.n_strata)[own]
+        weights = np.einsum("fs,fs->f", shares, self._of_cells("weight")[own])
+        sums = np.einsum("fs,fsd->fd", shares, self._of_cells("sums")[own])
+        grams = (self.grams.reshape(shape)[own] * sent(shares, **kind)[..., None, None]).sum(1)
+        # A rank-two correction: what the means take from rows and from columns.
+        shift = sent(sums - weights[:, None] / 2 * means, **kind)
+        taken = sent(means, **kind)[:, None] * shift[:, None, :]
+        return DeviceFolds(folds.folds, grams - taken - taken.mT), means
+
+    def _of_cells(self, name: str) -> Floats:
+        """A number or vector of each cell, by fold."""
+        values = np.array([getattr(cell, name) for cell in self.cells])
+        return values.reshape(-1, self.n_strata, *values.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -29,16 +60,13 @@ class DeviceFolds(Folds):
         folds = [fold.columns(indices) for fold in self.folds]
         return DeviceFolds(folds, self.grams[:, index[:, None], index])
 
-    def only(self, chosen: Sequence[int]) -> "DeviceFolds":
-        return DeviceFolds([self.folds[i] for i in chosen], self.grams[list(chosen)])
-
-    def _column_squares(self) -> Floats:
+    def column_squares(self) -> Floats:
         return fetched(self.grams.sum(0).diagonal())
 
-    def _divided(self, scale: Scale) -> "DeviceFolds":
-        columns = sent(scale.columns, self.grams.device).to(self.grams.dtype)
-        folds = [fold.divided(scale) for fold in self.folds]
-        return DeviceFolds(folds, self.grams / columns / columns[:, None])
+    def divided(self, columns: Floats, outputs: Floats) -> "DeviceFolds":
+        there = sent(columns, self.grams.device).to(self.grams.dtype)
+        folds = [fold.divided(columns, outputs) for fold in self.folds]
+        return DeviceFolds(folds, self.grams / there / there[:, None])
 
     @cached_property
     def _covariance(self) -> Floats:

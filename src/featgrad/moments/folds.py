@@ -27,13 +27,6 @@ from featgrad.moments.array_api import namespace, placed_like, to_numpy
 _AT_ONCE = 1 << 16
 
 
-class Scale(NamedTuple):
-    """What columns and outputs are divided by."""
-
-    columns: Floats
-    outputs: Floats
-
-
 class Fold(NamedTuple):
     """What is known of the rows of one fold."""
 
@@ -65,32 +58,15 @@ class Fold(NamedTuple):
             return np.diagonal(self.matrix).astype(np.float64)
         return np.asarray(np.sum(self.matrix**2, axis=0, dtype=np.float64))
 
-    def divided(self, scale: Scale) -> "Fold":
-        columns = scale.columns.astype(np.float32)
-        matrix = self.matrix / columns
+    def divided(self, columns: Floats, outputs: Floats) -> "Fold":
+        """With columns and outputs divided by these."""
+        single = columns.astype(np.float32)
+        matrix = self.matrix / single
         return self._replace(
-            cross=self.cross / scale.columns[:, None] / scale.outputs,
-            squares=self.squares / scale.outputs**2,
-            matrix=matrix / columns[:, None] if self.is_gram else matrix,
+            cross=self.cross / columns[:, None] / outputs,
+            squares=self.squares / outputs**2,
+            matrix=matrix / single[:, None] if self.is_gram else matrix,
         )
-
-    def joined(self, other: "Fold") -> "Fold":
-        """The fold of the rows of both."""
-        weight = self.weight + other.weight
-        squared = self.squared_weights + other.squared_weights
-        cross, squares = self.cross + other.cross, self.squares + other.squares
-        return Fold(weight, squared, cross, squares, self.covariance() + other.covariance(), True)
-
-
-def make_fold(values: Singles, outputs: Floats, weights: Floats) -> Fold:
-    """Fold of standardised rows, their outputs and weights."""
-    root = np.sqrt(weights)[:, None]
-    rows = values * root.astype(np.float32)
-    cross = (rows.T @ (outputs * root).astype(np.float32)).astype(np.float64)
-    is_gram = 2 * len(rows) > rows.shape[1]
-    matrix = rows.T @ rows if is_gram else rows
-    weight, squared = float(weights.sum()), float(np.sum(weights**2))
-    return Fold(weight, squared, cross, weights @ outputs**2, matrix, is_gram)
 
 
 class Totals(NamedTuple):
@@ -263,21 +239,6 @@ class Folds:
                 return Totals(rows, *moments, is_gram=False)
         return Totals(self.covariance(), *moments)
 
-    def standardised(self, variances: Floats) -> tuple["Folds", Scale]:
-        """With columns of these variances and outputs of variance 1 over these folds.
-
-        What does not vary stays as it is.
-        """
-        squares = self._column_squares() / self._total / variances
-        scale = Scale(*(np.sqrt(np.where(part > 0, part, 1)) for part in (squares, self.variance)))
-        return self._divided(scale), scale
-
-    def _column_squares(self) -> Floats:
-        return np.asarray(sum(fold.column_squares() for fold in self.folds))
-
-    def _divided(self, scale: Scale) -> "Folds":
-        return Folds([fold.divided(scale) for fold in self.folds])
-
     def without_each(self, inverse: Singles, ridge: float) -> Floats:
         """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs).
 
@@ -309,8 +270,13 @@ class Folds:
     def columns(self, indices: Indices) -> "Folds":
         return Folds([fold.columns(indices) for fold in self.folds])
 
-    def only(self, chosen: Sequence[int]) -> "Folds":
-        return Folds([self.folds[i] for i in chosen])
+    def column_squares(self) -> Floats:
+        """Sum of w x^2 of each column."""
+        return np.asarray(sum(fold.column_squares() for fold in self.folds))
+
+    def divided(self, columns: Floats, outputs: Floats) -> "Folds":
+        """With columns and outputs divided by these."""
+        return Folds([fold.divided(columns, outputs) for fold in self.folds])
 
     def value_and_gradient(
         self, mask: Floats, coefficients: Floats, scale: float, sequence: Sequence[int]

@@ -16,6 +16,8 @@ from featgrad.arrays import Flags, Floats, Indices, Singles
 # A column varies by rounding only where its deviation is this small relative to its mean, or, for
 # sums that start from 0, its variance relative to its squared mean.
 _ROUNDING = 1e-12
+# The same relative to the mean square of sums in single precision.
+_SINGLE = 1e-6
 _BLOCK_ENTRIES = 1 << 20
 
 
@@ -105,14 +107,11 @@ class ColumnSums(ArraySums):
 class Standardiser:
     """What is done to each column before the search sees it.
 
-    `origin` holds numbers near the means of dense columns, zeros for sparse ones; `fill` what
-    missing entries of each column count as, None where nothing is missing.
+    `origin` holds numbers near the means of dense columns, zeros for sparse ones.
     """
 
-    def __init__(
-        self, origin: Floats, fill: Floats | None, preprocess: str, is_sparse: bool
-    ) -> None:
-        self.origin, self.fill = origin, fill
+    def __init__(self, origin: Floats, preprocess: str, is_sparse: bool) -> None:
+        self.origin = origin
         self._to_one_variance, self._is_sparse = preprocess == "zscore", is_sparse
         self.mean = origin.copy()
         # What a centred column is multiplied by; 0 switches constant columns off.
@@ -121,16 +120,16 @@ class Standardiser:
         self.variance = np.ones_like(origin)
 
     @classmethod
-    def from_sample(cls, sample: Any, fill: Floats | None, preprocess: str) -> "Standardiser":
+    def from_sample(cls, sample: Any, preprocess: str) -> "Standardiser":
         """With some rows to take origins, and first means and deviations, from."""
-        sample, is_sparse = _filled(sample, fill), sparse.issparse(sample)
+        is_sparse = sparse.issparse(sample)
         weights = np.full((sample.shape[0], 1), 1 / sample.shape[0])
         origin = np.zeros(sample.shape[1])
         if not is_sparse:
             origin = sample.mean(axis=0, dtype=np.float64)
         sums = ColumnSums(len(origin), 1, 1)
         sums.add(sample, origin, weights, weights)
-        self = cls(origin, fill, preprocess, is_sparse)
+        self = cls(origin, preprocess, is_sparse)
         self.learn(sums.linear[:, 0], sums.squared[:, 0])
         # A column that is constant in the sample may vary elsewhere.
         self.factor[self.factor == 0] = 1.0
@@ -141,26 +140,22 @@ class Standardiser:
         variance = np.maximum(square - total**2, 0.0)
         self.mean = self.origin + total
         varies = self._is_more_than_rounding(variance)
+        # Sums of dense columns are in single precision.
+        varies &= variance > (_ROUNDING if self._is_sparse else _SINGLE) * square
         deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
         self.factor = varies / deviation
         self.variance = np.where(varies & (not self._to_one_variance), variance, 1.0)
 
-    def varies(self, variance: Floats) -> Flags:
-        """Whether columns vary, by the variance of values that this has standardised."""
-        scale = np.where(self.factor > 0, self.factor, 1.0)
-        return self._is_more_than_rounding(variance / scale**2)
+    def of(self, columns: Indices) -> tuple[Floats, Flags]:
+        """Variances of some standardised columns, and whether they vary."""
+        return self.variance[columns], self.factor[columns] > 0
 
     def _is_more_than_rounding(self, variance: Floats) -> Flags:
         lost = _ROUNDING * self.mean**2
         return np.asarray(variance > (lost if self._is_sparse else _ROUNDING * lost))
 
-    def filled(self, X: Any, columns: Any = slice(None)) -> Any:
-        """Rows without missing entries."""
-        return _filled(X, None if self.fill is None else self.fill[columns])
-
     def __call__(self, X: Any, columns: Indices | slice = slice(None)) -> Singles:
         """Standardised dense rows that hold some of the columns only."""
-        X = self.filled(X, columns)
         values = _centred(X.toarray() if sparse.issparse(X) else X, self.mean[columns])
         values *= self.factor[columns].astype(np.float32)
         return values
@@ -182,13 +177,3 @@ def _centred(X: Any, mean: Floats) -> Singles:
     if X.dtype == np.float32:
         return np.asarray(X - mean.astype(np.float32))
     return np.asarray(np.subtract(X, mean, dtype=np.float64), np.float32)
-
-
-def _filled(X: Any, fill: Floats | None) -> Any:
-    if fill is None:
-        return X
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, copy=True)
-        X.data = np.where(np.isnan(X.data), fill[X.indices], X.data)
-        return X
-    return np.where(np.isnan(X), fill, X)

@@ -57,7 +57,7 @@ class Subset:
     steps: list[Step] = field(repr=False)
     certificate: Certificate | None = None
     rounds: int = 0
-    # Features found without each group of held-out folds; none where the search was not repeated.
+    # Features found in each split of the folds; none where the search was not repeated.
     divisions: tuple[Indices, ...] = ()
 
 
@@ -65,7 +65,7 @@ class Task(NamedTuple):
     """One set to find: what it may cost, and which folds of rows may have a say."""
 
     budget: float
-    folds: Indices
+    folds: tuple[int, ...]
 
 
 def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags) -> Floats:

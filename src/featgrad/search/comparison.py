@@ -1,9 +1,9 @@
 """Held-out rows choose among sizes.
 
-Groups of folds are held out in turn. The search runs without them; ridge regression of the other
-rows on the chosen columns then predicts the held-out ones. All of it happens on moments: the
-correlation of prediction and target is ``w^T b / sqrt(w^T C w var(y))`` with the held-out b, C and
-var(y).
+Folds are held out by each split. The search runs without them; ridge regression of the other rows
+on the chosen columns then predicts the held-out ones. All of it happens on moments: the correlation
+of prediction and target is ``w^T b / sqrt(w^T C w var(y))`` with b, C and var(y) of the held-out
+rows, centred by these.
 """
 
 import math
@@ -14,24 +14,16 @@ import numpy as np
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
-from featgrad.moments.folds import Folds
-from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
+from featgrad.dataset.splits import Split
+from featgrad.moments.array_api import to_numpy
+from featgrad.moments.folds import Totals
+from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
 from featgrad.search.base import Subset, Task
 
 
-def held_out_groups(n_folds: int) -> list[Indices]:
-    """Folds that are held out together."""
-    return np.array_split(np.arange(n_folds), HELD_OUT_GROUPS)
-
-
-def division_tasks(budgets: Sequence[float], n_folds: int) -> list[Task]:
-    """Every budget without every group, budget by budget."""
-    everything = np.arange(n_folds)
-    return [
-        Task(budget, np.setdiff1d(everything, group))
-        for budget in budgets
-        for group in held_out_groups(n_folds)
-    ]
+def division_tasks(budgets: Sequence[float], splits: Sequence[Split]) -> list[Task]:
+    """Every budget without the held-out folds of every split, budget by budget."""
+    return [Task(budget, split.training) for budget in budgets for split in splits]
 
 
 @dataclass(frozen=True)
@@ -89,25 +81,32 @@ class Comparison:
 
 
 def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
-    """Judge what was found without each group of folds."""
+    """Predict the held-out folds of each split by what was found without them."""
     columns = np.unique(np.concatenate([found for one in subsets for found in one.divisions]))
-    moments = dataset.fold_moments(columns)
-    groups = [group.tolist() for group in held_out_groups(dataset.n_folds)]
-    correlations = np.zeros((len(subsets), len(groups)))
-    for i, subset in enumerate(subsets):
-        for j, (test, features) in enumerate(zip(groups, subset.divisions, strict=True)):
-            own = moments.columns(np.searchsorted(columns, features))
-            training = [fold for fold in range(dataset.n_folds) if fold not in test]
-            correlations[i, j] = _correlation(own.only(training), own.only(test))
-    return Comparison([subset.budget for subset in subsets], correlations, moments.n_effective)
+    moments = dataset.cell_moments(columns)
+    correlations = np.zeros((len(subsets), len(dataset.splits)))
+    for j, split in enumerate(dataset.splits):
+        division = dataset.division(split.training)
+        training, scale = moments.divided(division, *dataset.standard(division).of(columns))
+        test, _ = moments.centred(dataset.division(split.test))
+        test = test.divided(scale.columns, scale.outputs)
+        parts = training.totals(), test.totals(), test.variance
+        for i, subset in enumerate(subsets):
+            places = np.searchsorted(columns, subset.divisions[j])
+            correlations[i, j] = _correlation(*parts, places)
+    n_effective = moments.n_effective(dataset.whole)
+    return Comparison([subset.budget for subset in subsets], correlations, n_effective)
 
 
-def _correlation(training: Folds, test: Folds) -> float:
-    ridge = JUDGE_RIDGE / training.n_effective
-    penalised = training.covariance() + ridge * np.eye(training.n_columns)
-    weights = np.linalg.solve(penalised, training.cross())
-    along = np.sum(weights * test.cross(), axis=0)
-    spread = np.einsum("dc,de,ec->c", weights, test.covariance(), weights, optimize=True)
-    square = spread * test.variance
+def _correlation(training: Totals, test: Totals, variance: Floats, columns: Indices) -> float:
+    """Of the predictions of a ridge model with each output, on average."""
+    training, test = training.columns(columns), test.columns(columns)
+    penalised = to_numpy(training.covariance).astype(np.float64)
+    penalised[np.diag_indices(len(columns))] += JUDGE_RIDGE / training.n_effective
+    weights = np.linalg.solve(penalised, training.cross)
+    along = np.sum(weights * test.cross, axis=0)
+    held_out = to_numpy(test.covariance)
+    spread = np.einsum("dc,de,ec->c", weights, held_out, weights, optimize=True)
+    square = spread * variance
     known = square > 0
     return float(np.mean(along[known] / np.sqrt(square[known]))) if known.any() else 0.0

@@ -12,7 +12,7 @@ from featgrad.dataset.prepare import scaled
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
 from featgrad.moments.threads import one_blas_thread
-from featgrad.plan import HELD_OUT_GROUPS, STREAM_BATCH_ROWS, HeldOut, Plan
+from featgrad.plan import STREAM_BATCH_ROWS, HeldOut, Plan
 from featgrad.search import penalty, working_set
 from featgrad.search.base import Discoveries, Subset, Task
 from featgrad.search.comparison import Comparison, compare, division_tasks
@@ -108,10 +108,10 @@ def by_working_set(job: Job) -> Outcome:
     subsets: list[Subset] = []
     comparison: Comparison | None = None
     for values in budgets.stages() if compares else [small]:
-        tasks = [Task(budget, np.arange(dataset.n_folds)) for budget in values]
-        divisions = division_tasks(values, dataset.n_folds) if job.repeats else []
+        tasks = [Task(budget, dataset.whole.folds) for budget in values]
+        divisions = division_tasks(values, dataset.splits) if job.repeats else []
         found = search([*tasks, *divisions], on_step=job.on_step)
-        subsets += _with_divisions(found[: len(tasks)], found[len(tasks) :])
+        subsets += _with_divisions(found[: len(tasks)], found[len(tasks) :], len(dataset.splits))
         comparison = compare(dataset, subsets) if compares else None
         if comparison is None or not comparison.still_rises:
             break
@@ -201,11 +201,11 @@ def _streamed(job: Job) -> list[Subset]:
     ]
 
 
-def _with_divisions(subsets: list[Subset], found: list[Subset]) -> list[Subset]:
-    """Each set with those found for its budget without each group, if any were."""
+def _with_divisions(subsets: list[Subset], found: list[Subset], n_splits: int) -> list[Subset]:
+    """Each set with those found for its budget in each split, if any were."""
     features = [subset.features for subset in found]
     return [
-        replace(subset, divisions=tuple(features[i * HELD_OUT_GROUPS : (i + 1) * HELD_OUT_GROUPS]))
+        replace(subset, divisions=tuple(features[i * n_splits : (i + 1) * n_splits]))
         for i, subset in enumerate(subsets)
     ]
 
@@ -220,9 +220,9 @@ def _compared(outcome: Outcome, comparison: Comparison, budgets: Budgets) -> Out
 
     nothing = np.zeros(0, np.intp)
     divisions = []
-    for group in range(HELD_OUT_GROUPS):
-        place = choose(comparison.without(group))
-        divisions.append(nothing if place is None else subsets[place].divisions[group])
+    for split in range(comparison.correlations.shape[1]):
+        place = choose(comparison.without(split))
+        divisions.append(nothing if place is None else subsets[place].divisions[split])
     chosen = choose(comparison)
     if chosen is None:
         subsets, chosen = [_empty(subsets[0]), *subsets], 0
@@ -234,8 +234,9 @@ def _compared(outcome: Outcome, comparison: Comparison, budgets: Budgets) -> Out
 def _empty(smallest: Subset) -> Subset:
     """No features; scores in the order of those of the smallest set."""
     scores = smallest.scores - smallest.scores.max() - 1e-9
-    nothing = (np.zeros(0, np.intp),) * HELD_OUT_GROUPS
-    return Subset(0.0, nothing[0], scores, smallest.steps, divisions=nothing)
+    nothing = np.zeros(0, np.intp)
+    divisions = (nothing,) * len(smallest.divisions)
+    return Subset(0.0, nothing, scores, smallest.steps, divisions=divisions)
 
 
 def _halves(budget: float, job: Job) -> list[Task]:
@@ -249,5 +250,6 @@ def _halves(budget: float, job: Job) -> list[Task]:
     size, tasks = len(folds) // 2, []
     for _ in range(job.settings.n_resamples // 2):
         shuffled = job.rng.permutation(folds)
-        tasks += [Task(budget, np.sort(half)) for half in (shuffled[:size], shuffled[size:])]
+        halves = np.sort(shuffled[:size]), np.sort(shuffled[size:])
+        tasks += [Task(budget, tuple(half.tolist())) for half in halves]
     return tasks

@@ -23,7 +23,8 @@ from featgrad.dataset.base import Dataset
 from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
 from featgrad.moments.array_api import is_foreign
-from featgrad.moments.folds import Folds, Scale, Totals
+from featgrad.moments.cells import Division, Scale
+from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import best_ridge, top_of_covariance
 from featgrad.plan import (
     ENTERING,
@@ -59,25 +60,30 @@ def search(
     on_step: OnStep,
 ) -> list[Subset]:
     """The best set for each task."""
-    shares = [_shares(task, dataset.n_folds) for task in tasks]
     # Tasks of the same folds share their marginals.
-    distinct = {share.tobytes(): share for share in shares}
-    marginals = dict(zip(distinct, dataset.marginals(list(distinct.values())), strict=True))
-    watch, variances = _Watch(on_step), dataset.variances()
+    divisions = {task.folds: dataset.division(task.folds) for task in tasks}
+    marginals = dict(zip(divisions, dataset.marginals(list(divisions.values())), strict=True))
+    standards = {folds: dataset.standard(division) for folds, division in divisions.items()}
+    watch = _Watch(on_step)
     states = [
         _State(
-            task, units, marginals[share.tobytes()], variances, share, coefficients, max_iter, watch
+            task,
+            units,
+            divisions[task.folds],
+            marginals[task.folds],
+            standards[task.folds].variance,
+            coefficients,
+            max_iter,
+            watch,
         )
-        for task, share in zip(tasks, shares, strict=True)
+        for task in tasks
     ]
     active, ridges = states, dict[tuple[int, ...], float]()
     while active:
         columns = np.unique(np.concatenate([state.columns for state in active]))
-        moments = dataset.fold_moments(columns)
-        # Other rows than those that choose have no say in the scale of columns and outputs: they
-        # may have to judge.
+        moments = dataset.cell_moments(columns)
         parts = {
-            folds: moments.only(folds).standardised(variances[columns])
+            folds: moments.divided(divisions[folds], *standards[folds].of(columns))
             for folds in {state.folds for state in active}
         }
         totals = {folds: part.totals() for folds, (part, _) in parts.items()}
@@ -85,7 +91,7 @@ def search(
             if state.folds not in ridges:
                 leading = totals[state.folds].columns(np.searchsorted(columns, state.leading))
                 ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
-            state.take(moments.weights, ridges[state.folds])
+            state.take_ridge(ridges[state.folds])
         # An accelerator takes them all at once; the host has room for those that share moments.
         on_device = any(is_foreign(one.matrix) for one in totals.values())
         runs = _improvements(active, parts, totals, columns)
@@ -110,16 +116,9 @@ def _improvements(
         alike.setdefault((state.folds, state.columns.tobytes()), []).append(state)
     for (folds, _), together in alike.items():
         (moments, scale), places = parts[folds], np.searchsorted(columns, together[0].columns)
-        scale = scale._replace(columns=scale.columns[places])
+        scale = scale._replace(means=scale.means[places], columns=scale.columns[places])
         own = moments.columns(places), scale, totals[folds].columns(places)
         yield [state.improve(*own) for state in together]
-
-
-def _shares(task: Task, n_folds: int) -> Floats:
-    """Weight of each fold among those of the task, relative to its weight among all."""
-    shares = np.zeros(n_folds)
-    shares[task.folds] = n_folds / len(task.folds)
-    return shares
 
 
 class _Watch:
@@ -140,15 +139,15 @@ class _State:
         self,
         task: Task,
         units: Units,
+        division: Division,
         marginals: Prices,
         variances: Floats,
-        shares: Floats,
         coefficients: Floats,
         max_iter: int,
         watch: _Watch,
     ) -> None:
         self._task, self._units, self._watch = task, units, watch
-        self._shares, self._max_iter = shares, max_iter
+        self._division, self._max_iter = division, max_iter
         self._coefficients = coefficients[: max(1, len(task.folds) - 1)]
         self._peak = first_peak(self._coefficients)
         self._prices, self._variances = marginals, variances
@@ -189,22 +188,21 @@ class _State:
     @property
     def folds(self) -> tuple[int, ...]:
         """Folds whose rows choose."""
-        return tuple(self._task.folds.tolist())
+        return self._task.folds
 
     @property
     def leading(self) -> Indices:
         """Columns that explain most by themselves, rising; of all sizes the same."""
         return self._leading
 
-    def take(self, weights: Floats, ridge: float) -> None:
-        """Weights of all folds, which sum to one, and the ridge that suits the leading columns."""
-        self._shares[self._task.folds] = 1 / weights[self._task.folds].sum()
+    def take_ridge(self, ridge: float) -> None:
+        """The ridge that suits the leading columns."""
         self._noise_ridge = RIDGE_FACTOR * ridge
 
     def improve(self, moments: Folds, scale: Scale, totals: Totals) -> Run[None]:
         """Descend on the working set, then eliminate.
 
-        The scale is what its columns and the outputs are divided by.
+        The scale is what was done to its columns and the outputs in the division.
         """
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
@@ -217,9 +215,10 @@ class _State:
         schedule = schedule[: max(0, left)]
         self._v = yield from descent.run(moments, self._v, self._scale, schedule, self._steps)
         yield from self._eliminate(moments, totals)
-        # The model is for columns and outputs that are not divided.
-        by_column = scale.columns[self._remaining.columns]
-        self._cross_fitted *= scale.outputs / by_column[:, None]
+        # The model is for columns and outputs as they are in all divisions.
+        chosen = self._remaining.columns
+        self._cross_fitted *= scale.outputs / scale.columns[chosen][:, None]
+        self._intercepts = self._division.means - scale.means[chosen] @ self._cross_fitted
 
     def settle(self, prices: Prices) -> bool:
         """Take the prices of all columns; whether the search for this set has ended."""
@@ -239,7 +238,16 @@ class _State:
     @property
     def model(self) -> Model:
         """Ridge models of the chosen columns, one for each fold, without its rows."""
-        return Model(self._columns[self._remaining.columns], self._cross_fitted, self._shares)
+        chosen = self._columns[self._remaining.columns]
+        parts = (self._by_cell(part) for part in (self._cross_fitted, self._intercepts))
+        return Model(self._division, chosen, *parts)
+
+    def _by_cell(self, of_folds: Floats) -> Floats:
+        """Numbers of each fold in use for each of its cells; 0 for other folds."""
+        n_strata = self._division.n_strata
+        found = np.zeros((len(self._division.shares) // n_strata, *of_folds.shape[1:]))
+        found[list(self._division.folds)] = of_folds
+        return np.repeat(found, n_strata, axis=0)
 
     def subset(self) -> Subset:
         units, chosen = self._units, np.zeros(self._units.count, bool)
@@ -286,7 +294,7 @@ class _State:
         found = remaining(totals, self._inner, chosen, ridge)
         self._remaining = found._replace(losses=found.losses / totals.variance)
         own = moments.columns(found.columns)
-        self._cross_fitted = self._coefficients_without_each(own, ridge)
+        self._cross_fitted = own.without_each(found.inverse, ridge)
         self._fitted_ridge = ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
@@ -301,13 +309,6 @@ class _State:
         if can_swap(totals.n_effective, int(np.count_nonzero(chosen))):
             return swap_ridge(totals)
         return self._ridge
-
-    def _coefficients_without_each(self, chosen: Folds, ridge: float) -> Floats:
-        """Ridge coefficients without the rows of each fold, for all folds of the data."""
-        found = chosen.without_each(self._remaining.inverse, ridge)
-        coefficients = np.zeros((len(self._shares), *found.shape[1:]))
-        coefficients[self._task.folds] = found
-        return coefficients
 
     def _outside(self) -> Flags:
         """Columns that could enter."""

@@ -29,6 +29,7 @@ from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import Places, RandomOrder
 from featgrad.dataset.row_sums import BatchSums, RowSums
 from featgrad.moments.threads import one_thread
+from featgrad.preprocess.present_means import filled
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source
 
@@ -76,6 +77,7 @@ class OnDask(Placed):
         means = delayed(first.sums.means, traverse=False)
         origins = delayed(_origins)(means, self._preprocess, used[0][0])
         self.standardiser, self._n_entries = _computed(origins)
+        self._learn_fill(first.sums)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         """Add up the rows of some partitions in each task, and then the sums of these."""
@@ -87,7 +89,7 @@ class OnDask(Placed):
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Batches of whole partitions, each of which is added up by all workers."""
         for parts in self._batches(batch_rows):
-            start = partial(BatchSums, consumer.elsewhere(), self.standardiser)
+            start = partial(BatchSums, consumer.elsewhere(), self.whole.shares)
             consumer.take(self._visited(parts, start, at_once=1).running)
 
     def _batches(self, batch_rows: int) -> list[list[Any]]:
@@ -150,7 +152,7 @@ def _merged_readings(empty: FirstSums, parts: Sequence[_FirstReading]) -> _First
 def _origins(means: Floats | None, preprocess: str, part: Part) -> tuple[Standardiser, int]:
     """A standardiser, and the entries of a row."""
     rows = origin_rows(next(part.rows()))
-    return Standardiser.from_sample(rows, means, preprocess), entries_per_row(rows)
+    return Standardiser.from_sample(filled(rows, means), preprocess), entries_per_row(rows)
 
 
 _Question = tuple[Callable[[], RowSums], Encoder]

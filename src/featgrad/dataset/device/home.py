@@ -6,7 +6,7 @@ predictions of a sample of rows that does not grow with their number.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,16 +15,18 @@ import torch
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.matrix import centred
-from featgrad.dataset.row_sums import CrossSums, Model, Prices, PriceSums
-from featgrad.math.targets import Target, balanced, to_one_variance
+from featgrad.dataset.row_sums import CrossSums, Model, PriceSums
+from featgrad.dataset.splits import random_splits
+from featgrad.math.targets import Target, stratified, to_one_variance
 from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
+from featgrad.moments.cells import Cell, Cells, CellShape, OutputMoments
 from featgrad.moments.dense import DenseEngine
 from featgrad.moments.device_arrays import Tensor, fetched, sent
-from featgrad.moments.device_folds import DeviceFolds
-from featgrad.moments.folds import Fold, Folds
+from featgrad.moments.device_folds import DeviceCells
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS
+from featgrad.preprocess.present_means import Fill
 from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 
 # Rows that the origins of columns are taken from.
@@ -32,16 +34,16 @@ _ORIGIN_ROWS = 1000
 
 
 class DeviceRows(NamedTuple):
-    """A block of rows (see `featgrad.dataset.base.Rows`), and which of them each fold has."""
+    """A block of rows (see `featgrad.dataset.row_sums.Rows`), and which of them each cell has."""
 
     outputs: Tensor
     weights: Tensor
-    folds: Tensor
+    cells: Tensor
     X: Any
-    of_folds: Sequence[tuple[int, Tensor]]
+    of_cells: Sequence[tuple[int, Tensor]]
 
-    def by_fold(self) -> Iterator[tuple[int, Tensor]]:
-        return iter(self.of_folds)
+    def by_cell(self) -> Iterator[tuple[int, Tensor]]:
+        return iter(self.of_cells)
 
 
 class DeviceStandardiser:
@@ -52,17 +54,10 @@ class DeviceStandardiser:
             sent(numbers, device)
             for numbers in (standardiser.origin, standardiser.mean, standardiser.factor)
         )
-        self.fill = None if standardiser.fill is None else sent(standardiser.fill, device)
-
-    def filled(self, block: Any) -> Any:
-        return block.filled(self.fill)
 
     def __call__(self, block: Any, columns: Tensor) -> Tensor:
         """Some columns of a block, standardised, in single precision."""
-        values = block.columns(columns)
-        if self.fill is not None:
-            values = torch.where(torch.isnan(values), self.fill[columns], values.double())
-        return centred(values, self.mean[columns]) * self.factor[columns].float()
+        return centred(block.columns(columns), self.mean[columns]) * self.factor[columns].float()
 
 
 def zeros_on(device: Any) -> Callable[[Any], Tensor]:
@@ -85,7 +80,12 @@ class DevicePriceSums(PriceSums):
         self._there = DeviceStandardiser(self._standardiser, device)
         self._covariance = sent(self._noise, device)
         self._used = sent(self._union, device)
-        self._shares = sent(np.array([model.shares for model in models]), device)
+        divisions = [model.division for model in models]
+        learned = [np.ones_like(divisions[0].shares), *(d.shares for d in self._learned.values())]
+        self._learned_shares = sent(np.array(learned[: self._n_learned]), device)
+        self._shares = sent(np.array([division.shares for division in divisions]), device)
+        self._deviations = sent(np.array([division.deviations for division in divisions]), device)
+        self._intercepts = sent(np.stack([model.intercepts for model in models], axis=1), device)
         # Coefficients of all models side by side, over the columns that any of them has.
         together = np.zeros((len(self._shares[0]), len(self._union), len(models), n_outputs))
         for i, (model, places) in enumerate(zip(models, self._places, strict=True)):
@@ -93,55 +93,55 @@ class DevicePriceSums(PriceSums):
         self._together = sent(together.astype(np.float32), device).flatten(2)
 
     def add(self, rows: Any) -> None:
-        n_models = len(self._models)
-        residuals = rows.outputs[:, None].repeat(1, n_models, 1)
+        # Rows that are not in use have no weight: any cell will do.
+        residuals = rows.outputs[:, None] - self._intercepts[rows.cells]
         if len(self._union):
             values = self._there(rows.X, self._used)
-            for fold, own in rows.by_fold():
-                explained = values[own] @ self._together[fold]
+            for cell, own in rows.by_cell():
+                explained = values[own] @ self._together[cell]
                 residuals[own] -= explained.reshape(-1, *residuals.shape[1:])
-        shares = self._shares[:, rows.folds].T * rows.weights[:, None]
-        residuals *= shares[:, :, None]
+        residuals /= self._deviations
+        residuals *= (self._shares[:, rows.cells].T * rows.weights[:, None])[:, :, None]
         squares = residuals.square().sum(2)
-        own_weight = [rows.weights[:, None]] if self._learn else []
         by_model = torch.cat([residuals, squares[:, :, None]], dim=2).flatten(1)
-        linear = torch.cat([*own_weight, by_model], dim=1)
-        squared = torch.cat([*own_weight, squares], dim=1)
+        learned = []
+        if self._n_learned:
+            learned = [self._learned_shares[:, rows.cells].T * rows.weights[:, None]]
         self._covariance += torch.einsum("nmc,nmd->mcd", residuals, residuals)
-        self._columns.add(self._there.filled(rows.X), self._there.origin, linear, squared)
+        linear = torch.cat([*learned, by_model], dim=1)
+        self._columns.add(rows.X, self._there.origin, linear, torch.cat([*learned, squares], dim=1))
 
-    def prices(self) -> list[Prices]:
+    def fetch(self) -> None:
+        """Bring all sums to the host."""
         self._noise = fetched(self._covariance)
         on_host(self._columns)
-        return super().prices()
 
 
-class DeviceFoldSums(ArraySums):
-    """Products of some columns with each other and with the outputs, over each fold."""
+class DeviceCellSums(ArraySums):
+    """Sums and products of some columns, with each other and with the outputs, over each cell."""
 
-    def __init__(
-        self, n_folds: int, n_outputs: int, columns: Tensor, standardiser: Standardiser
-    ) -> None:
-        shape, device = (n_folds, len(columns)), columns.device
+    def __init__(self, shape: CellShape, columns: Tensor, standardiser: Standardiser) -> None:
+        size, device = (shape.n_cells, len(columns)), columns.device
         self._columns, self._there = columns, DeviceStandardiser(standardiser, device)
-        self.grams = torch.zeros((*shape, len(columns)), device=device)
-        self.crosses = torch.zeros((*shape, n_outputs), device=device)
+        self.grams = torch.zeros((*size, len(columns)), device=device)
+        # Of columns with outputs and with 1.
+        self.crosses = torch.zeros((*size, shape.n_outputs + 1), device=device)
 
     def add(self, rows: Any) -> None:
         root = rows.weights.sqrt()[:, None]
         values = self._there(rows.X, self._columns) * root.float()
-        outputs = (rows.outputs * root).float()
-        for fold, own in rows.by_fold():
+        outputs = torch.cat([rows.outputs * root, root], dim=1).float()
+        for cell, own in rows.by_cell():
             part = values[own]
-            self.grams[fold].addmm_(part.T, part)
-            self.crosses[fold].addmm_(part.T, outputs[own])
+            self.grams[cell].addmm_(part.T, part)
+            self.crosses[cell].addmm_(part.T, outputs[own])
 
 
 class OnDevice(Dataset):
     """Rows of a dense or sparse matrix whose blocks are visited on a device.
 
-    `rows` are those in use, in random order, with weights that sum to one; `fill` is what missing
-    entries of each column count as; the target is that of all rows of the matrix.
+    `rows` are those in use, in random order, with weights that sum to one; missing entries count as
+    means, if `has_missing`; the target is that of all rows of the matrix.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class OnDevice(Dataset):
         matrix: Any,
         rows: Tensor,
         weights: Tensor,
-        fill: Floats | None,
+        has_missing: bool,
         target: Target,
         filters: tuple[Floats, ...],
         preprocess: str,
@@ -159,90 +159,142 @@ class OnDevice(Dataset):
         self.filters, self._preprocess, self.task = filters, preprocess, target.task
         self.n_rows, self.n_features = len(rows), matrix.shape[1]
         self.n_outputs, self.n_folds = target.outputs.shape[1], min(n_folds, len(rows))
-        # By row of the matrix; rows that are not in use have no weight and belong to no fold.
-        given = torch.zeros(matrix.shape[0], dtype=torch.float64, device=matrix.device)
-        given[rows] = weights
-        outputs = to_one_variance(sent(target.outputs, matrix.device), given)
-        self._given_weights = given
-        self._outputs, self._weights = balanced(outputs, given, target.task)
-        places = torch.arange(self.n_rows, device=matrix.device)
-        self._folds = torch.full((matrix.shape[0],), -1, device=matrix.device)
-        self._folds[rows] = places * self.n_folds // self.n_rows
-        self._of_folds = [self._divided(slice(*span)) for span in matrix.spans]
-        first = matrix.rows_on_host(torch.sort(rows[:_ORIGIN_ROWS]).values)
-        self.standardiser = Standardiser.from_sample(first, fill, preprocess)
+        self.splits = random_splits(self.n_folds)
+        # By row of the matrix; rows that are not in use have no weight and belong to no cell.
+        device = matrix.device
+        self._weights = torch.zeros(matrix.shape[0], dtype=torch.float64, device=device)
+        self._weights[rows] = weights
+        outputs = to_one_variance(sent(target.outputs, device), self._weights)
+        self._outputs, classes = stratified(outputs, target.task)
+        self.class_shares = np.ones(1)
+        if target.task == "binary":
+            self.class_shares = fetched(torch.bincount(classes, self._weights, minlength=2))
+        places = torch.arange(self.n_rows, device=device) * self.n_folds // self.n_rows
+        self._cells = torch.full((matrix.shape[0],), -1, device=device)
+        self._cells[rows] = places
+        self._cells = torch.where(
+            self._cells < 0, -1, self._cells * len(self.class_shares) + classes
+        )
+        self._of_cells = [self._divided(slice(*span)) for span in matrix.spans]
+        self._parts = sent(self._parts_of_cells, device)
+        self._fill = self._learned_fill() if has_missing else None
+        first = torch.sort(rows[:_ORIGIN_ROWS]).values
+        self.standardiser = Standardiser.from_sample(self._rows_on_host(first), preprocess)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         sums = start()
-        parts = zip(self._matrix.spans, self._of_folds, self._matrix.blocks(), strict=True)
-        for span, of_folds, block in parts:
+        parts = zip(self._matrix.spans, self._of_cells, self._matrix.blocks(), strict=True)
+        for span, of_cells, block in parts:
             rows = slice(*span)
-            numbers = self._outputs[rows], self._weights[rows], self._folds[rows]
-            there: Any = DeviceRows(*numbers, block, of_folds)
+            numbers = self._outputs[rows], self._weights[rows], self._cells[rows]
+            if self._fill is not None:
+                block = block.filled(self._fill, self._parts[self._cells[rows]])
+            there: Any = DeviceRows(*numbers, block, of_cells)
             sums.add(there)
+        if isinstance(sums, DevicePriceSums):
+            sums.fetch()
         return sums
+
+    def _learned_fill(self) -> Tensor:
+        """Means of what is there, by part of the rows, shape (parts, columns)."""
+        n_parts = int(self._parts.max()) + 1
+        zeros = partial(zeros_on(self._matrix.device), (n_parts, self.n_features))
+        total, absent = zeros(), zeros()
+        weight = torch.zeros(n_parts, dtype=torch.float64, device=self._matrix.device)
+        for span, block in zip(self._matrix.spans, self._matrix.blocks(), strict=True):
+            own = self._parts[self._cells[slice(*span)]]
+            for part in range(n_parts):
+                weights = torch.where(own == part, self._weights[slice(*span)], 0.0)
+                there, missing, _ = block.present(weights)
+                total[part] += there
+                absent[part] += missing
+                weight[part] += weights.sum()
+        there = weight[:, None] - absent
+        overall = torch.nan_to_num(total.sum(0) / there.sum(0))
+        return torch.where(there > 0, total / there, overall)
+
+    def _rows_on_host(self, rows: Tensor) -> Any:
+        """Rows of the matrix without missing entries."""
+        X = self._matrix.rows_on_host(rows)
+        if self._fill is None:
+            return X
+        fill = Fill(fetched(self._fill), self._parts_of_cells)
+        return fill(X, self._cells[rows].cpu().numpy())
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         """Batches are copied to the host, where the search that takes them runs."""
         for rows in torch.split(self._rows, batch_rows):
-            X = self.standardiser.filled(self._matrix.rows_on_host(rows))
-            consumer.add(fetched(self._outputs[rows]), fetched(self._weights[rows]), X)
+            shares = self.whole.shares[self._cells[rows].cpu().numpy()]
+            weights = fetched(self._weights[rows]) * shares
+            consumer.add(fetched(self._outputs[rows]), weights, self._rows_on_host(rows))
 
     def sample(self, columns: Indices) -> Sample:
         """Some columns of evenly spaced rows of the random order, on the device."""
         places = torch.arange(self.n_rows, device=self._rows.device)
         count = min(ESTIMATE_ROWS, self.n_rows)
         rows = self._rows[places * count % self.n_rows < count]
-        X = self._matrix.rows(rows, sent(columns, rows.device)).contiguous()
-        weights, folds = fetched(self._given_weights[rows]), self._folds[rows].cpu().numpy()
-        outputs = self._target.outputs[rows.cpu().numpy()]
+        there = sent(columns, rows.device)
+        X = self._matrix.rows(rows, there).contiguous()
+        if self._fill is not None:
+            fill = self._fill[:, there][self._parts[self._cells[rows]]]
+            X = torch.where(torch.isnan(X), fill.to(X.dtype), X)
+        weights, cells = fetched(self._weights[rows]), self._cells[rows].cpu().numpy()
+        outputs, folds = self._target.outputs[rows.cpu().numpy()], cells // len(self.class_shares)
         weights /= weights.sum()
         return self._sample_of(X, outputs, weights, self._target.variance, folds)
 
     def problem(self) -> Problem:
         rows = self._rows.cpu().numpy()
-        weights = fetched(self._given_weights[self._rows])
+        weights = fetched(self._weights[self._rows])
         outputs = self._target.outputs[rows]
         X = self._matrix.resident()
         engine = DenseEngine.from_array(X, namespace(X), rows, weights, self._preprocess)
         return BlockProblem(engine, outputs, weights, self._target.variance, self.filters, 1.0)
 
-    def fold_moments(self, columns: Indices) -> Folds:
+    def cell_moments(self, columns: Indices) -> Cells:
         there = sent(columns, self._matrix.device)
-        start = partial(DeviceFoldSums, self.n_folds, self.n_outputs, there, self.standardiser)
-        sums = self.visit("moments", start)
-        parts = zip(*self._of_outputs(), fetched(sums.crosses), strict=True)
-        no_rows = np.zeros((0, len(columns)), np.float32)
-        folds = [
-            Fold(float(weight), float(squared), cross, squares, no_rows, is_gram=False)
-            for weight, squared, squares, cross in parts
+        sums = self.visit("moments", partial(DeviceCellSums, self.shape, there, self.standardiser))
+        outputs, squared = self._outputs_of_cells, self._squared_weights
+        crosses = fetched(sums.crosses)
+        no_rows, no_roots = np.zeros((0, len(columns)), np.float32), np.zeros(0, np.float32)
+        cells = [
+            Cell(float(w), float(q), cross[:, -1], o, cross[:, :-1], s, no_rows, no_roots)
+            for w, q, o, s, cross in zip(*outputs[:1], squared, *outputs[1:3], crosses, strict=True)
         ]
-        return DeviceFolds(folds, sums.grams)
+        return DeviceCells(cells, outputs.n_strata, sums.grams)
 
     def _cross_sums(self) -> ColumnSums:
         device = self._matrix.device
         there = DeviceStandardiser(self.standardiser, device), zeros_on(device)
-        start = partial(CrossSums, self.n_features, self.n_outputs, *there)
+        start = partial(CrossSums, self.n_features, self.whole, *there)
         return on_host(self.visit("cross", start).columns)
 
     def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
-        shape, device = (self.n_features, self.n_outputs), self._matrix.device
-        return partial(DevicePriceSums, device, *shape, models, self.standardiser, learn)
+        device = self._matrix.device
+        return partial(DevicePriceSums, device, self.n_features, models, self.standardiser, learn)
 
     def _divided(self, rows: slice) -> list[tuple[int, Tensor]]:
-        """Places of the rows of each fold within a block."""
-        own = self._folds[rows]
+        """Places of the rows of each cell within a block."""
+        own = self._cells[rows]
         order = torch.sort(own, stable=True).indices
-        counts = torch.bincount(own + 1, minlength=self.n_folds + 1).tolist()
+        counts = torch.bincount(own + 1, minlength=self.shape.n_cells + 1).tolist()
         parts = torch.split(order, counts)[1:]
-        return [(fold, part) for fold, part in enumerate(parts) if len(part)]
+        return [(cell, part) for cell, part in enumerate(parts) if len(part)]
 
-    def _of_outputs(self) -> tuple[Floats, Floats, Floats]:
-        """Sums of the weights, of their squares and of the outputs' squares in each fold."""
-        by_fold = torch.zeros((self.n_folds + 1, 2 + self.n_outputs), dtype=torch.float64,
-                              device=self._matrix.device)  # fmt: skip
-        weights = self._weights[:, None]
-        squares = weights * self._outputs.square()
-        numbers = torch.cat([weights, weights.square(), squares], dim=1)
-        found = fetched(by_fold.index_add_(0, self._folds + 1, numbers))[1:]
-        return found[:, 0], found[:, 1], found[:, 2:]
+    @cached_property
+    def _outputs_of_cells(self) -> OutputMoments:
+        weights, n_outputs = self._weights[:, None], self.n_outputs
+        numbers = [torch.ones_like(weights), self._outputs, self._outputs.square()]
+        found = self._by_cell(torch.cat(numbers, dim=1) * weights)
+        sums, squares = found[:, 1 : 1 + n_outputs], found[:, 1 + n_outputs :]
+        return OutputMoments(found[:, 0], sums, squares, len(self.class_shares))
+
+    @cached_property
+    def _squared_weights(self) -> Floats:
+        return self._by_cell(self._weights.square()[:, None])[:, 0]
+
+    def _by_cell(self, numbers: Tensor) -> Floats:
+        """Sums of numbers of rows in each cell."""
+        shape = self.shape.n_cells + 1, numbers.shape[1]
+        sums = torch.zeros(shape, dtype=torch.float64, device=numbers.device)
+        return fetched(sums.index_add_(0, self._cells + 1, numbers))[1:]

@@ -113,10 +113,10 @@ class DenseBlock:
     def columns(self, indices: Tensor) -> Tensor:
         return self.values[:, indices]
 
-    def filled(self, fill: Tensor | None) -> "DenseBlock":
-        if fill is None:
-            return self
-        return DenseBlock(torch.where(torch.isnan(self.values), fill, self.values.double()))
+    def filled(self, fill: Tensor, parts: Tensor) -> "DenseBlock":
+        """With numbers in place of missing entries, by the part of each row and the column."""
+        values = self.values.double()
+        return DenseBlock(torch.where(torch.isnan(values), fill[parts], values))
 
     def present(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Weighted sums of what is there, weights of what is not, and whether anything is not."""

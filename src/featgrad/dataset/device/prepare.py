@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from featgrad.arrays import Floats
 from featgrad.checks import PREPROCESS, check_option, check_weights, refuse_infinite, refuse_missing
 from featgrad.dataset.device.home import OnDevice
 from featgrad.dataset.device.matrix import DenseMatrix, mixed
@@ -14,7 +13,7 @@ from featgrad.dataset.device.sparse_matrix import SparseMatrix
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.rows import are_copies, hash_dense, random_keys
 from featgrad.math.targets import centre, encode
-from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
+from featgrad.moments.device_arrays import Tensor, as_tensor, sent
 from featgrad.plan import COPY_ROWS, fits_on_device
 
 
@@ -30,12 +29,12 @@ def on_device(
     keys, output_keys = (random_keys(preparation.rng, size) for size in (X.shape[1], raw.shape[1]))
     there = sent(weights, matrix.device)
     reading = FirstReading(matrix, there, sent(keys.view(np.int64), matrix.device))
-    fill = reading.means(preparation.missing)
+    has_missing = reading.has_missing(preparation.missing)
     of_outputs = hash_dense(raw, output_keys).view(np.int64)
     rows, merged = distinct_rows(matrix, reading.hashes + sent(of_outputs, matrix.device), there)
     filters = usable_filters(preparation, len(rows))
     options = preparation.preprocess, preparation.n_folds
-    return OnDevice(matrix, rows, merged, fill, target, filters, *options)
+    return OnDevice(matrix, rows, merged, has_missing, target, filters, *options)
 
 
 def named_device(name: str) -> Any:
@@ -63,29 +62,25 @@ def free_bytes(device: Any) -> float:
 
 
 class FirstReading:
-    """Hashes of the rows, by keys of the columns, and sums of what is not missing."""
+    """Hashes of the rows, by keys of the columns, and what is not a number."""
 
     def __init__(self, matrix: Any, weights: Tensor, keys: Tensor) -> None:
-        self._total = self._absent = torch.zeros((), dtype=torch.float64, device=matrix.device)
+        self._total = torch.zeros((), dtype=torch.float64, device=matrix.device)
         self._is_missing = torch.zeros((), dtype=torch.bool, device=matrix.device)
         hashes = []
         for (start, stop), block in zip(matrix.spans, matrix.blocks(), strict=True):
             hashes.append(block.hashes(keys))
-            total, absent, is_missing = block.present(weights[start:stop])
-            self._total, self._absent = self._total + total, self._absent + absent
-            self._is_missing = self._is_missing | is_missing
+            total, _, is_missing = block.present(weights[start:stop])
+            self._total, self._is_missing = self._total + total, self._is_missing | is_missing
         self.hashes = torch.cat(hashes)
 
-    def means(self, missing: str) -> Floats | None:
-        """What missing entries count as, None where nothing is missing; refuses what may not be."""
+    def has_missing(self, missing: str) -> bool:
+        """Whether anything is missing; refuses what may not be."""
         if not bool(torch.isfinite(self._total).all()):
             refuse_infinite()
-        if not bool(self._is_missing):
-            return None
-        if missing == "error":
+        if bool(self._is_missing) and missing == "error":
             refuse_missing()
-        there = 1 - self._absent
-        return fetched(torch.where(there > 0, self._total / there, 0.0))
+        return bool(self._is_missing)
 
 
 def distinct_rows(matrix: Any, hashes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -83,11 +83,10 @@ class SparseBlock:
         dense[self._rows[entries].long(), place] = self._values[entries]
         return dense
 
-    def filled(self, fill: Tensor | None) -> "SparseBlock":
-        if fill is None:
-            return self
+    def filled(self, fill: Tensor, parts: Tensor) -> "SparseBlock":
         if self._filled is None:
-            values = torch.where(torch.isnan(self._values), fill[self._columns()], self._values)
+            there = fill[parts[self._rows.long()], self._columns().long()]
+            values = torch.where(torch.isnan(self._values), there, self._values)
             self._filled = SparseBlock(self._starts, self._rows, values, self._shape)
         return self._filled
 
