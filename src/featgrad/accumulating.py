@@ -15,6 +15,7 @@ from featgrad.math.targets import Encoding
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
 from featgrad.preprocess.magnitude import Limits
+from featgrad.readers.groups import group_keys
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
@@ -26,7 +27,9 @@ _CHOSEN = frozenset(
 class AccumulatingMixin:
     """`partial_fit`, `merge` and `shard` for a selector that can `_choose_from` a state."""
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None
+    ) -> Self:
         """Add rows to those seen; the features are chosen when they are first asked for.
 
         All rows are kept as long as they have no more than 32 million entries; until then the
@@ -46,6 +49,9 @@ class AccumulatingMixin:
             Weights of the rows; a row of weight zero counts as absent.
         classes : array-like, default=None
             All classes, in the first call, where its y may lack some.
+        groups : array-like of shape (n_rows,) or (n_rows, n_columns), default=None
+            Labels of rows that belong together, in this call and others (see `fit`): in each call
+            or in none.
 
         Returns
         -------
@@ -74,16 +80,18 @@ class AccumulatingMixin:
         limits.check(getattr(self, "feature_names_in_", None))
         new_fit(self, "chunks", X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])
+        keys = None if groups is None else group_keys(on_host(groups), X.shape[0])
         used = np.flatnonzero(weights)
         if len(used) == 0:
             return self
         if len(used) < len(weights):
             X, y, weights = X[used], y[used], weights[used]
+            keys = None if keys is None else keys[used]
         if state is None:
             state = self._begin(X, y, classes)
         elif classes is not None:
             state.encoding.check_classes(classes)
-        state.add(X, y, weights)
+        state.add(X, y, weights, keys)
         self._adopt_state(state)
         return self
 

@@ -319,7 +319,7 @@ def _sampled(
     # Imported here: it needs Dask.
     from featgrad.dataset.dask.home import on_dask
 
-    sample = on_dask(X, y, sample_weight, preparation).sample(np.arange(X.shape[1]))
+    sample = on_dask(X, y, sample_weight, None, preparation).sample(np.arange(X.shape[1]))
     return sample.problem, sample.target
 
 

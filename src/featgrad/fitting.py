@@ -20,6 +20,7 @@ from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
+from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.dataset.streamed import Streamed
 from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
@@ -57,6 +58,11 @@ def new_fit(
             f"device={settings.device!r} is for fit, and {methods[home]} takes rows on the host: "
             "leave device=None."
         )
+    if settings.cv is not None and home == "chunks":
+        raise ValueError(
+            f"cv={settings.cv!r} needs all rows in their order, which partial_fit does not keep: "
+            "use fit or fit_source, or pass groups to partial_fit."
+        )
     names = getattr(selector, "feature_names_in_", None)
     constraints = {name: given[name] for name in ("feature_groups", "keep", "exclude", "costs")}
     units = Units(*read_constraints(n_features, names, **constraints))
@@ -79,30 +85,30 @@ class Fit:
     on_step: OnStep
     rng: np.random.RandomState  # the order of rows, and halves of them
 
-    def of_rows(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
+    def of_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Dataset:
         """A validated matrix, or Dask collections."""
         # Imported where they are needed: Dask and torch need not be there.
         if self.home == "dask":
             from featgrad.dataset.dask.home import on_dask
 
-            return on_dask(X, y, sample_weight, self._preparation)
-        sample_weight = on_host(sample_weight)
+            return on_dask(X, y, sample_weight, groups, self._preparation())
+        sample_weight, preparation = on_host(sample_weight), self._preparation(on_host(groups))
         if self.home == "device":
             from featgrad.dataset.device.prepare import on_device
 
-            return on_device(X, y, sample_weight, self.settings.device, self._preparation)
-        prepared = prepare(X, y, sample_weight, self._preparation)
-        return InMemory(X, prepared, self.settings.preprocess, self._n_folds)
+            return on_device(X, y, sample_weight, self.settings.device, preparation)
+        prepared = prepare(X, y, sample_weight, preparation)
+        return InMemory(X, prepared, self.settings.preprocess)
 
     def of_source(self, source: Source, checkpoint: Checkpoint) -> Dataset:
         """Rows that are read block by block, or by workers of Dask."""
         if self.home == "dask":
             from featgrad.dataset.dask.home import files_on_dask
 
-            return files_on_dask(source, self._preparation)
+            return files_on_dask(source, self._preparation())
         # The paper's search takes classes by their shares.
         balance = self.settings.search != "penalty"
-        return Streamed(source, self._preparation, checkpoint, balance)
+        return Streamed(source, self._preparation(), checkpoint, balance)
 
     def of_chunks(self, state: Accumulated) -> Dataset:
         """Rows that came in chunks: all of them, or exact sums and a sample for all else."""
@@ -110,12 +116,14 @@ class Fit:
         if not state.is_complete:
             kept = kept.take(slice(ESTIMATE_ROWS))
         encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
-        prepared = prepare_encoded(kept.X, *encoded, self._preparation)
+        prepared = prepare_encoded(kept.X, *encoded, self._preparation(kept.groups))
         if state.is_complete or self.settings.search == "penalty":
-            return InMemory(kept.X, prepared, preprocess, self._n_folds)
-        sample = SampledChunks(kept.X, prepared, preprocess, state.n_folds)
+            return InMemory(kept.X, prepared, preprocess)
+        # In the folds of the sums over all rows.
+        folds, splits = kept.cells[prepared.rows].astype(np.intp), random_splits(state.n_folds)
+        layout = prepared.layout._replace(folds=folds, splits=splits, n_folds=state.n_folds)
+        sample = SampledChunks(kept.X, prepared._replace(layout=layout), preprocess)
         if isinstance(state.sums, FoldMoments):
-            sample.take_folds(kept.cells)
             return MomentDataset(state.sums, sample, preprocess)
         assert isinstance(state.sums, MarginalSums)
         sample.exact = state.sums.prices()
@@ -146,15 +154,11 @@ class Fit:
         )
         return plan(Facts(self.home, n_rows, n_features, n_outputs), wanted)
 
-    @property
-    def _preparation(self) -> Preparation:
-        given = self.settings
+    def _preparation(self, groups: Any = None) -> Preparation:
+        given, n_folds = self.settings, folds_of(self.settings.order)
         columns = given.task, given.preprocess, given.missing
-        return Preparation(given.order, given.filter, *columns, self.rng, self._n_folds)
-
-    @property
-    def _n_folds(self) -> int:
-        return folds_of(self.settings.order)
+        belonging = Belonging(given.cv, groups)
+        return Preparation(given.order, given.filter, *columns, self.rng, n_folds, belonging)
 
 
 class Choice(NamedTuple):

@@ -79,6 +79,8 @@ PENALTY_MEMORY = 1 / 3
 # Rows.
 # Folds of rows at least; twice the filter's order and four more for high orders.
 FOLDS = 12
+# Most folds that a splitter may make of the rows: moments are kept of each.
+MOST_FOLDS = 100
 # Groups of folds that are held out in turn to choose a size.
 HELD_OUT_GROUPS = 4
 # Standard errors by which held-out rows must be predicted better than noise would be, or nothing is

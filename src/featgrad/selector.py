@@ -94,6 +94,12 @@ class FeatureGradientSelector(
         them. The search is repeated without each of four parts of the rows, so that a fit takes two
         to eight times as long; leave it out inside cross-validation. "auto" needs these searches
         anyway.
+    cv : int, cross-validation splitter or iterable, default=None
+        Which rows are held out to estimate what features explain and, with "auto", to choose how
+        many: a splitter of scikit-learn, such as ``TimeSeriesSplit()`` for rows in the order of
+        time, or what its `check_cv` takes. The search is repeated for each split. Rows that a split
+        holds out in one run of neighbours may depend on each other. None holds out four random
+        parts of the rows, or of the groups given to `fit`. `partial_fit` takes none.
     search : {"auto", "working_set", "stream", "penalty"}, default="auto"
         How to search. "working_set" descends on some hundred columns and prices all others;
         "stream" descends on all columns while rows are streamed, for sets too large for that;
@@ -211,6 +217,7 @@ class FeatureGradientSelector(
         n_resamples: int = 0,
         fdr: float | None = None,
         estimate: bool = True,
+        cv: Any = None,
         search: str = "auto",
         order: int = 4,
         filter: str | ArrayLike = "monotone",
@@ -239,6 +246,7 @@ class FeatureGradientSelector(
         self.n_resamples = n_resamples
         self.fdr = fdr
         self.estimate = estimate
+        self.cv = cv
         self.search = search
         self.order = order
         self.filter = filter
@@ -258,7 +266,7 @@ class FeatureGradientSelector(
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose features.
 
         Parameters
@@ -271,6 +279,10 @@ class FeatureGradientSelector(
             a Dask collection with the same partitions, and so is `sample_weight`.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the rows; a row of weight zero counts as absent.
+        groups : array-like of shape (n_rows,) or (n_rows, n_columns), default=None
+            Labels of rows that belong together, such as those of one patient: they are held out
+            together, and estimates are for rows of new groups. Needed wherever rows are not
+            independent of each other.
 
         Returns
         -------
@@ -282,7 +294,7 @@ class FeatureGradientSelector(
         given = X if keeps_its_place(X) and not is_collection(X) else None
         home, X, y = self._validated(X, y)
         fit = new_fit(self, home, self.n_features_in_, context)
-        job = fit.job(fit.of_rows(X, y, sample_weight))
+        job = fit.job(fit.of_rows(X, y, sample_weight, groups))
         outcome = SEARCHES[job.plan.search](job)
         self._adopt(judged(job, outcome), given)
         self._forget_rows()

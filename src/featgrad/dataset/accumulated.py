@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad import plan
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Floats, Keys
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows
@@ -63,10 +63,6 @@ class SampledChunks(InMemory):
     """A sample of the rows, with marginals of all rows."""
 
     exact: Prices
-
-    def take_folds(self, folds: Indices) -> None:
-        """Put rows into the folds that exact sums over all rows have put them into."""
-        self._take_folds(folds[self.prepared.rows])
 
     def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
         """Those of all rows where all folds have a say."""
@@ -121,18 +117,25 @@ class Accumulated:
     ) -> None:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.preprocess, self.n_folds = preprocess, n_folds
-        self._rng, self.n_rows = rng, 0
+        self._rng, self.n_rows, self.has_groups = rng, 0, False
         self._kept = KeptRows()
         self.beginning: Beginning | None = None
         self.sums: FoldMoments | MarginalSums | None = None
 
-    def add(self, X: Any, y: Any, weights: Floats) -> None:
+    def add(self, X: Any, y: Any, weights: Floats, groups: Keys | None = None) -> None:
         """More rows, of positive weights."""
         outputs = self.encoding(y)
-        # Each fold gets its share of every chunk, at random.
-        folds = (self.n_rows + self._rng.permutation(len(weights))) % self.n_folds
+        if self.n_rows and self.has_groups != (groups is not None):
+            raise ValueError(
+                "groups are given for some rows and not for others: pass them in each call of "
+                "partial_fit, or in none."
+            )
+        self.has_groups = groups is not None
+        # Each fold gets its share of every chunk, at random, or whole groups.
+        shuffled = self.n_rows + self._rng.permutation(len(weights))
+        folds = (shuffled if groups is None else groups) % self.n_folds
         keys = self._rng.random_sample(len(weights))
-        self._add(Rows(outputs, weights, folds.astype(np.int8), self._alike(X), keys))
+        self._add(Rows(outputs, weights, folds.astype(np.int8), self._alike(X), keys, groups))
 
     def merge(self, other: "Accumulated") -> None:
         """The rows that another has seen as well; it stays as it is."""
@@ -163,6 +166,7 @@ class Accumulated:
         other = Accumulated(
             self.encoding, self.n_features, self.is_sparse, self.preprocess, self.n_folds, rng
         )
+        other.has_groups = self.has_groups
         other._begin(self.beginning, None)
         return other
 
@@ -214,7 +218,7 @@ class Accumulated:
         return X.toarray() if sparse.issparse(X) else X
 
     def _check_alike(self, other: "Accumulated") -> None:
-        for name in ("n_features", "encoding", "is_sparse", "preprocess", "n_folds"):
+        for name in ("n_features", "encoding", "is_sparse", "preprocess", "n_folds", "has_groups"):
             here, there = getattr(self, name), getattr(other, name)
             if here != there:
                 raise ValueError(

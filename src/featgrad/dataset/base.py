@@ -45,6 +45,8 @@ class Sample(NamedTuple):
     problem: Problem  # the rows
     target: Target  # that of all rows
     folds: Indices  # of each row
+    # Rows that share a label belong together; None where each is independent of the others.
+    clusters: Indices | None = None
 
 
 class Consumer(Sums, Protocol):
@@ -159,6 +161,20 @@ class Dataset(ABC):
         sums = self._cross_sums()
         self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
         return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
+
+    def design_effect(self) -> float:
+        """By how much rows that belong together make sums of the target more uncertain.
+
+        The variance of the sum over clusters relative to that over rows that are independent.
+        """
+        sample = self.sample(np.zeros(1, np.intp))
+        if sample.clusters is None:
+            return 1.0
+        weighted = sample.problem.weights[:, None] * sample.target.outputs
+        together = np.zeros((int(sample.clusters.max()) + 1, weighted.shape[1]))
+        np.add.at(together, sample.clusters, weighted)
+        excess = float(np.sum(together**2) / np.sum(weighted**2)) - 1
+        return max(1.0, 1 + excess * self.n_rows / len(weighted))
 
     def top_eigenvalue(self, columns: Indices) -> float:
         """Of the covariance of some standardised columns."""

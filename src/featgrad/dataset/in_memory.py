@@ -10,7 +10,6 @@ from featgrad.arrays import Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.prepare import Prepared
 from featgrad.dataset.row_sums import PartMeans, Rows
-from featgrad.dataset.splits import random_splits
 from featgrad.math.targets import stratified, to_one_variance
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
@@ -30,20 +29,19 @@ class InMemory(Dataset):
     It is the mean of the rows that a row is held out with.
     """
 
-    def __init__(self, X: Any, prepared: Prepared, preprocess: str, n_folds: int) -> None:
+    def __init__(self, X: Any, prepared: Prepared, preprocess: str) -> None:
         self.prepared, self._preprocess = prepared, preprocess
         self.X = canonical(sparse.csr_array(X)) if sparse.issparse(X) else X
         rows, target = prepared.rows, prepared.target
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self.n_outputs = target.outputs.shape[1]
-        self.n_folds = min(n_folds, self.n_rows)
-        self.splits = random_splits(self.n_folds)
+        self.n_folds, self.splits = prepared.layout.n_folds, prepared.layout.splits
         self.task, self.filters = target.task, prepared.filters
         # By row of X; rows that are not in use have no weight and belong to no cell.
         self._weights = np.zeros(X.shape[0])
         self._outputs = np.zeros((X.shape[0], self.n_outputs))
         self._weights[rows] = prepared.weights
-        self._take_folds(np.arange(self.n_rows) * self.n_folds // self.n_rows)
+        self._take_folds(prepared.layout.folds)
         # Rows that are not in use may hold anything.
         some = np.sort(rows[:_ORIGIN_ROWS])
         first = self._filled(self.X[some], some)
@@ -94,8 +92,9 @@ class InMemory(Dataset):
         X = self.X[:, columns][rows] if is_sparse else self.X[np.ix_(rows, columns)]
         X = self._filled(X, rows, columns)
         weights = weights if step == 1 else weights / weights.sum()
-        folds = self._cells[rows] // len(self.class_shares)
-        return self._sample_of(X, target.outputs[::step], weights, target.variance, folds)
+        folds, clusters = self._cells[rows] // len(self.class_shares), self.prepared.layout.clusters
+        sample = self._sample_of(X, target.outputs[::step], weights, target.variance, folds)
+        return sample._replace(clusters=None if clusters is None else clusters[::step])
 
     def _filled(self, X: Any, rows: Any, columns: Any = slice(None)) -> Any:
         """Some columns of some rows without missing entries."""

@@ -9,15 +9,22 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad.arrays import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.row_sums import PartMeans, Rows, RowSums
-from featgrad.dataset.splits import random_splits
+from featgrad.dataset.splits import (
+    folds_of_groups,
+    parts_of,
+    random_splits,
+    roles_of_rows,
+    split_layout,
+)
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
@@ -31,12 +38,12 @@ _ORIGIN_ENTRIES = 1 << 22
 
 
 class FirstSums(ArraySums):
-    """Sums of targets and weights."""
+    """Sums of targets and weights, and the rows of each group."""
 
     def __init__(self, n_features: int, task: str, missing: str) -> None:
         self._missing = missing
         self._means, self.targets = PresentMeans(n_features, 1), TargetSums(task)
-        self.limits = Limits()
+        self.limits, self.groups = Limits(), GroupCounts()
         self.weight, self._n_rows = np.zeros(1), np.zeros(1, np.int64)
 
     def add(self, block: Block) -> None:
@@ -46,11 +53,13 @@ class FirstSums(ArraySums):
             self._means.add(block.X, weights, np.zeros(len(block), np.intp))
         self.targets.add(block.y, weights)
         self.limits.add(block.X)
+        if block.groups is not None:
+            self.groups.add(block.groups)
         self.weight += weights.sum()
         self._n_rows += len(block)
 
     def _parts(self) -> dict[str, Any]:
-        names = ("_means", "targets", "limits", "weight", "_n_rows")
+        names = ("_means", "targets", "limits", "groups", "weight", "_n_rows")
         return {name: vars(self)[name] for name in names}
 
     @property
@@ -62,6 +71,31 @@ class FirstSums(ArraySums):
         """Means of columns; None where nothing is missing."""
         means = self._means.means()
         return None if means is None else means[0]
+
+
+class GroupCounts:
+    """How many rows each group has, by its key."""
+
+    def __init__(self) -> None:
+        self.keys, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+
+    def add(self, keys: Keys) -> None:
+        self._merge(keys, np.ones(len(keys), np.int64))
+
+    def merge(self, other: "GroupCounts") -> None:
+        self._merge(other.keys, other.counts)
+
+    def state(self) -> Arrays:
+        return {"keys": self.keys, "counts": self.counts}
+
+    def restore(self, state: Arrays) -> None:
+        self.keys, self.counts = state["keys"], state["counts"]
+
+    def _merge(self, keys: Keys, counts: Indices) -> None:
+        every = np.append(self.keys, keys)
+        self.keys, places = np.unique(every, return_inverse=True)
+        total = np.bincount(places, np.append(self.counts, counts), len(self.keys))
+        self.counts = total.astype(np.int64)
 
 
 def origin_rows(block: Block) -> Any:
@@ -78,13 +112,21 @@ class Encoder(NamedTuple):
     n_folds: int
     task: str  # "binary" where two classes count alike
     fill: Fill | None = None
+    # Keys of groups of rows, rising, and their folds.
+    groups: tuple[Keys, Indices] | None = None
 
-    def __call__(self, block: Block, places: Indices) -> Rows:
+    def __call__(self, block: Block, places: Indices, folds: Any = None) -> Rows:
+        """Rows of a block, with their places, and their folds where these do not follow."""
         weights = check_raw_weights(block.weight, len(block)) / self.weight
         outputs, classes = stratified(self.outputs(block.y), self.task)
-        cells = places * self.n_folds // self.n_rows * len(self.class_shares) + classes
+        if self.groups is not None and block.groups is not None:
+            keys, of_groups = self.groups
+            folds = of_groups[np.searchsorted(keys, block.groups)]
+        elif folds is None:
+            folds = places * self.n_folds // self.n_rows
+        cells = folds.astype(np.intp) * len(self.class_shares) + classes
         X = block.X if self.fill is None else self.fill(block.X, cells)
-        return Rows(outputs, weights, cells, X, places)
+        return Rows(outputs, weights, cells, X, places, block.groups)
 
     @property
     def class_shares(self) -> Floats:
@@ -107,6 +149,9 @@ class Placed(Dataset):
     # Of a row, on average.
     _n_entries: int
     _gathered: "Gathered | None" = None
+    # Of rows in their order, where a splitter has divided them, and whether into runs.
+    _folds: NDArray[np.int16] | None = None
+    _are_runs = False
 
     def _learn(self, first: FirstSums, preparation: Preparation, balance: bool = True) -> None:
         """What the first visit has found."""
@@ -118,13 +163,36 @@ class Placed(Dataset):
             )
         outputs = first.targets.outputs()
         self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
-        self.n_folds = min(preparation.n_folds, self.n_rows)
         self.filters = usable_filters(preparation, self.n_rows)
-        self.splits, weight = random_splits(self.n_folds), float(first.weight[0])
+        groups = self._lay_out(first.groups, preparation)
         # Classes that count by their shares are numbers.
-        task = self.task if balance else "regression"
-        self._encoder = Encoder(outputs, weight, self.n_rows, self.n_folds, task)
+        task, weight = self.task if balance else "regression", float(first.weight[0])
+        shape = self.n_rows, self.n_folds, task
+        self._encoder = Encoder(outputs, weight, *shape, groups=groups)
         self.class_shares = self._encoder.class_shares
+
+    def _lay_out(
+        self, groups: GroupCounts, preparation: Preparation
+    ) -> tuple[Keys, Indices] | None:
+        """Folds and splits; returns the folds of groups if there are any."""
+        cv, n_folds = preparation.belonging.cv, preparation.n_folds
+        if cv is not None and len(groups.keys):
+            raise ValueError(
+                f"cv={cv!r} and groups are both given for rows that are read again and again: "
+                "leave one of them out."
+            )
+        if cv is not None:
+            roles, rows = roles_of_rows(cv, None, None, self.n_rows), np.arange(self.n_rows)
+            layout = split_layout(roles, rows, None, preparation.order)
+            self.n_folds, self.splits = layout.n_folds, layout.splits
+            self._folds = layout.folds.astype(np.int16)
+            self._are_runs = layout.clusters is not None
+            return None
+        self.n_folds = min(n_folds, len(groups.keys) or self.n_rows)
+        self.splits = random_splits(self.n_folds)
+        if len(groups.keys) == 0:
+            return None
+        return groups.keys, folds_of_groups(groups.keys, groups.counts, n_folds)
 
     def _learn_fill(self, first: FirstSums) -> None:
         """What missing entries count as; takes a visit if there are any."""
@@ -141,7 +209,13 @@ class Placed(Dataset):
         rows = self._sampled(columns)
         outputs, variance = self._encoder.centred(rows.outputs), self._encoder.outputs.variance
         weights, folds = rows.weights / rows.weights.sum(), rows.cells // len(self.class_shares)
-        return self._sample_of(rows.X, outputs, weights, variance, folds)
+        sample = self._sample_of(rows.X, outputs, weights, variance, folds)
+        clusters: Any = rows.groups
+        if self._are_runs:
+            clusters = parts_of(self.splits, self.n_folds)[folds]
+        if clusters is None:
+            return sample
+        return sample._replace(clusters=np.unique(clusters, return_inverse=True)[1])
 
     def sampling(self) -> Callable[[], RowSums]:
         """All columns of the sample."""
@@ -186,10 +260,11 @@ class Gathered:
 
     def state(self) -> Arrays:
         arrays = Rows.joined(self._parts)._asdict()
-        return {**matrix_state(arrays.pop("X")), **arrays}
+        there = {name: part for name, part in arrays.items() if part is not None}
+        return {**matrix_state(there.pop("X")), **there}
 
     def restore(self, state: Arrays) -> None:
-        arrays = {name: state[name] for name in Rows._fields if name != "X"}
+        arrays = {name: state[name] for name in Rows._fields if name in state and name != "X"}
         self._parts = [Rows(X=matrix_of(state), **arrays)]
 
 

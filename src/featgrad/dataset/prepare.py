@@ -10,6 +10,7 @@ from scipy import sparse
 from featgrad.arrays import Floats, Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights
 from featgrad.dataset.rows import distinct_rows
+from featgrad.dataset.splits import Belonging, Layout
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode
 from featgrad.moments.array_api import namespace
@@ -29,6 +30,7 @@ class Preparation(NamedTuple):
     missing: str
     rng: np.random.RandomState  # the random order of the rows
     n_folds: int
+    belonging: Belonging = Belonging()
 
 
 class Prepared(NamedTuple):
@@ -38,6 +40,7 @@ class Prepared(NamedTuple):
     weights: Floats
     target: Target
     filters: tuple[Floats, ...]
+    layout: Layout
 
     def problem(self, X: Any, preprocess: str) -> Problem:
         """All columns, at scale 1."""
@@ -49,16 +52,20 @@ class Prepared(NamedTuple):
 def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
     """Encode the target and put the rows into a random order."""
     weights = check_weights(sample_weight, X.shape[0])
-    return prepare_encoded(X, *encode(y, preparation.task), weights, preparation)
+    return prepare_encoded(X, *encode(y, preparation.task), weights, preparation, y)
 
 
 def prepare_encoded(
-    X: Any, raw: Floats, task: str, weights: Floats, preparation: Preparation
+    X: Any, raw: Floats, task: str, weights: Floats, preparation: Preparation, y: Any = None
 ) -> Prepared:
-    """Put the rows into a random order; the target is in output columns."""
-    rows, weights = distinct_rows(X, raw, weights, preparation.rng)
+    """Put the rows into a random order; the target is in output columns, and as it is given."""
+    belonging = preparation.belonging
+    # Copies of a row are one row, unless it is known which rows belong together.
+    merge = belonging.is_unknown
+    rows, weights = distinct_rows(X, raw, weights, preparation.rng, merge=merge)
     target = centre(raw[rows], task, weights)
-    return Prepared(rows, weights, target, usable_filters(preparation, len(rows)))
+    layout = belonging.layout(rows, y, X.shape[0], preparation.n_folds, preparation.order)
+    return Prepared(rows, weights, target, usable_filters(preparation, len(rows)), layout)
 
 
 def usable_filters(preparation: Preparation, n_rows: int) -> tuple[Floats, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 from scipy.special import chdtri
 
-from featgrad.arrays import Floats, Indices, Singles
+from featgrad.arrays import Floats, Indices, Keys, Singles
 from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.array_api import namespace, placed_like
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 
     The cell of a row is its fold or, of two classes, its fold times two plus its class; -1 for rows
     that are not in use, which have no weight. Places are those in a random order, or random keys,
-    where not all rows are in memory.
+    where not all rows are in memory. Groups are keys of rows that belong together.
     """
 
     outputs: Floats
@@ -40,6 +40,7 @@ class Rows(NamedTuple):
     cells: Indices
     X: Any
     places: Any = None
+    groups: Keys | None = None
 
     def take(self, rows: Any) -> "Rows":
         parts: Any = (None if part is None else part[rows] for part in self)
@@ -47,7 +48,8 @@ class Rows(NamedTuple):
 
     @staticmethod
     def joined(parts: "Sequence[Rows]") -> "Rows":
-        return Rows(*(stacked(part) for part in zip(*parts, strict=True)))
+        columns = zip(*parts, strict=True)
+        return Rows(*(None if part[0] is None else stacked(part) for part in columns))  # type: ignore[arg-type]
 
     def by_cell(self) -> Iterator[tuple[int, Indices]]:
         """Each cell that occurs, and its rows."""

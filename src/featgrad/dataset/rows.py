@@ -26,15 +26,15 @@ _HALF = np.uint64(32)
 
 
 def distinct_rows(
-    X: Any, outputs: Floats, weights: Floats, rng: np.random.RandomState
+    X: Any, outputs: Floats, weights: Floats, rng: np.random.RandomState, *, merge: bool
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Rows of positive weight in random order, copies merged, with their weights."""
+    """Rows of positive weight in random order, with their weights; copies are merged on demand."""
     rows = np.flatnonzero(weights)
     hashes = _hash(X, outputs, rng)[rows]
     order = np.argsort(hashes, kind="stable")
     rows, hashes = rows[order], hashes[order]
     first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
-    if len(first) < len(rows) and are_copies(X, rows[first]):
+    if merge and len(first) < len(rows) and are_copies(X, rows[first]):
         return rows[first], np.add.reduceat(weights[rows], first)
     return rows, weights[rows]
 

@@ -1,12 +1,19 @@
-"""Which folds choose, and which of them are held out."""
+"""Which fold each row belongs to, and which folds are held out from which.
+
+Rows that belong together share a fold, so that they are held out together. The parts that a
+cross-validation splitter makes of the rows are whole folds, too: everything that holds rows out
+(estimates, the choice of a size, gains, stability) does so by folds.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import check_cv
 
-from featgrad.arrays import Indices
-from featgrad.plan import HELD_OUT_GROUPS
+from featgrad.arrays import Flags, Indices, Keys
+from featgrad.plan import HELD_OUT_GROUPS, MOST_FOLDS
+from featgrad.readers.groups import group_keys
 
 
 class Split(NamedTuple):
@@ -16,12 +23,46 @@ class Split(NamedTuple):
     test: tuple[int, ...]
 
 
+class Layout(NamedTuple):
+    """Folds of rows, in the random order in which these are visited, and splits of the folds."""
+
+    folds: Indices
+    n_folds: int
+    splits: Sequence[Split]
+    # Rows that share a label belong together; None where each row is independent of the others.
+    clusters: Indices | None = None
+
+
+class Belonging(NamedTuple):
+    """What the caller says of how rows belong together."""
+
+    cv: Any = None  # a splitter of scikit-learn, or what it makes one of
+    groups: Any = None  # labels of the rows, or several columns of them
+
+    def layout(self, rows: Indices, y: Any, n_rows: int, n_folds: int, order: int) -> Layout:
+        """Of the rows in use, in their random order, among all rows of X."""
+        keys = None if self.groups is None else group_keys(self.groups, n_rows)
+        if self.cv is not None:
+            roles = roles_of_rows(self.cv, y, keys, n_rows)
+            return split_layout(roles[rows], rows, None if keys is None else keys[rows], order)
+        if keys is not None:
+            return grouped_layout(keys[rows], n_folds)
+        n_folds = min(n_folds, len(rows))
+        folds = np.arange(len(rows)) * n_folds // len(rows)
+        return Layout(folds, n_folds, random_splits(n_folds))
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is said of it."""
+        return self.cv is None and self.groups is None
+
+
 def random_splits(n_folds: int) -> list[Split]:
-    """Groups of folds, each of which is held out in turn."""
-    groups = np.array_split(np.arange(n_folds), min(HELD_OUT_GROUPS, n_folds))
+    """Parts of the folds, each of which is held out in turn."""
+    parts = np.array_split(np.arange(n_folds), min(HELD_OUT_GROUPS, n_folds))
     return [
-        Split(tuple(np.setdiff1d(np.arange(n_folds), group).tolist()), tuple(group.tolist()))
-        for group in groups
+        Split(tuple(np.setdiff1d(np.arange(n_folds), part).tolist()), tuple(part.tolist()))
+        for part in parts
     ]
 
 
@@ -32,3 +73,88 @@ def parts_of(splits: Sequence[Split], n_folds: int) -> Indices:
         roles[list(split.training), 2 * i] = True
         roles[list(split.test), 2 * i + 1] = True
     return np.asarray(np.unique(roles, axis=0, return_inverse=True)[1].ravel(), np.intp)
+
+
+def folds_of_groups(keys: Keys, weights: Any, n_folds: int) -> Indices:
+    """A fold for each group of so many rows: the largest first, each into the smallest fold."""
+    if len(keys) < 2:
+        raise ValueError(
+            "groups has one value only: rows of other groups are needed to hold some out. Leave "
+            "groups out, or give the labels of rows that belong together."
+        )
+    sizes, folds = np.zeros(min(n_folds, len(keys))), np.zeros(len(keys), np.intp)
+    # Keys are random, which decides between groups of one size.
+    for group in np.lexsort((keys, -np.asarray(weights))):
+        folds[group] = np.argmin(sizes)
+        sizes[folds[group]] += weights[group]
+    return folds
+
+
+def grouped_layout(keys: Keys, n_folds: int) -> Layout:
+    """Rows of a group share a fold."""
+    names, clusters, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    folds, n_folds = folds_of_groups(names, counts, n_folds)[clusters], min(n_folds, len(names))
+    return Layout(folds, n_folds, random_splits(n_folds), clusters)
+
+
+def roles_of_rows(cv: Any, y: Any, groups: Any, n_rows: int) -> Flags:
+    """Whether each row chooses and is held out, split by split: (rows, 2 splits)."""
+    try:
+        splitter = check_cv(cv, y, classifier=False)
+        splits = list(splitter.split(np.zeros((n_rows, 1)), y, groups))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cv={cv!r} cannot split the rows: {error}") from error
+    roles = np.zeros((n_rows, 2 * len(splits)), bool)
+    for i, split in enumerate(splits):
+        for side, rows in enumerate(split):
+            roles[rows, 2 * i + side] = True
+    if np.any(roles[:, ::2] & roles[:, 1::2]):
+        raise ValueError(f"cv={cv!r} holds out rows that it also trains on: use another splitter.")
+    return roles
+
+
+def split_layout(roles: Flags, rows: Indices, keys: Keys | None, order: int) -> Layout:
+    """Folds within the parts that a splitter makes of rows, given by their roles."""
+    # Rows of equal roles have equal bits.
+    _, first, parts = np.unique(
+        np.packbits(roles, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    names, parts = roles[first], parts.ravel()
+    # A filter needs one fold more than its order among those that choose.
+    fewest = max(1, int(names[:, ::2].sum(axis=0).min()))
+    per_part = -(-(order + 1) // fewest)
+    if len(names) * per_part > MOST_FOLDS:
+        raise ValueError(
+            f"cv divides the rows into {len(names)} parts, more than {MOST_FOLDS // per_part}: use "
+            "fewer splits, or a splitter whose test sets do not overlap, such as KFold."
+        )
+    folds, are_runs = np.zeros(len(rows), np.intp), True
+    roles_of_folds: list[Flags] = []
+    for part in range(len(names)):
+        own = np.flatnonzero(parts == part)
+        is_run = np.ptp(rows[own]) + 1 == len(own)
+        are_runs &= bool(is_run)
+        if keys is not None:
+            within = _folds_within(keys[own], per_part)
+        elif is_run:
+            within = np.argsort(np.argsort(rows[own])) * min(per_part, len(own)) // len(own)
+        else:
+            within = np.arange(len(own)) * min(per_part, len(own)) // len(own)
+        folds[own] = len(roles_of_folds) + within
+        roles_of_folds += [names[part]] * (int(within.max()) + 1)
+    by_fold = np.array(roles_of_folds)
+    splits = [
+        Split(*(tuple(np.flatnonzero(by_fold[:, 2 * i + side]).tolist()) for side in (0, 1)))
+        for i in range(by_fold.shape[1] // 2)
+    ]
+    if keys is not None:
+        return Layout(folds, len(by_fold), splits, np.unique(keys, return_inverse=True)[1])
+    # Rows that are held out in runs of neighbours may depend on their neighbours.
+    return Layout(folds, len(by_fold), splits, parts if are_runs else None)
+
+
+def _folds_within(keys: Keys, n_folds: int) -> Indices:
+    names, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    if len(names) == 1:
+        return np.zeros(len(keys), np.intp)
+    return folds_of_groups(names, counts, n_folds)[groups]

@@ -91,7 +91,8 @@ class Streamed(Placed):
             seen += len(block)
             if seen > self.n_rows:
                 continue
-            yield self._encoder(block, next_places(len(block)))
+            folds = None if self._folds is None else self._folds[seen - len(block) : seen]
+            yield self._encoder(block, next_places(len(block)), folds)
         if seen != self.n_rows:
             raise ValueError(
                 f"source had {self.n_rows} rows of positive weight when it was first read and "

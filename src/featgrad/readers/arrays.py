@@ -1,6 +1,7 @@
 """NumPy arrays, .npy files and CSR matrices."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.readers.block import Block, canonical, csr, rows_of
+from featgrad.readers.block import Block, canonical, csr
+from featgrad.readers.groups import group_keys
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.source import BaseSource
 
@@ -16,7 +18,9 @@ from featgrad.readers.source import BaseSource
 class ArraySource(BaseSource):
     """Rows of a matrix in memory or in a .npy file."""
 
-    def __init__(self, X: Any, target: Any, weight: Any, *, invalid: InvalidRows, **common: Any):
+    def __init__(
+        self, X: Any, target: Any, weight: Any, groups: Any, *, invalid: InvalidRows, **common: Any
+    ) -> None:
         super().__init__(invalid=invalid, **common)
         if target is None:
             raise ValueError(f"target=None: give the targets of {self.name} as target=y.")
@@ -33,15 +37,15 @@ class ArraySource(BaseSource):
         target = _column(f"target of {self.name}", target, X.shape[0])
         if weight is not None:
             weight = _column(f"weight of {self.name}", weight, X.shape[0]).astype(np.float64)
-        self._rows = Block(X, target, weight)
+        keys = None if groups is None else group_keys(groups, X.shape[0])
+        self._rows = Block(X, target, weight, keys)
 
     def _chunks(self) -> Iterator[Block]:
         self._invalid.skipped = 0
         for start in range(0, len(self._rows), self.block_rows):
             stop = min(start + self.block_rows, len(self._rows))
-            X = self._cast(rows_of(self._rows.X, start, stop))
-            weight = None if self._rows.weight is None else self._rows.weight[start:stop]
-            yield self._invalid.clean(Block(X, self._rows.y[start:stop], weight), start)
+            rows = self._rows.rows(start, stop)
+            yield self._invalid.clean(replace(rows, X=self._cast(rows.X)), start)
 
     def _cast(self, X: Any) -> Any:
         with np.errstate(over="ignore"):

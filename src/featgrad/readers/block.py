@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats
+from featgrad.arrays import Flags, Floats, Keys
 
 # Default number of rows per block.
 BLOCK_ROWS = 4096
@@ -20,7 +20,9 @@ _FEW_FEATURES, _FEATURES_PER_ENTRY = 1 << 20, 16
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows: `X` (ndarray or CSR with sorted, unique indices), `y` and optional weights.
+    """Some rows: `X` (ndarray or CSR with sorted, unique indices), `y` and optional columns.
+
+    `groups` are the same for rows that belong together, `time` orders the rows.
 
     Examples
     --------
@@ -33,6 +35,8 @@ class Block:
     X: Any
     y: NDArray[Any]
     weight: Floats | None = None
+    groups: Keys | None = None
+    time: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -41,14 +45,15 @@ class Block:
         """The rows from `start` up to `stop`, as views."""
         if start == 0 and stop >= len(self):
             return self
-        X = rows_of(self.X, start, stop)
-        weight = None if self.weight is None else self.weight[start:stop]
-        return Block(X, self.y[start:stop], weight)
+        return self._take(rows_of(self.X, start, stop), slice(start, stop))
 
     def only(self, keep: Flags) -> "Block":
         """The rows where `keep` is true."""
-        weight = None if self.weight is None else self.weight[keep]
-        return Block(self.X[np.flatnonzero(keep)], self.y[keep], weight)
+        return self._take(self.X[np.flatnonzero(keep)], keep)
+
+    def _take(self, X: Any, rows: Any) -> "Block":
+        others = (self.weight, self.groups, self.time)
+        return Block(X, self.y[rows], *(None if part is None else part[rows] for part in others))
 
 
 def csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:
@@ -77,10 +82,12 @@ def regroup(chunks: Iterable[Block], block_rows: int) -> Iterator[Block]:
 def concatenate(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
-    y = np.concatenate([block.y for block in blocks])
-    weights = [block.weight for block in blocks if block.weight is not None]
-    X = stacked([block.X for block in blocks])
-    return Block(X, y, np.concatenate(weights) if weights else None)
+    columns: Any = [
+        [part for part in (getattr(block, name) for block in blocks) if part is not None]
+        for name in ("y", "weight", "groups", "time")
+    ]
+    joined: Any = (np.concatenate(column) if column else None for column in columns)
+    return Block(stacked([block.X for block in blocks]), *joined)
 
 
 def stacked(parts: Sequence[Any]) -> Any:

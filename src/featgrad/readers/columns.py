@@ -60,33 +60,37 @@ class Roles:
     text: frozenset[str]
     features: tuple[str, ...]
     named: frozenset[str]
+    groups: tuple[str, ...] = ()
+    time: str | None = None
 
     @classmethod
     def of(
         cls, table: Table, target: Any, weight: Any, exclude: Names, include: Names,
-        categorical: Names,
+        categorical: Names, groups: Names | str, time: Any,
     ) -> Self:  # fmt: skip
+        groups = (groups,) if isinstance(groups, str) else tuple(groups or ())
         named: dict[str, Sequence[Any]] = {
             "target": [target],
             "weight": [] if weight is None else [weight],
             "exclude": exclude or (),
             "include": include or (),
             "categorical": categorical or (),
+            "groups": groups,
+            "time": [] if time is None else [time],
         }
         for argument, columns in named.items():
             for column in columns:
                 check_column(argument, column, table.name, table.columns)
-        others = {target, weight, *(exclude or ())}
+        others = {target, weight, time, *groups, *(exclude or ())}
         text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
         # Classes keep their names.
         text |= {target} if table.kinds[target] == "boolean" else set()
         features = tuple(name for name in table.columns if name not in others)
         check_any(features, table.name)
         if categorical is not None:
-            text = text & {target} | set(categorical)
-        return cls(
-            target, weight, text, features, frozenset((*(include or ()), *(categorical or ())))
-        )
+            text = text & {target, *groups} | set(categorical)
+        named_ones = frozenset((*(include or ()), *(categorical or ())))
+        return cls(target, weight, text, features, named_ones, groups, time)
 
 
 def check_names(owner: str, columns: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Invalid rows: the first one raises an error, or all of them are skipped and counted."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -44,7 +45,7 @@ class InvalidRows:
         values = block.X.data if sparse.issparse(block.X) else block.X
         if not (_all_finite(values) and _all_finite(block.y) and _all_finite(block.weight)):
             if self.missing == "zero":
-                block = Block(_without_nan(block.X), block.y, block.weight)
+                block = replace(block, X=_without_nan(block.X))
             reasons = {**self._reasons(block), **reasons}
         if not reasons:
             return block

@@ -33,6 +33,8 @@ def open_source(
     *,
     target: Any = None,
     weight: Any = None,
+    groups: Any = None,
+    time: str | None = None,
     format: str | None = None,
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
@@ -65,6 +67,11 @@ def open_source(
         svmlight and VW files contain it; in files written by `convert` it is "y".
     weight : str, array-like or path, default=None
         Sample weights, given like `target`.
+    groups : str, sequence of str or array-like, default=None
+        Rows that belong together: the column or columns of a table that say so, or for an array
+        the labels of its rows.
+    time : str, default=None
+        Column of a table, of numbers or dates, that rows are in the order of.
     format : {"npy", "parquet", "arrow", "csv", "tsv", "xlsx", "jsonl", "svmlight", "vw"}, \
             default=None
         Format of the file; None detects it from the suffix or the content.
@@ -132,7 +139,8 @@ def open_source(
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype} cannot be used: give float32 or float64.")
     options = {
-        "target": target, "weight": weight, "columns": columns, "exclude": exclude,
+        "target": target, "weight": weight, "groups": groups, "time": time,
+        "columns": columns, "exclude": exclude,
         "include": include, "categorical": categorical, "hash_dim": hash_dim,
         "signed": signed or None, "n_features": n_features, "zero_based": zero_based,
         "sep": sep, "decimal": decimal, "encoding": encoding, "header": header,
@@ -177,7 +185,7 @@ def _open(
     if kind in ("array", "npy"):
         from featgrad.readers.arrays import ArraySource, load_npy
 
-        columns = accept(target=None, weight=None)
+        columns = accept(target=None, weight=None, groups=None)
         if kind == "npy":
             data = load_npy(data)
             for argument, value in columns.items():
@@ -203,7 +211,8 @@ def _open(
     from featgrad.readers.columns import Roles
     from featgrad.readers.tables import TableSource
 
-    roles = dict.fromkeys(("target", "weight", "exclude", "include", "categorical"))
+    names = "target", "weight", "exclude", "include", "categorical", "groups", "time"
+    roles = dict.fromkeys(names)
     accepted = accept(**roles, hash_dim=None, signed=False)
     assigned = Roles.of(table, *(accepted.pop(role) for role in roles))
     common["block_rows"] = block_rows or _rows_per_block(len(table.columns))

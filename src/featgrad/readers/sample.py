@@ -1,5 +1,7 @@
 """Random sample of rows that fits into a given amount of memory."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
@@ -44,7 +46,7 @@ class Sample:
         if sparse.issparse(rows.X):
             return rows
         # Blocks of tables are column-major, where access to single rows is slow.
-        return Block(np.ascontiguousarray(rows.X), rows.y, rows.weight)
+        return replace(rows, X=np.ascontiguousarray(rows.X))
 
     def _keep(self, block: Block, keys: Floats) -> None:
         drawn = keys < self._share

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from featgrad.arrays import Flags, Indices
 from featgrad.readers.block import Block, csr
 from featgrad.readers.columns import Chunk, Roles, Table, check_any
+from featgrad.readers.groups import group_keys, joined_keys
 from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.layout import EncodedColumn, Layout
@@ -38,11 +39,12 @@ class TableSource(TokenSource):
         features = [name for name in roles.features if name not in self.left_out]
         check_any(features, table.name)
         self._text = [name for name in features if name in encoded]
-        # Numbers are read in this order: features, then the target and weights.
+        # Numbers are read in this order: features, then the target, weights, times and groups.
         self._plain = [name for name in features if name not in encoded]
         ends = [roles.target] if roles.target not in roles.text else []
-        self._numbers = [*self._plain, *ends, *([] if roles.weight is None else [roles.weight])]
-        self._texts = [*self._text, *([] if ends else [roles.target])]
+        ends += [name for name in (roles.weight, roles.time) if name is not None]
+        self._numbers = [*self._plain, *ends, *(n for n in roles.groups if n not in roles.text)]
+        self._texts = [*self._text, *(n for n in (roles.target, *roles.groups) if n in roles.text)]
         self._layout = Layout([encoded.get(name, EncodedColumn(name)) for name in features])
         self.feature_names, self.n_features = self._layout, len(self._layout)
         # Stored entries of a row take an index each.
@@ -132,12 +134,22 @@ class TableSource(TokenSource):
         """All rows of a chunk; adds the reasons why some of them are invalid."""
         roles, n_features = self._roles, len(self._plain)
         X = self._encoded(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
+        others = dict(zip(self._numbers[n_features:], chunk.numbers[n_features:], strict=True))
         if roles.target in roles.text:
             y = _texts(roles.target, chunk.texts[roles.target], chunk.reasons)
         else:
-            y = np.ascontiguousarray(chunk.numbers[n_features])
-        weight = None if roles.weight is None else chunk.numbers[-1].astype(np.float64)
-        return Block(X, y, weight)
+            y = np.ascontiguousarray(others[roles.target])
+        weight, time = (
+            None if name is None else others[name].astype(np.float64)
+            for name in (roles.weight, roles.time)
+        )
+        keys = [
+            chunk.texts[name].fingerprints() if name in roles.text
+            else group_keys(others[name], len(y))
+            for name in roles.groups
+        ]  # fmt: skip
+        groups = None if not keys else keys[0] if len(keys) == 1 else joined_keys(keys)
+        return Block(X, y, weight, groups, time)
 
     def _stacked(self, columns: Any) -> NDArray[Any]:
         with np.errstate(over="ignore"):

@@ -94,7 +94,7 @@ def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
         for i, subset in enumerate(subsets):
             places = np.searchsorted(columns, subset.divisions[j])
             correlations[i, j] = _correlation(*parts, places)
-    n_effective = moments.n_effective(dataset.whole)
+    n_effective = moments.n_effective(dataset.whole) / dataset.design_effect()
     return Comparison([subset.budget for subset in subsets], correlations, n_effective)
 
 

@@ -20,6 +20,7 @@ class Settings(NamedTuple):
     search: str
     n_resamples: int
     estimate: bool
+    cv: Any
     order: int
     filter: str | ArrayLike
     penalty: float

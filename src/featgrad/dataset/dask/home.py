@@ -44,9 +44,9 @@ _BLOCK_ENTRIES = 1 << 22
 T = TypeVar("T")
 
 
-def on_dask(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> "OnDask":
+def on_dask(X: Any, y: Any, sample_weight: Any, groups: Any, preparation: Preparation) -> "OnDask":
     """Rows of Dask collections."""
-    return OnDask(partitions_of(X, y, sample_weight), X.shape[1], preparation)
+    return OnDask(partitions_of(X, y, sample_weight, groups), X.shape[1], preparation)
 
 
 def files_on_dask(source: Source, preparation: Preparation) -> "OnDask":
@@ -71,8 +71,10 @@ class OnDask(Placed):
         first.sums.limits.check(None)
         used = [(part, n) for part, n in zip(parts, first.counts, strict=True) if n]
         runs = RandomOrder(preparation.rng, self.n_rows).runs([n for _, n in used])
-        self._parts: list[tuple[Part, Any]] = [
-            (part, run) for (part, _), run in zip(used, runs, strict=True)
+        ends = np.cumsum([n for _, n in used])
+        folds = [None] * len(used) if self._folds is None else np.split(self._folds, ends[:-1])
+        self._parts: list[tuple[Part, Any, Any]] = [
+            (part, run, own) for (part, _), run, own in zip(used, runs, folds, strict=True)
         ]
         means = delayed(first.sums.means, traverse=False)
         origins = delayed(_origins)(means, self._preprocess, used[0][0])
@@ -96,9 +98,9 @@ class OnDask(Placed):
         """Consecutive partitions that begin in the same batch of rows."""
         batches: dict[int, list[Any]] = {}
         begin = 0
-        for part, run in self._parts:
-            batches.setdefault(begin // batch_rows, []).append((part, run))
-            begin += run.size
+        for visited in self._parts:
+            batches.setdefault(begin // batch_rows, []).append(visited)
+            begin += visited[1].size
         return list(batches.values())
 
     def _visited(self, parts: Sequence[Any], start: Callable[[], S], at_once: int) -> S:
@@ -159,17 +161,19 @@ _Question = tuple[Callable[[], RowSums], Encoder]
 _Sent = dict[str, Any]
 
 
-def _state_of_parts(question: _Question, parts: Sequence[tuple[Part, Indices | Places]]) -> _Sent:
+def _state_of_parts(
+    question: _Question, parts: Sequence[tuple[Part, Indices | Places, Indices | None]]
+) -> _Sent:
     """Sums over the rows of parts."""
     start, encoder = question
     sums = start()
-    for part, run in parts:
+    for part, run, folds in parts:
         places, seen = run.drawn() if isinstance(run, Places) else run, 0
         for block in part.rows():
-            own = places[seen : seen + len(block)]
+            own = slice(seen, seen + len(block))
             seen += len(block)
             if seen <= len(places):
-                _add(sums, encoder, block, own)
+                _add(sums, encoder, block, places[own], None if folds is None else folds[own])
         if seen != len(places):
             raise ValueError(
                 f"Partition {part.number} had {len(places)} rows of positive weight when it was "
@@ -179,12 +183,15 @@ def _state_of_parts(question: _Question, parts: Sequence[tuple[Part, Indices | P
     return _sent(sums.state())
 
 
-def _add(sums: RowSums, encoder: Encoder, block: Block, places: Indices) -> None:
+def _add(
+    sums: RowSums, encoder: Encoder, block: Block, places: Indices, folds: Indices | None
+) -> None:
     step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
     with one_thread():
         for first in range(0, len(block), step):
             last = min(first + step, len(block))
-            sums.add(encoder(block.rows(first, last), places[first:last]))
+            own = None if folds is None else folds[first:last]
+            sums.add(encoder(block.rows(first, last), places[first:last], own))
 
 
 def _merged_states(question: _Question, states: Sequence[_Sent]) -> _Sent:

@@ -22,6 +22,7 @@ from featgrad.dataset.dask.collections import is_array, is_frame
 from featgrad.dataset.placed import used_rows
 from featgrad.readers import Block, Source
 from featgrad.readers.block import canonical
+from featgrad.readers.groups import group_keys
 
 # Bytes of what several partitions are computed from that each of them may have for itself.
 _SMALL = 1 << 20
@@ -34,6 +35,7 @@ class Partition(NamedTuple):
     X: Any  # its chunks of columns
     y: Any
     weight: Any
+    groups: Any
 
     def rows(self) -> Iterator[Block]:
         return used_rows([self._block()])
@@ -43,12 +45,14 @@ class Partition(NamedTuple):
         X = chunks[0] if len(chunks) == 1 else _side_by_side(chunks)
         y = np.asarray(self.y)
         weight = None if self.weight is None else np.asarray(self.weight, np.float64)
-        for name, part in (("y", y), ("sample_weight", weight)):
+        groups = None if self.groups is None else np.asarray(self.groups)
+        keys = None if groups is None else group_keys(groups, len(groups))
+        for name, part in (("y", y), ("sample_weight", weight), ("groups", keys)):
             if part is not None and len(part) != X.shape[0]:
                 raise ValueError(
                     f"{name} has {len(part)} rows but X has {X.shape[0]}: partition them alike."
                 )
-        return Block(X, y, weight)
+        return Block(X, y, weight, keys)
 
 
 class Recipe:
@@ -58,8 +62,11 @@ class Recipe:
         self.number, self._keys, self._tasks = number, keys, tasks
 
     def rows(self) -> Iterator[Block]:
-        X, y, *weight = dask.get(self._tasks, self._keys)
-        return Partition(self.number, X, y, *weight or [None]).rows()
+        found = dask.get(self._tasks, [key for key in self._keys if key is not None])
+        parts = iter(found)
+        return Partition(
+            self.number, *(None if key is None else next(parts) for key in self._keys)
+        ).rows()
 
 
 class FilePart(NamedTuple):
@@ -83,13 +90,14 @@ def _recipes(partitions: Sequence[Partition]) -> Sequence[Part]:
     persisted: Dask knows where.
     """
     graph: dict[Any, Any] = {}
-    for part in (*partitions[0].X, partitions[0].y, partitions[0].weight):
+    for part in (*partitions[0].X, *partitions[0][2:]):
         graph |= {} if part is None else dict(part.dask)
     found = []
-    for number, X, y, weight in partitions:
-        others = [part.key for part in (y, weight) if part is not None]
-        keys = [[chunk.key for chunk in X], *others]
-        found.append((number, keys, cull(graph, [*keys[0], *others])[0]))
+    for number, X, *others in partitions:
+        chunks = [chunk.key for chunk in X]
+        keys = [None if part is None else part.key for part in others]
+        wanted = [*chunks, *(key for key in keys if key is not None)]
+        found.append((number, [chunks, *keys], cull(graph, wanted)[0]))
     uses = Counter(key for _, _, tasks in found for key in tasks)
     common = [graph[key] for key, count in uses.items() if count > 1]
     if any(istask(node) or sizeof(node) > _SMALL for node in common) or _has_futures(graph):
@@ -101,7 +109,7 @@ def _has_futures(graph: Mapping[Any, Any]) -> bool:
     return any(type(node).__module__.startswith("distributed") for node in graph.values())
 
 
-def partitions_of(X: Any, y: Any, sample_weight: Any) -> Sequence[Part]:
+def partitions_of(X: Any, y: Any, sample_weight: Any, groups: Any) -> Sequence[Part]:
     """The partitions of Dask collections, which have to be alike."""
     if is_frame(X):
         _check_numeric(X)
@@ -109,11 +117,11 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> Sequence[Part]:
     else:
         # Optimised one by one, features and targets would have no task in common any more.
         chunks = X.to_delayed(optimize_graph=False).tolist()
-    targets = _column("y", y, X, len(chunks))
-    weights: Sequence[Any] = [None] * len(chunks)
-    if sample_weight is not None:
-        weights = _column("sample_weight", sample_weight, X, len(chunks))
-    parts = zip(chunks, targets, weights, strict=True)
+    others = (
+        [None] * len(chunks) if given is None else _column(name, given, X, len(chunks))
+        for name, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups))
+    )
+    parts: Any = zip(chunks, *others, strict=True)
     return _recipes([Partition(i, *part) for i, part in enumerate(parts)])
 
 

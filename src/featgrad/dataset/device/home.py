@@ -16,7 +16,7 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.matrix import centred
 from featgrad.dataset.row_sums import CrossSums, Model, PriceSums
-from featgrad.dataset.splits import random_splits
+from featgrad.dataset.splits import Layout
 from featgrad.math.targets import Target, stratified, to_one_variance
 from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
@@ -153,13 +153,13 @@ class OnDevice(Dataset):
         target: Target,
         filters: tuple[Floats, ...],
         preprocess: str,
-        n_folds: int,
+        layout: Layout,
     ) -> None:
         self._matrix, self._rows, self._target = matrix, rows, target
         self.filters, self._preprocess, self.task = filters, preprocess, target.task
         self.n_rows, self.n_features = len(rows), matrix.shape[1]
-        self.n_outputs, self.n_folds = target.outputs.shape[1], min(n_folds, len(rows))
-        self.splits = random_splits(self.n_folds)
+        self.n_outputs, self._clusters = target.outputs.shape[1], layout.clusters
+        self.n_folds, self.splits = layout.n_folds, layout.splits
         # By row of the matrix; rows that are not in use have no weight and belong to no cell.
         device = matrix.device
         self._weights = torch.zeros(matrix.shape[0], dtype=torch.float64, device=device)
@@ -169,9 +169,8 @@ class OnDevice(Dataset):
         self.class_shares = np.ones(1)
         if target.task == "binary":
             self.class_shares = fetched(torch.bincount(classes, self._weights, minlength=2))
-        places = torch.arange(self.n_rows, device=device) * self.n_folds // self.n_rows
         self._cells = torch.full((matrix.shape[0],), -1, device=device)
-        self._cells[rows] = places
+        self._cells[rows] = sent(layout.folds, device)
         self._cells = torch.where(
             self._cells < 0, -1, self._cells * len(self.class_shares) + classes
         )
@@ -232,7 +231,8 @@ class OnDevice(Dataset):
         """Some columns of evenly spaced rows of the random order, on the device."""
         places = torch.arange(self.n_rows, device=self._rows.device)
         count = min(ESTIMATE_ROWS, self.n_rows)
-        rows = self._rows[places * count % self.n_rows < count]
+        taken = places * count % self.n_rows < count
+        rows = self._rows[taken]
         there = sent(columns, rows.device)
         X = self._matrix.rows(rows, there).contiguous()
         if self._fill is not None:
@@ -241,7 +241,10 @@ class OnDevice(Dataset):
         weights, cells = fetched(self._weights[rows]), self._cells[rows].cpu().numpy()
         outputs, folds = self._target.outputs[rows.cpu().numpy()], cells // len(self.class_shares)
         weights /= weights.sum()
-        return self._sample_of(X, outputs, weights, self._target.variance, folds)
+        sample = self._sample_of(X, outputs, weights, self._target.variance, folds)
+        if self._clusters is None:
+            return sample
+        return sample._replace(clusters=self._clusters[taken.cpu().numpy()])
 
     def problem(self) -> Problem:
         rows = self._rows.cpu().numpy()

@@ -31,9 +31,13 @@ def on_device(
     reading = FirstReading(matrix, there, sent(keys.view(np.int64), matrix.device))
     has_missing = reading.has_missing(preparation.missing)
     of_outputs = hash_dense(raw, output_keys).view(np.int64)
-    rows, merged = distinct_rows(matrix, reading.hashes + sent(of_outputs, matrix.device), there)
+    belonging = preparation.belonging
+    hashes = reading.hashes + sent(of_outputs, matrix.device)
+    rows, merged = distinct_rows(matrix, hashes, there, merge=belonging.is_unknown)
+    shape = X.shape[0], preparation.n_folds, preparation.order
+    layout = belonging.layout(rows.cpu().numpy(), y, *shape)
     filters = usable_filters(preparation, len(rows))
-    options = preparation.preprocess, preparation.n_folds
+    options = preparation.preprocess, layout
     return OnDevice(matrix, rows, merged, has_missing, target, filters, *options)
 
 
@@ -83,7 +87,9 @@ class FirstReading:
         return bool(self._is_missing)
 
 
-def distinct_rows(matrix: Any, hashes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def distinct_rows(
+    matrix: Any, hashes: Tensor, weights: Tensor, *, merge: bool
+) -> tuple[Tensor, Tensor]:
     """As `featgrad.dataset.rows.distinct_rows`, where the rows are."""
     rows = torch.nonzero(weights)[:, 0]
     # Signed numbers in the order of unsigned ones, which is that on the host.
@@ -92,7 +98,7 @@ def distinct_rows(matrix: Any, hashes: Tensor, weights: Tensor) -> tuple[Tensor,
     is_first = torch.ones_like(hashes, dtype=torch.bool)
     is_first[1:] = hashes[1:] != hashes[:-1]
     first = rows[is_first]
-    if len(first) == len(rows) or not _are_copies(matrix, first):
+    if not merge or len(first) == len(rows) or not _are_copies(matrix, first):
         return rows, weights[rows]
     merged = torch.zeros(len(first), dtype=weights.dtype, device=weights.device)
     return first, merged.index_add_(0, torch.cumsum(is_first, 0) - 1, weights[rows])
