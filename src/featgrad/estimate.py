@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
+# An estimate says nothing whose standard error is this large, or that is so far beyond 1.
+_MOST_ERROR = 0.5
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -70,6 +73,15 @@ class Estimate:
             f'<rect x="{low:.1f}" y="3" width="{high - low:.1f}" height="6" opacity="0.4"/>'
             f'<rect x="{value - 1:.1f}" width="3" height="12"/></svg>'
         )
+
+
+def estimated(
+    value: float, error: float, n_features: int, order: int | None = None, margin: float = 0.0
+) -> Estimate:
+    """An estimate within what is possible, or unknown where it would say nothing."""
+    if max(error, abs(value) - 1) >= _MOST_ERROR:
+        return unknown(n_features)
+    return Estimate(max(-1.0, min(value, 1.0)), error, n_features, order, margin)
 
 
 def unknown(n_features: int) -> Estimate:

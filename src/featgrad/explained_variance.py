@@ -21,7 +21,7 @@ from featgrad.checks import (
 )
 from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare, scaled
-from featgrad.estimate import Estimate, unknown
+from featgrad.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.targets import Target
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
@@ -36,8 +36,6 @@ from featgrad.preprocess.magnitude import in_range
 _EXACT_WORK = 10**10
 # What a filter sees of a direction of mean variance at least, or the estimate is a lower bound.
 _LEAST_SEEN = 0.5
-# Standard error from which an estimate says nothing: its interval has all values from -1 to 1.
-_MOST_ERROR = 0.5
 # Folds of the rows that judge gains.
 _GAIN_FOLDS = 10
 
@@ -255,7 +253,7 @@ class Learnability:
     def _rows(self, chosen: Indices) -> Weighted | None:
         """Rows of some columns, as many as take little time; None if too few for least squares."""
         problem, n_columns = self._problem, len(chosen)
-        n_rows = min(len(problem.weights), _EXACT_WORK // n_columns**2)
+        n_rows = min(len(problem.weights), max(1, _EXACT_WORK // n_columns**2))
         weights = problem.weights[:n_rows]
         if ROWS_PER_COLUMN * (n_columns + 1) * np.sum(weights**2) > weights.sum() ** 2:
             return None
@@ -277,15 +275,13 @@ class Learnability:
         top, centre, mean = spectrum(problem.engine, mask, problem.weights)
         filters = tuple(row / value_at(row, centre / top) for row in problem.filters)
         value, error, order = measure(replace(problem, scale=top, filters=filters), mask)
-        if error >= _MOST_ERROR:
-            return unknown(len(chosen))
         row = filters[order - problem.order - 1]
         above = min(centre**2 / mean / top, 1.0)
         seen, overshoot = value_at(row, mean / top), max(value_at(row, above) - 1, 0.0)
         largest = max(value, error)
         margin = largest * (1 / seen - 1) if seen >= _LEAST_SEEN else math.inf
         error = math.hypot(error, largest * overshoot / 2)
-        return Estimate(float(np.clip(value, -1, 1)), error, len(chosen), order, max(margin, 0.0))
+        return estimated(value, error, len(chosen), order, max(margin, 0.0))
 
     def _mask(self, features: Any) -> Floats:
         n_features = self.n_features_in_
