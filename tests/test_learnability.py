@@ -5,6 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.stats import sem
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import reference
 from engine_kinds import KINDS
@@ -95,8 +97,7 @@ def test_other_array_libraries(table, library: str):
 
 def gains_by_models(X, y, rows, groups: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """What each tenth of the rows, in their order, loses without each group."""
-    Z = reference.standardise(X[rows], np.full(len(X), 1 / len(X)), "zscore")
-    y = (y - y.mean())[rows]
+    X, y = X[rows], y[rows]
     labels = np.array(groups)
     losses = np.zeros((len(y), labels.max() + 1))
     tenths = np.array_split(np.arange(len(y)), 10)
@@ -104,9 +105,9 @@ def gains_by_models(X, y, rows, groups: list[int]) -> tuple[np.ndarray, np.ndarr
         training = np.setdiff1d(np.arange(len(y)), test)
         errors = []
         for left in [labels >= 0, *(labels != group for group in range(labels.max() + 1))]:
-            model = Ridge(alpha=JUDGE_RIDGE, fit_intercept=False)
-            model.fit(Z[training][:, left], y[training])
-            errors.append((y[test] - model.predict(Z[test][:, left])) ** 2)
+            model = make_pipeline(StandardScaler(), Ridge(alpha=JUDGE_RIDGE))
+            model.fit(X[training][:, left], y[training])
+            errors.append((y[test] - model.predict(X[test][:, left])) ** 2)
         losses[test] = np.array(errors[1:]).T - errors[0][:, None]
     of_rows = losses.std(axis=0) / np.sqrt(len(y))
     of_tenths = sem([losses[tenth].mean(axis=0) for tenth in tenths])

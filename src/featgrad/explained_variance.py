@@ -208,11 +208,13 @@ class Learnability:
             return Gains(*(placed_like(self._given, np.zeros(0)) for _ in range(2)))
         _, of_feature = np.unique(labels, return_inverse=True)
         problem = self._problem.columns(chosen)
-        values = on_host(problem.engine.values()) * mask[chosen]
+        values = on_host(problem.engine.values())
         rows = Weighted(values, problem.outputs, problem.weights)
-        held_out = np.array_split(np.arange(len(rows.weights)), _GAIN_FOLDS)
-        counted = np.ones((_GAIN_FOLDS, of_feature.max() + 1), bool)
-        found = losses_without(rows, of_feature, held_out, counted, JUDGE_RIDGE)
+        every = np.arange(len(rows.weights))
+        held_out = np.array_split(every, _GAIN_FOLDS)
+        divisions = [(np.setdiff1d(every, test), test) for test in held_out]
+        counted = np.ones((_GAIN_FOLDS, of_feature.max() + 1))
+        found = losses_without(rows, of_feature, divisions, counted, JUDGE_RIDGE)
         return Gains(*(placed_like(self._given, part[of_feature]) for part in found))
 
     def alone(self, features: Any = None) -> Any:

@@ -213,8 +213,8 @@ class _Judges:
     @cached_property
     def held_out(self) -> HeldOutRows:
         units = self.units.of_column[self.columns]
-        groups = [np.array(split.test) for split in self.dataset.splits]
-        return HeldOutRows(self._sample, self.columns, units, groups)
+        divisions = [tuple(map(np.array, split)) for split in self.dataset.splits]
+        return HeldOutRows(self._sample, self.columns, units, divisions)
 
     @cached_property
     def that_chose(self) -> Learnability:

@@ -13,21 +13,22 @@ the group: features that were chosen by chance are not found again.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Sample
-from featgrad.estimate import Estimate
+from featgrad.estimate import Estimate, estimated, unknown
 from featgrad.moments.array_api import placed_like, to_numpy
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,
     adjusted,
-    explained,
     losses_without,
     ridge_coefficients,
+    variance_left,
 )
 from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
 
@@ -69,152 +70,186 @@ class Judged(NamedTuple):
 class HeldOutRows:
     """Rows that judge sets, with all columns that are chosen anywhere.
 
-    `columns` are those, rising; `units` says which feature or group of features each is; `groups`
-    are folds that are held out together.
+    `columns` are those, rising; `units` says which feature or group of features each is; each of
+    `divisions` has the folds that a set is found from, and those that are held out from it.
     """
 
     def __init__(
-        self, sample: Sample, columns: Indices, units: Indices, groups: Sequence[Indices]
+        self,
+        sample: Sample,
+        columns: Indices,
+        units: Indices,
+        divisions: Sequence[tuple[Indices, Indices]],
     ) -> None:
-        self._problem, self._columns, self._units = sample.problem, columns, units
-        self._is_regression = sample.target.task == "regression"
-        self._held_out = [np.isin(sample.folds, group) for group in groups]
-        self._weights = self._problem.weights
-        self._squares = np.sum(self._problem.outputs**2, axis=1)
-        self._variance = float(self._weights @ self._squares)
+        self._sample, self._columns, self._units = sample, columns, units
+        self._divisions = [
+            (_rows_of(sample, training), _rows_of(sample, test)) for training, test in divisions
+        ]
+        n_rows = len(sample.folds)
+        given = np.arange(n_rows) if sample.clusters is None else sample.clusters
+        _, self._clusters = np.unique(given, return_inverse=True)
+        # How often each row is held out, times its weight; sums to one.
+        held_out = np.concatenate([test for _, test in self._divisions])
+        weights = sample.problem.weights * np.bincount(held_out, minlength=n_rows)
+        self._weights = weights / weights.sum()
 
-    def judge(self, chosen: Indices, divisions: Sequence[Indices]) -> Judged:
-        """Judge a set by those that were found without each group."""
-        parts = [self._part(*one) for one in zip(divisions, self._held_out, strict=True)]
-        gains = self._gains(chosen, divisions) if len(chosen) else None
-        return Judged(self._learnability(chosen, parts), self._score(parts), gains)
+    def judge(self, chosen: Indices, found: Sequence[Indices]) -> Judged:
+        """Judge a set by those that were found in each division."""
+        parts = [self._part(*one) for one in zip(found, self._divisions, strict=True)]
+        gains = self._gains(chosen, found) if len(chosen) else None
+        numbers = self._sample.target.task == "regression"
+        score = self._r_squared(parts) if numbers else self._area(parts)
+        return Judged(self._learnability(chosen, parts), score, gains)
 
-    def _gains(self, chosen: Indices, divisions: Sequence[Indices]) -> Gains:
+    def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
         """What rows lose without each feature or its group, where these were found without them."""
         names, units = np.unique(self._units_of(chosen), return_inverse=True)
-        found = np.array([np.isin(names, self._units_of(features)) for features in divisions])
-        held_out = [np.flatnonzero(rows) for rows in self._held_out]
-        gains = losses_without(self._rows(chosen), units, held_out, found, JUDGE_RIDGE)
+        counted = np.array([np.isin(names, self._units_of(features)) for features in found])
+        gains = losses_without(self._rows(chosen), units, self._divisions, counted, JUDGE_RIDGE)
         return Gains(*(part[units] for part in gains))
 
     def _units_of(self, columns: Indices) -> Indices:
         return self._units[np.searchsorted(self._columns, columns)]
 
     def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
-        w, V = self._weights, self._variance
-        slope = _slope(parts)
-        value, excess, influences = 0.0, 0.0, np.zeros(len(w))
+        """What the best model on the sets leaves, relative to what a constant leaves."""
+        slope, n_clusters = _slope(parts), int(self._clusters.max()) + 1
+        left, excess, influences = np.zeros(2), 0.0, np.zeros((2, n_clusters))
         for part in parts:
-            numbers = part.outputs, part.weights, slope * part.predicted
-            outputs, weights, predicted = (placed_like(part.white, each) for each in numbers)
-            found = explained(Weighted(part.white, outputs, weights), predicted)
-            share = part.weights.sum() / V
-            value += share * found.value
-            influences[part.held_out] = share * found.influences
-            excess += share**2 * found.excess
-        # The target's variance is estimated from the same rows.
-        influences -= value * w * (self._squares / V - 1)
-        variance = max(float(np.sum(influences**2)) - excess, excess)
-        error = _SHARED_ROWS * math.sqrt(variance)
+            z, y = part.white.values, part.white.outputs
+            model = part.white._replace(outputs=y - placed_like(y, slope * part.predicted))
+            constant = part.white._replace(values=0 * z[:, :1] + 1)
+            both = variance_left(model), variance_left(constant)
+            own = np.unique(self._clusters[part.held_out])
+            left += [part.share * one.value for one in both]
+            influences[:, own] += [part.share * one.influences for one in both]
+            excess += part.share**2 * max(both[0].excess - both[1].excess, 0.0)
+        if left[1] <= 0:
+            return unknown(len(chosen))
+        ratio = left[0] / left[1]
+        moved = (influences[0] - ratio * influences[1]) / left[1]
+        error = _SHARED_ROWS * self._error(moved, excess / left[1] ** 2)
         whole = self._rows(chosen).whitened()
         enough = _is_enough(whole) and all(part.is_enough for part in parts)
-        more = adjusted(whole) - sum(part.weights.sum() * part.explained for part in parts)
-        if enough:
-            value += min(more, 0.0)
+        more = adjusted(whole) - sum(part.share * part.explained for part in parts)
+        value = 1 - ratio + (min(more, 0.0) if enough else 0.0)
         margin = max(more, 0.0) if enough else math.inf
-        return Estimate(float(np.clip(value, -1, 1)), error, len(chosen), margin=margin)
+        return estimated(float(value), error, len(chosen), margin=margin)
 
-    def _score(self, parts: "Sequence[_Part]") -> Score:
-        if self._is_regression:
-            return self._r_squared(parts)
-        areas = [_area(part) for part in parts]
-        shares = np.array([part.weights.sum() for part in parts])
-        known = np.array([area is not None for area in areas])
+    def _area(self, parts: "Sequence[_Part]") -> Score:
+        """Mean area under the curve of outputs; those of one class in a part have none there."""
+        n_rows, n_outputs = self._sample.problem.outputs.shape
+        beaten, own = np.zeros((2, n_rows, n_outputs))
+        for part in parts:
+            positive = self._sample.problem.outputs[part.held_out] > 0
+            for output in np.flatnonzero(positive.any(axis=0) & ~positive.all(axis=0)):
+                shares = _shares_beaten(
+                    part.predicted[:, output], positive[:, output], part.weights
+                )
+                beaten[part.held_out, output] += part.share * shares[0]
+                own[part.held_out, output] += part.share * shares[1]
+        known = own.any(axis=0)
         if not known.any():
             return Score("AUC", 0.5, 0.5)
-        shares = shares[known] / shares[known].sum()
-        value, variance = np.array([area for area in areas if area is not None]).T
-        return Score("AUC", float(shares @ value), math.sqrt(float(shares**2 @ variance)))
+        total = own[:, known].sum(axis=0)
+        values = beaten[:, known].sum(axis=0) / total
+        # Each pair of rows counts once for the positive one and once for the other.
+        influences = 2 * np.mean((beaten[:, known] - values * own[:, known]) / total, axis=1)
+        return Score("AUC", float(np.mean(values)), self._error(influences))
 
     def _r_squared(self, parts: "Sequence[_Part]") -> Score:
-        errors = np.zeros(len(self._weights))
+        y, w = self._sample.problem.outputs, self._weights
+        squares, errors = np.sum((y - w @ y) ** 2, axis=1), np.zeros(len(w))
         for part in parts:
-            errors[part.held_out] = np.sum((part.outputs - part.predicted) ** 2, axis=1)
-        left = float(self._weights @ errors) / self._variance
-        influences = self._weights * (errors - left * self._squares) / self._variance
-        return Score("R2", 1 - left, math.sqrt(float(np.sum(influences**2))))
+            residuals = to_numpy(part.white.outputs) - part.predicted
+            errors[part.held_out] += part.share * part.weights * np.sum(residuals**2, axis=1)
+        variance = float(w @ squares)
+        left = float(errors.sum()) / variance
+        return Score("R2", 1 - left, self._error((errors - left * w * squares) / variance))
 
-    def _part(self, columns: Indices, held_out: Flags) -> "_Part":
-        rows = self._rows(columns)
-        inside, outside = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        coefficients = ridge_coefficients(rows.take(inside), JUDGE_RIDGE)
-        predicted = to_numpy(rows.take(outside).values @ placed_like(rows.values, coefficients))
-        white = rows.whitened()
+    def _error(self, influences: Floats, excess: float = 0.0) -> float:
+        """Standard error, from how much each row or cluster moves a value.
+
+        Of few clusters it is larger, so that 1.96 of it are an interval by Student's t.
+        """
+        n_clusters = len(np.unique(self._clusters[self._weights > 0]))
+        if n_clusters < 2:
+            return math.inf
+        if len(influences) == len(self._clusters):
+            influences = np.bincount(self._clusters, influences).astype(np.float64)
+        variance = max(float(np.sum(influences**2)) - excess, excess)
+        quantile = float(stdtrit(n_clusters - 1, 0.975) / ndtri(0.975))
+        return quantile * math.sqrt(variance * n_clusters / (n_clusters - 1))
+
+    def _part(self, columns: Indices, division: tuple[Indices, Indices]) -> "_Part":
+        training, test = division
+        rows = self._rows(columns).standardised(training)
+        coefficients = ridge_coefficients(rows.take(training), JUDGE_RIDGE)
+        white, weights = rows.whitened(), self._sample.problem.weights
+        total = sum(float(weights[other].sum()) for _, other in self._divisions)
         return _Part(
-            outside,
-            self._problem.outputs[outside],
-            self._weights[outside],
-            predicted,
-            white.without_leverage().take(outside).values,
+            test,
+            weights[test] / weights[test].sum(),
+            float(weights[test].sum()) / total,
+            to_numpy(rows.take(test).values @ placed_like(rows.values, coefficients)),
+            white.without_leverage().take(test),
             _is_enough(white),
             adjusted(white),
         )
 
     def _rows(self, columns: Indices) -> Weighted:
-        values = np.zeros((len(self._weights), 0))
+        problem, clusters = self._sample.problem, self._sample.clusters
+        values = np.zeros((len(problem.weights), 0))
         if len(columns):
             places = np.searchsorted(self._columns, columns)
-            values = self._problem.engine.columns(places).values()
-        numbers = self._problem.outputs, self._weights
-        return Weighted(values, *(placed_like(values, each) for each in numbers))
+            values = problem.engine.columns(places).values()
+        outputs, weights = (placed_like(values, p) for p in (problem.outputs, problem.weights))
+        return Weighted(values, outputs, weights, clusters)
 
 
 class _Part(NamedTuple):
-    """Rows of one group, next to what was found without them."""
+    """Rows that are held out in one division, next to what was found without them."""
 
     held_out: Indices
-    outputs: Floats
-    weights: Floats
-    predicted: Floats
-    white: Any  # whitened columns, where the rows are
+    weights: Floats  # these sum to one
+    share: float  # of the weight of all parts
+    predicted: Floats  # less the mean of training rows
+    white: Weighted  # whitened columns and outputs less the same mean, where the rows are
     is_enough: bool  # whether rows are enough for least squares on these columns
     explained: float  # of all rows
 
 
+def _rows_of(sample: Sample, folds: Indices) -> Indices:
+    return np.flatnonzero(np.isin(sample.folds, folds))
+
+
 def _is_enough(white: Weighted) -> bool:
     """Whether there are enough rows for least squares."""
-    return bool(ROWS_PER_COLUMN * white.values.shape[1] <= white.n_effective)
+    return bool(ROWS_PER_COLUMN * (white.values.shape[1] - 1) <= white.n_independent)
 
 
 def _slope(parts: Sequence[_Part]) -> float:
     """By what predictions overshoot: what noise makes of them is shrunk."""
-    along = sum(float(np.sum(p.weights @ (p.predicted * p.outputs))) for p in parts)
-    square = sum(float(np.sum(p.weights @ p.predicted**2)) for p in parts)
+    along = square = 0.0
+    for part in parts:
+        weights = part.share * part.weights
+        along += float(np.sum(weights @ (part.predicted * to_numpy(part.white.outputs))))
+        square += float(np.sum(weights @ part.predicted**2))
     return min(max(along / max(square, 1e-300), 0.0), 1.0)
 
 
-def _area(part: _Part) -> tuple[float, float] | None:
-    """Mean area under the curve over outputs, and its variance; None where one class is absent."""
-    found = []
-    for output, predicted in zip(part.outputs.T, part.predicted.T, strict=True):
-        positive = output > 0
-        if positive.any() and not positive.all():
-            found.append(_one_area(predicted, positive, part.weights))
-    if not found:
-        return None
-    value, variance = np.mean(found, axis=0)
-    return float(value), float(variance)
+def _shares_beaten(scores: Floats, positive: Flags, weights: Floats) -> tuple[Floats, Floats]:
+    """Of each row half its share of its class, times the share of the other class that it beats.
 
-
-def _one_area(scores: Floats, positive: Flags, weights: Floats) -> tuple[float, float]:
-    """Area and its variance by the spread of the share of the other class that is beaten."""
-    above = _share_below(scores[positive], scores[~positive], weights[~positive])
-    below = 1 - _share_below(scores[~positive], scores[positive], weights[positive])
-    own, other = weights[positive] / weights[positive].sum(), weights[~positive]
-    other = other / other.sum()
-    area = float(own @ above)
-    variance = own**2 @ (above - area) ** 2 + other**2 @ (below - area) ** 2
-    return area, float(variance)
+    A row of the positive class beats those with lower scores, one of the other class those with
+    higher ones: either class adds up to half the area under the curve. The half shares come second.
+    """
+    own, beaten = np.zeros((2, len(scores)))
+    for side, sign in ((positive, 1), (~positive, -1)):
+        own[side] = weights[side] / weights[side].sum() / 2
+        others = sign * scores[~side]
+        beaten[side] = own[side] * _share_below(sign * scores[side], others, weights[~side])
+    return beaten, own
 
 
 def _share_below(scores: Floats, others: Floats, weights: Floats) -> Floats:

@@ -1,39 +1,45 @@
 """Least squares on some columns: what they explain beyond what chance would, and each one's part.
 
-For weights that sum to one let ``C = sum w x x^T`` over all rows and ``z = C^(-1/2) x``, divided by
-``sqrt(1 - w |z|^2)`` for the part that a row itself has in C. Rows that a prediction p has not seen
-leave residuals ``r = y - p``, whose own explained variance
+For weights that sum to one let z be a constant and the columns, whitened: ``sum w z z^T = I`` over
+all rows, and made up for the part that a row itself has in that. Rows that a prediction p has not
+seen leave residuals ``r = y - p``, of which the best linear model on the columns explains
 
-    U = sum over pairs i != j of w_i w_j (z_i^T z_j) r_i r_j / sum over pairs of w_i w_j
+    U = sum over pairs i != j of w_i w_j (z_i^T z_j) r_i r_j / sum over pairs of w_i w_j,
 
-is what p misses of the best linear model, without bias for any p: ``mean y^2 - mean r^2 + U``
-estimates the variance that the best model on these columns explains on new rows. The better p is,
-the less noise it has.
+so that ``mean r^2 - U`` estimates the variance that it leaves on new rows, without bias for any p.
+The better p is, the less noise it has. Rows may come in clusters, whose rows depend on each other:
+pairs are then of rows of different clusters, and clusters take the place of rows in all errors.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import placed_like, to_numpy
+from featgrad.arrays import Floats, Indices
+from featgrad.moments.array_api import namespace, placed_like, to_numpy
 
-# Directions of less variance, relative to the largest, are rounding.
+# Directions of less variance, relative to the largest, are rounding, and so is what a column
+# deviates by, relative to its mean.
 _ROUNDING = 1e-7
 # Of a row that all but decides a direction by itself no more is made up for.
 _LEAST_LEFT = 0.25
 
 
 class Weighted(NamedTuple):
-    """Standardised columns, centred outputs and weights of rows, as arrays of one library."""
+    """Columns, outputs and weights of rows, as arrays of one library."""
 
     values: Any
     outputs: Any
     weights: Any
+    # A label per row, on the host; None where each row is a cluster by itself.
+    clusters: Indices | None = None
 
     def take(self, rows: Indices) -> "Weighted":
-        return Weighted(*(part[placed_like(part, rows)] for part in self))
+        clusters = None if self.clusters is None else self.clusters[rows]
+        values, outputs, weights = (part[placed_like(part, rows)] for part in self[:3])
+        return Weighted(values, outputs, weights, clusters)
 
     @property
     def n_effective(self) -> float:
@@ -41,8 +47,31 @@ class Weighted(NamedTuple):
         return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     @property
+    def n_independent(self) -> float:
+        """Clusters of equal weight that would be as informative."""
+        weights = _summed(self.weights, self.clusters)
+        return float(weights.sum() ** 2 / (weights**2).sum())
+
+    @property
     def variance(self) -> float:
-        return float(self.weights @ (self.outputs**2).sum(1) / self.weights.sum())
+        share = self.weights / self.weights.sum()
+        centred = self.outputs - share @ self.outputs
+        return float(share @ (centred**2).sum(1))
+
+    def standardised(self, by: Indices) -> "Weighted":
+        """Columns and outputs centred, and columns of variance 1, by some of the rows.
+
+        Columns that are constant in them are only centred.
+        """
+        values, outputs, weights, _ = self.take(by)
+        share = weights / weights.sum()
+        mean = share @ values
+        deviation = (share @ (values - mean) ** 2) ** 0.5
+        constant = deviation <= _ROUNDING * abs(mean)
+        scale = deviation * ~constant + constant
+        return self._replace(
+            values=(self.values - mean) / scale, outputs=self.outputs - share @ outputs
+        )
 
     def normal_equations(self, ridge: float) -> tuple[Floats, Floats]:
         """``C + ridge I`` and covariances with the outputs; the ridge is a sum of squares."""
@@ -52,25 +81,35 @@ class Weighted(NamedTuple):
         return covariance, to_numpy(self.values.T @ (share * self.outputs))
 
     def whitened(self) -> "Weighted":
-        """Uncorrelated columns of variance 1; as many as there are independent ones."""
+        """A constant and the columns, uncorrelated and of mean square 1, without dependent ones."""
         share = self.weights[:, None] / self.weights.sum()
-        eigenvalues, axes = np.linalg.eigh(to_numpy(self.values.T @ (share * self.values)))
-        used = eigenvalues > _ROUNDING * max(float(eigenvalues.max(initial=0.0)), 1e-300)
+        values = namespace(self.values).concat([0 * share + 1, self.values], axis=1)
+        eigenvalues, axes = np.linalg.eigh(to_numpy(values.T @ (share * values)))
+        used = eigenvalues > _ROUNDING * float(eigenvalues.max())
         to_one_variance = axes[:, used] / np.sqrt(eigenvalues[used])
-        return self._replace(values=self.values @ placed_like(self.values, to_one_variance))
+        return self._replace(values=values @ placed_like(values, to_one_variance))
 
     def without_leverage(self) -> "Weighted":
-        """Whitened columns as if no row had had a part in whitening itself."""
-        leverage = self.weights / self.weights.sum() * (self.values**2).sum(1)
-        left = (1 - leverage).clip(_LEAST_LEFT) ** 0.5
-        return self._replace(values=self.values / left[:, None])
+        """Whitened columns as if no row, or no cluster, had had a part in whitening itself."""
+        share = self.weights / self.weights.sum()
+        if self.clusters is None:
+            left = (1 - share * (self.values**2).sum(1)).clip(_LEAST_LEFT) / (1 - share)
+            return self._replace(values=self.values / left[:, None] ** 0.5)
+        z, root = to_numpy(self.values).copy(), np.sqrt(to_numpy(share))[:, None]
+        order = np.argsort(self.clusters, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(self.clusters[order])) + 1):
+            left, lengths, right = np.linalg.svd(root[rows] * z[rows], full_matrices=False)
+            more = lengths / np.sqrt((1 - lengths**2).clip(_LEAST_LEFT)) - lengths
+            z[rows] += left * more @ right / root[rows]
+            z[rows] *= np.sqrt(1 - np.sum(root[rows] ** 2))
+        return self._replace(values=placed_like(self.values, z))
 
 
-class Explained(NamedTuple):
-    """Variance that the best linear model on some columns explains, and how uncertain that is."""
+class Left(NamedTuple):
+    """Variance that the best linear model on some columns leaves, and how uncertain that is."""
 
-    value: float  # mean y^2 - mean r^2 + U
-    influences: Floats  # how much each row moves it
+    value: float  # mean r^2 - U
+    influences: Floats  # how much each row moves it, or each cluster in the order of their labels
     # What squared influences overstate the variance by: that of a sum over pairs of noise.
     excess: float
 
@@ -82,44 +121,59 @@ def ridge_coefficients(rows: Weighted, ridge: float) -> Floats:
 
 def adjusted(white: Weighted) -> float:
     """Adjusted R^2 of least squares on whitened columns."""
-    n, k = white.n_effective, white.values.shape[1]
+    n, k = white.n_independent, white.values.shape[1] - 1
     share = white.weights / white.weights.sum()
-    explained = float(((white.values.T @ (share[:, None] * white.outputs)) ** 2).sum())
+    centred = white.outputs - share @ white.outputs
+    explained = float(((white.values.T @ (share[:, None] * centred)) ** 2).sum())
     left = 1 - explained / white.variance
     return float(1 - left * (n - 1) / max(n - 1 - k, 1.0))
 
 
-def explained(white: Weighted, predicted: Any) -> Explained:
-    """What whitened columns explain, from a prediction that has not seen these rows."""
-    z, y, w = white
-    r = y - predicted
-    total, squares = float(w.sum()), float((w**2).sum())
+def variance_left(white: Weighted) -> Left:
+    """What whitened columns leave of outputs, which are residuals of a model of other rows."""
+    z, r, w, clusters = white
+    total, weights = float(w.sum()), _summed(w, clusters)
+    squares = float((weights**2).sum())
     along = z.T @ (w[:, None] * r)
-    own = w**2 * (z**2).sum(1) * (r**2).sum(1)
+    own, pair_squares = _products(white)
     inside = float((along**2).sum() - own.sum())
-    through = 2 * (w * ((z @ along) * r).sum(1) - own)
-    pairs, others = total**2 - squares, (total - w) ** 2 - (squares - w**2)
-    missed = inside / pairs
-    missed_without = (inside - through) / others.clip(1e-300)
-    by_row = (y**2 - r**2).sum(1)
-    mean = float(w @ by_row / total)
-    mean_without = (total * mean - w * by_row) / (total - w).clip(1e-300)
-    influences = (mean - mean_without) + (missed - missed_without)
-    excess = 2 / pairs**2 * _pair_squares(z, r, w)
-    return Explained(mean + missed, to_numpy(influences), excess)
+    through = 2 * (_summed(w * ((z @ along) * r).sum(1), clusters) - own)
+    pairs = max(total**2 - squares, 1e-300)
+    others = ((total - weights) ** 2 - (squares - weights**2)).clip(1e-300)
+    by_row = w * (r**2).sum(1)
+    mean = float(by_row.sum()) / total
+    mean_without = (total * mean - _summed(by_row, clusters)) / (total - weights).clip(1e-300)
+    influences = (mean - inside / pairs) - (mean_without - (inside - through) / others)
+    return Left(mean - inside / pairs, to_numpy(influences), 2 / pairs**2 * pair_squares)
 
 
-def _pair_squares(z: Any, r: Any, w: Any) -> float:
-    """``sum over pairs of w_i^2 w_j^2 (z_i^T z_j)^2 (r_i^T r_j)^2``.
+def _products(white: Weighted) -> tuple[Any, float]:
+    """Squared sums ``s_g = sum of w z r`` of rows or clusters, and ``sum of (s_g^T s_h)^2``.
 
-    With several outputs as if their residuals did not depend on the columns.
+    The latter is over pairs and, with several outputs, as if those did not depend on each other;
+    without clusters residuals are taken as independent of the columns then.
     """
-    if r.shape[1] == 1:
-        z, r = z * r, r * 0 + 1
-    weights = w**2
-    of_columns = _distinct_pairs(z, weights)
-    of_outputs = _distinct_pairs(r, weights)
-    return of_columns * of_outputs / max(float(weights.sum() ** 2 - (weights**2).sum()), 1e-300)
+    z, r, w, clusters = white
+    if clusters is None and r.shape[1] > 1:
+        weights = w**2
+        pairs = max(float(weights.sum() ** 2 - (weights**2).sum()), 1e-300)
+        product = _distinct_pairs(z, weights) * _distinct_pairs(r, weights) / pairs
+        return weights * (z**2).sum(1) * (r**2).sum(1), product
+    own, product = 0.0 * _summed(w, clusters), 0.0
+    for residual in (w[:, None] * r).T:
+        sums = _summed(z * residual[:, None], clusters)
+        own = own + (sums**2).sum(1)
+        product += _distinct_pairs(sums, 0 * own + 1)
+    return own, product
+
+
+def _summed(values: Any, clusters: Indices | None) -> Any:
+    """Sums over rows of each cluster."""
+    if clusters is None:
+        return values
+    _, labels = np.unique(clusters, return_inverse=True)
+    rows = np.ones(len(labels)), (labels, np.arange(len(labels)))
+    return placed_like(values, sparse.csr_array(rows) @ to_numpy(values))
 
 
 def _distinct_pairs(vectors: Any, weights: Any) -> float:
@@ -147,7 +201,7 @@ class Gains(NamedTuple):
 def best_linear(rows: Weighted) -> tuple[float, float]:
     """Adjusted R^2 of least squares and its standard error."""
     white = rows.whitened()
-    n, k, V = rows.n_effective, white.values.shape[1], rows.variance
+    n, k, V = rows.n_effective, white.values.shape[1] - 1, rows.variance
     share = rows.weights / rows.weights.sum()
     value, correction = adjusted(white), (n - 1) / max(n - 1 - k, 1.0)
     coefficients = white.values.T @ (share[:, None] * rows.outputs)
@@ -163,21 +217,26 @@ def best_linear(rows: Weighted) -> tuple[float, float]:
 
 
 def losses_without(
-    rows: Weighted, units: Indices, held_out: Sequence[Indices], counted: Flags, ridge: float
+    rows: Weighted,
+    units: Indices,
+    divisions: Sequence[tuple[Indices, Indices]],
+    counted: Floats,
+    ridge: float,
 ) -> Gains:
-    """Explained fraction that held-out rows lose, in models of the others, without each unit.
+    """Explained fraction that test rows lose, in models of training rows, without each unit.
 
-    Groups of rows are held out in turn; what those of a group lose counts where `counted`, of shape
-    (groups, units), is true. With ``H = (C + ridge I)^-1`` and coefficients B, those without the
-    columns g are ``B - H_:g H_gg^-1 B_g``. Errors are those of the mean of rows or, if these are
-    larger, of groups.
+    What test rows of a division lose counts by `counted`, of shape (divisions, units). With
+    ``H = (C + ridge I)^-1`` and coefficients B, those without the columns g are
+    ``B - H_:g H_gg^-1 B_g``. Errors are those of the mean of rows or, if these are larger, of
+    divisions.
     """
     parts = []
-    for outside, counts in zip(held_out, counted, strict=True):
-        inside = np.delete(np.arange(len(rows.weights)), outside)
-        training, test = rows.take(inside), rows.take(outside)
-        losses = _losses(training, test, units, ridge) * placed_like(rows.values, counts)
-        parts.append((test.weights / rows.weights.sum(), losses))
+    total = sum(float(rows.weights[placed_like(rows.weights, test)].sum()) for _, test in divisions)
+    for (training, test), counts in zip(divisions, counted, strict=True):
+        standardised = rows.standardised(training)
+        outside = standardised.take(test)
+        losses = _losses(standardised.take(training), outside, units, ridge)
+        parts.append((outside.weights / total, losses * placed_like(rows.values, counts)))
     values = sum(share @ losses for share, losses in parts)
     of_rows = to_numpy(sum(share**2 @ (losses - values) ** 2 for share, losses in parts))
     off = np.array([to_numpy(share @ (losses - values)) for share, losses in parts])
