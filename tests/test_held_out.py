@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import sem
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,7 +22,8 @@ COLUMNS = np.arange(6)
 UNITS = np.array([0, 1, 2, 3, 2, 4])
 
 
-PAIRS = [(np.setdiff1d(np.arange(N_FOLDS), group), group) for group in held_out_groups(N_FOLDS)]
+TRAINING = [np.setdiff1d(np.arange(N_FOLDS), group) for group in held_out_groups(N_FOLDS)]
+PAIRS = list(zip(TRAINING, held_out_groups(N_FOLDS), strict=True))
 
 
 def judged(X, Y, chosen, divisions, task: str = "regression"):
@@ -153,18 +154,37 @@ def losses(sample, features: list[int], without: list[int]) -> np.ndarray:
     return errors[0] - errors[1]
 
 
-def test_gains_are_losses_of_rows_without_which_a_feature_was_found():
+def share_found(sample, features: list[int], found: list[int], training) -> float:
+    """Mean adjusted R^2, at least 0, of features by those found, over training rows."""
+    X = sample.problem.engine.values()[np.isin(sample.folds, training)]
+    model = LinearRegression().fit(X[:, found], X[:, features])
+    scores = r2_score(X[:, features], model.predict(X[:, found]), multioutput="raw_values")
+    return np.mean(np.clip(1 - (1 - scores) * (len(X) - 1) / (len(X) - 1 - len(found)), 0, 1))
+
+
+def test_gains_are_losses_of_rows_as_far_as_features_were_found_without_them():
     X, Y = drawn()
     X[:, 2] = X[:, 4] + Y[:, 0]
     divisions = [[0, 1], [0, 2, 4], [0, 1, 2, 4], [1, 5]]
     (_, _, gains), sample = judged(X, Y, [0, 2, 4], divisions)
     place, variance = np.digitize(sample.folds, [3, 6, 9]), np.mean(sample.problem.outputs**2)
     expected = []
-    for unit, found in (([0], [True, True, True, False]), ([2, 4], [False, True, True, False])):
-        lost = losses(sample, [0, 2, 4], unit) * np.array(found)[place] / variance
-        of_groups = sem([lost[place == group].mean() for group in range(4)])
-        expected.append((lost.mean(), max(lost.std() / np.sqrt(len(lost)), of_groups)))
+    for unit in ([0], [2, 4]):
+        counts = [share_found(sample, unit, *one) for one in zip(divisions, TRAINING, strict=True)]
+        lost = losses(sample, [0, 2, 4], unit) / variance
+        counted = lost * np.array(counts)[place]
+        of_groups = sem([counted[place == group].mean() for group in range(4)])
+        of_rows, however = (each.std() / np.sqrt(len(lost)) for each in (counted, lost))
+        expected.append((counted.mean(), np.hypot(max(of_rows, of_groups), however)))
     np.testing.assert_allclose(np.transpose(gains), np.array(expected)[[0, 1, 1]], rtol=1e-6)
+
+
+def test_gain_counts_where_a_near_copy_was_found():
+    X, Y = drawn()
+    X[:, 2] = X[:, 0] + 0.1 * X[:, 2]
+    (_, _, itself), _ = judged(X, Y, [0, 1], [[0, 1]] * 4)
+    (_, _, copy), _ = judged(X, Y, [0, 1], [[1, 2]] * 4)
+    assert copy.values[0] == pytest.approx(itself.values[0], rel=0.05)
 
 
 def test_fewer_than_two_rows_for_each_feature_give_a_lower_bound():

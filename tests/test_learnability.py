@@ -111,7 +111,8 @@ def gains_by_models(X, y, rows, groups: list[int]) -> tuple[np.ndarray, np.ndarr
         losses[test] = np.array(errors[1:]).T - errors[0][:, None]
     of_rows = losses.std(axis=0) / np.sqrt(len(y))
     of_tenths = sem([losses[tenth].mean(axis=0) for tenth in tenths])
-    return losses.mean(axis=0) / np.var(y), np.maximum(of_rows, of_tenths) / np.var(y)
+    errors = np.hypot(of_rows, np.maximum(of_rows, of_tenths))
+    return losses.mean(axis=0) / np.var(y), errors / np.var(y)
 
 
 @pytest.mark.parametrize("groups", [[0, 1, 2], [0, 1, 0]])

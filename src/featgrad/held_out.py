@@ -26,6 +26,7 @@ from featgrad.moments.least_squares import (
     Gains,
     Weighted,
     adjusted,
+    each_explained,
     losses_without,
     ridge_coefficients,
     variance_left,
@@ -102,10 +103,13 @@ class HeldOutRows:
         return Judged(self._learnability(chosen, parts), score, gains)
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
-        """What rows lose without each feature or its group, where these were found without them."""
-        names, units = np.unique(self._units_of(chosen), return_inverse=True)
-        counted = np.array([np.isin(names, self._units_of(features)) for features in found])
-        gains = losses_without(self._rows(chosen), units, self._divisions, counted, JUDGE_RIDGE)
+        """What rows lose without each feature or its group, as far as found without them."""
+        _, units = np.unique(self._units_of(chosen), return_inverse=True)
+        rows, counted = self._rows(chosen), []
+        for (training, _), features in zip(self._divisions, found, strict=True):
+            shares = each_explained(rows.take(training), self._rows(features).take(training))
+            counted.append(np.bincount(units, shares) / np.bincount(units))
+        gains = losses_without(rows, units, self._divisions, np.array(counted), JUDGE_RIDGE)
         return Gains(*(part[units] for part in gains))
 
     def _units_of(self, columns: Indices) -> Indices:

@@ -121,12 +121,24 @@ def ridge_coefficients(rows: Weighted, ridge: float) -> Floats:
 
 def adjusted(white: Weighted) -> float:
     """Adjusted R^2 of least squares on whitened columns."""
+    left, variances = _left_and_variances(white)
+    return float(1 - left.sum() / variances.sum())
+
+
+def each_explained(columns: Weighted, by: Weighted) -> Floats:
+    """Adjusted R^2, at least 0, of each column by least squares on others of the same rows."""
+    left, variances = _left_and_variances(by.whitened()._replace(outputs=columns.values))
+    return np.asarray(np.clip(1 - left / np.maximum(variances, 1e-300), 0.0, 1.0))
+
+
+def _left_and_variances(white: Weighted) -> tuple[Floats, Floats]:
+    """Variance of each output, and what least squares leave of it with as many columns."""
     n, k = white.n_independent, white.values.shape[1] - 1
     share = white.weights / white.weights.sum()
     centred = white.outputs - share @ white.outputs
-    explained = float(((white.values.T @ (share[:, None] * centred)) ** 2).sum())
-    left = 1 - explained / white.variance
-    return float(1 - left * (n - 1) / max(n - 1 - k, 1.0))
+    explained = to_numpy(((white.values.T @ (share[:, None] * centred)) ** 2).sum(0))
+    variances = to_numpy(share @ centred**2)
+    return (variances - explained) * (n - 1) / max(n - 1 - k, 1.0), variances
 
 
 def variance_left(white: Weighted) -> Left:
@@ -227,22 +239,33 @@ def losses_without(
 
     What test rows of a division lose counts by `counted`, of shape (divisions, units). With
     ``H = (C + ridge I)^-1`` and coefficients B, those without the columns g are
-    ``B - H_:g H_gg^-1 B_g``. Errors are those of the mean of rows or, if these are larger, of
-    divisions.
+    ``B - H_:g H_gg^-1 B_g``. The variance is that of the mean of rows or, if that is larger, of
+    divisions, and once more that of rows, however they count: models share their rows (Nadeau &
+    Bengio 2003), and what counts is uncertain, too.
     """
-    parts = []
     total = sum(float(rows.weights[placed_like(rows.weights, test)].sum()) for _, test in divisions)
-    for (training, test), counts in zip(divisions, counted, strict=True):
+    parts = []
+    for training, test in divisions:
         standardised = rows.standardised(training)
         outside = standardised.take(test)
         losses = _losses(standardised.take(training), outside, units, ridge)
-        parts.append((outside.weights / total, losses * placed_like(rows.values, counts)))
-    values = sum(share @ losses for share, losses in parts)
-    of_rows = to_numpy(sum(share**2 @ (losses - values) ** 2 for share, losses in parts))
-    off = np.array([to_numpy(share @ (losses - values)) for share, losses in parts])
-    of_groups = np.sum(off**2, axis=0) * len(off) / (len(off) - 1)
-    errors = np.sqrt(np.maximum(of_rows, of_groups))
-    return Gains(to_numpy(values) / rows.variance, errors / rows.variance)
+        parts.append(outside._replace(values=losses, weights=outside.weights / total))
+    counts = [placed_like(rows.values, each) for each in counted]
+    counting = [p._replace(values=p.values * c) for p, c in zip(parts, counts, strict=True)]
+    values, of_rows, of_divisions = _mean(counting)
+    _, however, _ = _mean(parts)
+    errors = np.sqrt(np.maximum(of_rows, of_divisions) + however)
+    return Gains(values / rows.variance, errors / rows.variance)
+
+
+def _mean(parts: Sequence[Weighted]) -> tuple[Floats, Floats, Floats]:
+    """Mean over rows of all parts, and its variance by rows or clusters and by parts."""
+    mean = sum(part.weights @ part.values for part in parts)
+    off = [part.weights[:, None] * (part.values - mean) for part in parts]
+    by_row = [_summed(each, part.clusters) for each, part in zip(off, parts, strict=True)]
+    of_rows = to_numpy(sum((each**2).sum(0) for each in by_row))
+    by_part = np.array([to_numpy(each.sum(0)) for each in off])
+    return to_numpy(mean), of_rows, np.sum(by_part**2, axis=0) * len(off) / (len(off) - 1)
 
 
 def _losses(training: Weighted, test: Weighted, units: Indices, ridge: float) -> Any:
