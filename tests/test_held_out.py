@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from dataset_builders import in_memory
 from featgrad import FeatureGradientSelector
+from featgrad.dataset.splits import random_splits
 from featgrad.held_out import HeldOutRows
 from featgrad.plan import JUDGE_RIDGE
-from featgrad.search.comparison import held_out_groups
 
 N_FOLDS = 12
 COLUMNS = np.arange(6)
@@ -22,8 +22,7 @@ COLUMNS = np.arange(6)
 UNITS = np.array([0, 1, 2, 3, 2, 4])
 
 
-TRAINING = [np.setdiff1d(np.arange(N_FOLDS), group) for group in held_out_groups(N_FOLDS)]
-PAIRS = list(zip(TRAINING, held_out_groups(N_FOLDS), strict=True))
+SPLITS = random_splits(N_FOLDS)
 
 
 def judged(X, Y, chosen, divisions, task: str = "regression"):
@@ -34,8 +33,8 @@ def judged(X, Y, chosen, divisions, task: str = "regression"):
     return by_rows(sample, chosen, divisions), sample
 
 
-def by_rows(sample, chosen, divisions, pairs=PAIRS):
-    rows = HeldOutRows(sample, COLUMNS, UNITS, pairs)
+def by_rows(sample, chosen, divisions, splits=SPLITS):
+    rows = HeldOutRows(sample, COLUMNS, UNITS, splits)
     return rows.judge(np.array(chosen), [np.array(found, dtype=np.intp) for found in divisions])
 
 
@@ -43,12 +42,12 @@ def replace_task(target, task: str):
     return type(target)(target.outputs, target.variance, task)
 
 
-def predictions(sample, divisions, pairs=PAIRS) -> np.ndarray:
+def predictions(sample, divisions, splits=SPLITS) -> np.ndarray:
     """Of ridge models of the rows that are not held out."""
     X, Y = sample.problem.engine.values(), sample.problem.outputs
     predicted = np.zeros_like(Y)
-    for (training, held_out), features in zip(pairs, divisions, strict=True):
-        inside, test = np.isin(sample.folds, training), np.isin(sample.folds, held_out)
+    for (training, held_out), features in zip(splits, divisions, strict=True):
+        inside, test = np.isin(sample.folds, list(training)), np.isin(sample.folds, list(held_out))
         model = make_pipeline(StandardScaler(), Ridge(alpha=JUDGE_RIDGE))
         model.fit(X[inside][:, features], Y[inside])
         predicted[test] = model.predict(X[test][:, features]).reshape(-1, Y.shape[1])
@@ -78,8 +77,8 @@ def test_score_of_classes_is_the_mean_area_under_the_curve():
     X, Y = drawn(classes=True)
     (_, score, _), sample = judged(X, Y, [0, 1], DIVISIONS, "binary")
     predicted, areas = predictions(sample, DIVISIONS), []
-    for group in held_out_groups(N_FOLDS):
-        test = np.isin(sample.folds, group)
+    for _, held_out in SPLITS:
+        test = np.isin(sample.folds, list(held_out))
         areas.append(roc_auc_score(sample.problem.outputs[test] > 0, predicted[test]))
     assert score.name == "AUC"
     assert score.value == pytest.approx(np.mean(areas), rel=1e-6)
@@ -90,9 +89,9 @@ def test_rows_that_are_never_held_out_only_train():
     """Later folds are held out from models of the earlier ones."""
     X, Y = drawn()
     sample = in_memory(X, Y, np.ones(len(X)), n_folds=N_FOLDS).sample(COLUMNS)
-    pairs = [(np.arange(start), np.arange(start, start + 3)) for start in (3, 6, 9)]
-    score = by_rows(sample, [0, 1], [[0, 1]] * 3, pairs).score
-    predicted = predictions(sample, [[0, 1]] * 3, pairs)
+    splits = [(range(start), range(start, start + 3)) for start in (3, 6, 9)]
+    score = by_rows(sample, [0, 1], [[0, 1]] * 3, splits).score
+    predicted = predictions(sample, [[0, 1]] * 3, splits)
     tested = sample.folds >= 3
     expected = r2_score(sample.problem.outputs[tested], predicted[tested])
     assert score.value == pytest.approx(expected, rel=1e-6)
@@ -156,7 +155,7 @@ def losses(sample, features: list[int], without: list[int]) -> np.ndarray:
 
 def share_found(sample, features: list[int], found: list[int], training) -> float:
     """Mean adjusted R^2, at least 0, of features by those found, over training rows."""
-    X = sample.problem.engine.values()[np.isin(sample.folds, training)]
+    X = sample.problem.engine.values()[np.isin(sample.folds, list(training))]
     model = LinearRegression().fit(X[:, found], X[:, features])
     scores = r2_score(X[:, features], model.predict(X[:, found]), multioutput="raw_values")
     return np.mean(np.clip(1 - (1 - scores) * (len(X) - 1) / (len(X) - 1 - len(found)), 0, 1))
@@ -170,7 +169,10 @@ def test_gains_are_losses_of_rows_as_far_as_features_were_found_without_them():
     place, variance = np.digitize(sample.folds, [3, 6, 9]), np.mean(sample.problem.outputs**2)
     expected = []
     for unit in ([0], [2, 4]):
-        counts = [share_found(sample, unit, *one) for one in zip(divisions, TRAINING, strict=True)]
+        counts = [
+            share_found(sample, unit, found, split.training)
+            for found, split in zip(divisions, SPLITS, strict=True)
+        ]
         lost = losses(sample, [0, 2, 4], unit) / variance
         counted = lost * np.array(counts)[place]
         of_groups = sem([counted[place == group].mean() for group in range(4)])

@@ -213,8 +213,7 @@ class _Judges:
     @cached_property
     def held_out(self) -> HeldOutRows:
         units = self.units.of_column[self.columns]
-        divisions = [tuple(map(np.array, split)) for split in self.dataset.splits]
-        return HeldOutRows(self._sample, self.columns, units, divisions)
+        return HeldOutRows(self._sample, self.columns, units, self.dataset.splits)
 
     @cached_property
     def that_chose(self) -> Learnability:

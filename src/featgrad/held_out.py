@@ -20,6 +20,7 @@ from scipy.special import ndtri, stdtrit
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.dataset.base import Sample
+from featgrad.dataset.splits import Split
 from featgrad.estimate import Estimate, estimated, unknown
 from featgrad.moments.array_api import placed_like, to_numpy
 from featgrad.moments.least_squares import (
@@ -71,20 +72,16 @@ class Judged(NamedTuple):
 class HeldOutRows:
     """Rows that judge sets, with all columns that are chosen anywhere.
 
-    `columns` are those, rising; `units` says which feature or group of features each is; each of
-    `divisions` has the folds that a set is found from, and those that are held out from it.
+    `columns` are those, rising; `units` says which feature or group of features each is; `splits`
+    have the folds that a set is found from, and those that are held out from it.
     """
 
     def __init__(
-        self,
-        sample: Sample,
-        columns: Indices,
-        units: Indices,
-        divisions: Sequence[tuple[Indices, Indices]],
+        self, sample: Sample, columns: Indices, units: Indices, splits: Sequence[Split]
     ) -> None:
         self._sample, self._columns, self._units = sample, columns, units
         self._divisions = [
-            (_rows_of(sample, training), _rows_of(sample, test)) for training, test in divisions
+            (_rows_of(sample, training), _rows_of(sample, test)) for training, test in splits
         ]
         n_rows = len(sample.folds)
         given = np.arange(n_rows) if sample.clusters is None else sample.clusters
@@ -223,8 +220,8 @@ class _Part(NamedTuple):
     explained: float  # of all rows
 
 
-def _rows_of(sample: Sample, folds: Indices) -> Indices:
-    return np.flatnonzero(np.isin(sample.folds, folds))
+def _rows_of(sample: Sample, folds: Sequence[int]) -> Indices:
+    return np.flatnonzero(np.isin(sample.folds, list(folds)))
 
 
 def _is_enough(white: Weighted) -> bool:
