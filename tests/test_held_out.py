@@ -82,7 +82,7 @@ def test_score_of_classes_is_the_mean_area_under_the_curve():
         areas.append(roc_auc_score(sample.problem.outputs[test] > 0, predicted[test]))
     assert score.name == "AUC"
     assert score.value == pytest.approx(np.mean(areas), rel=1e-6)
-    assert 0 < score.standard_error < 0.05
+    assert 0 < score.standard_error < 0.08
 
 
 def test_rows_that_are_never_held_out_only_train():

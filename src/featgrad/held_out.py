@@ -89,14 +89,14 @@ class HeldOutRows:
         # How often each row is held out, times its weight; sums to one.
         held_out = np.concatenate([test for _, test in self._divisions])
         weights = sample.problem.weights * np.bincount(held_out, minlength=n_rows)
-        self._weights = weights / weights.sum()
+        self._total = float(weights.sum())
+        self._weights = weights / self._total
 
     def judge(self, chosen: Indices, found: Sequence[Indices]) -> Judged:
         """Judge a set by those that were found in each division."""
         parts = [self._part(*one) for one in zip(found, self._divisions, strict=True)]
         gains = self._gains(chosen, found) if len(chosen) else None
-        numbers = self._sample.target.task == "regression"
-        score = self._r_squared(parts) if numbers else self._area(parts)
+        score = self._score(chosen, [part.prediction for part in parts])
         return Judged(self._learnability(chosen, parts), score, gains)
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
@@ -114,89 +114,112 @@ class HeldOutRows:
 
     def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
         """What the best model on the sets leaves, relative to what a constant leaves."""
-        slope, n_clusters = _slope(parts), int(self._clusters.max()) + 1
-        left, excess, influences = np.zeros(2), 0.0, np.zeros((2, n_clusters))
-        for part in parts:
-            z, y = part.white.values, part.white.outputs
-            model = part.white._replace(outputs=y - placed_like(y, slope * part.predicted))
-            constant = part.white._replace(values=0 * z[:, :1] + 1)
-            both = variance_left(model), variance_left(constant)
-            own = np.unique(self._clusters[part.held_out])
-            left += [part.share * one.value for one in both]
-            influences[:, own] += [part.share * one.influences for one in both]
-            excess += part.share**2 * max(both[0].excess - both[1].excess, 0.0)
+        slope = _slope([part.prediction for part in parts])
+        left, excess, influences = np.zeros(2), 0.0, np.zeros((2, int(self._clusters.max()) + 1))
+        for part, (_, test) in zip(parts, self._divisions, strict=True):
+            rows, share = part.white, float(part.prediction.weights.sum())
+            predicted = placed_like(rows.outputs, slope * part.prediction.values)
+            model = variance_left(rows._replace(outputs=rows.outputs - predicted))
+            constant = variance_left(rows._replace(values=0 * rows.values[:, :1] + 1))
+            own = np.unique(self._clusters[test])
+            left += share * np.array([model.value, constant.value])
+            influences[:, own] += share * np.array([model.influences, constant.influences])
+            excess += share**2 * max(model.excess - constant.excess, 0.0)
         if left[1] <= 0:
             return unknown(len(chosen))
         ratio = left[0] / left[1]
         moved = (influences[0] - ratio * influences[1]) / left[1]
-        error = _SHARED_ROWS * self._error(moved, excess / left[1] ** 2)
+        error = _SHARED_ROWS * self._error(moved, excess=excess / left[1] ** 2)
         whole = self._rows(chosen).whitened()
         enough = _is_enough(whole) and all(part.is_enough for part in parts)
-        more = adjusted(whole) - sum(part.share * part.explained for part in parts)
+        shares = [float(part.prediction.weights.sum()) for part in parts]
+        before = sum(share * part.explained for share, part in zip(shares, parts, strict=True))
+        more = adjusted(whole) - before
         value = 1 - ratio + (min(more, 0.0) if enough else 0.0)
         margin = max(more, 0.0) if enough else math.inf
         return estimated(float(value), error, len(chosen), margin=margin)
 
-    def _area(self, parts: "Sequence[_Part]") -> Score:
+    def _score(self, chosen: Indices, found: "Sequence[Weighted]") -> Score:
+        """How well models of the sets predict.
+
+        The set of all rows may be better than those sets. By how much at most is how much better it
+        predicts the same rows, which had a part in choosing it: half of that is a standard error.
+        """
+        numbers = self._sample.target.task == "regression"
+        measure = self._r_squared if numbers else self._area
+        rows = self._rows(chosen)
+        again = [self._prediction(rows.standardised(one[0]), one) for one in self._divisions]
+        (value, error), (best, _) = measure(found), measure(again)
+        error = math.hypot(_SHARED_ROWS * error, (best - value) / 2)
+        return Score("R2" if numbers else "AUC", value, error)
+
+    def _area(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
         """Mean area under the curve of outputs; those of one class in a part have none there."""
-        n_rows, n_outputs = self._sample.problem.outputs.shape
-        beaten, own = np.zeros((2, n_rows, n_outputs))
-        for part in parts:
-            positive = self._sample.problem.outputs[part.held_out] > 0
-            for output in np.flatnonzero(positive.any(axis=0) & ~positive.all(axis=0)):
-                shares = _shares_beaten(
-                    part.predicted[:, output], positive[:, output], part.weights
-                )
-                beaten[part.held_out, output] += part.share * shares[0]
-                own[part.held_out, output] += part.share * shares[1]
+        positive = self._sample.problem.outputs > 0
+        beaten, own = np.zeros((2, *positive.shape))
+        for (_, test), rows in zip(self._divisions, predictions, strict=True):
+            here = positive[test]
+            for output in np.flatnonzero(here.any(axis=0) & ~here.all(axis=0)):
+                shares = _shares_beaten(rows.values[:, output], here[:, output], rows.weights)
+                beaten[test, output] += shares[0]
+                own[test, output] += shares[1]
         known = own.any(axis=0)
         if not known.any():
-            return Score("AUC", 0.5, 0.5)
-        total = own[:, known].sum(axis=0)
-        values = beaten[:, known].sum(axis=0) / total
+            return 0.5, 0.5
+        beaten, own, positive = beaten[:, known], own[:, known], positive[:, known]
+        total = own.sum(axis=0)
+        values = beaten.sum(axis=0) / total
         # Each pair of rows counts once for the positive one and once for the other.
-        influences = 2 * np.mean((beaten[:, known] - values * own[:, known]) / total, axis=1)
-        return Score("AUC", float(np.mean(values)), self._error(influences))
+        influences = 2 * np.mean((beaten - values * own) / total, axis=1)
+        sides = [[self._n_clusters(side) for side in (c, ~c)] for c in positive.T]
+        return float(np.mean(values)), self._error(influences, max(map(min, sides)))
 
-    def _r_squared(self, parts: "Sequence[_Part]") -> Score:
+    def _r_squared(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
         y, w = self._sample.problem.outputs, self._weights
         squares, errors = np.sum((y - w @ y) ** 2, axis=1), np.zeros(len(w))
-        for part in parts:
-            residuals = to_numpy(part.white.outputs) - part.predicted
-            errors[part.held_out] += part.share * part.weights * np.sum(residuals**2, axis=1)
+        for (_, test), rows in zip(self._divisions, predictions, strict=True):
+            errors[test] += rows.weights * np.sum((rows.outputs - rows.values) ** 2, axis=1)
         variance = float(w @ squares)
         left = float(errors.sum()) / variance
-        return Score("R2", 1 - left, self._error((errors - left * w * squares) / variance))
+        return 1 - left, self._error((errors - left * w * squares) / variance)
 
-    def _error(self, influences: Floats, excess: float = 0.0) -> float:
+    def _n_clusters(self, rows: Flags) -> int:
+        """Clusters of some of the rows that are held out."""
+        return len(np.unique(self._clusters[rows & (self._weights > 0)]))
+
+    def _error(
+        self, influences: Floats, n_clusters: int | None = None, excess: float = 0.0
+    ) -> float:
         """Standard error, from how much each row or cluster moves a value.
 
         Of few clusters it is larger, so that 1.96 of it are an interval by Student's t.
         """
-        n_clusters = len(np.unique(self._clusters[self._weights > 0]))
-        if n_clusters < 2:
+        n = self._n_clusters(self._weights > 0) if n_clusters is None else n_clusters
+        if n < 2:
             return math.inf
         if len(influences) == len(self._clusters):
             influences = np.bincount(self._clusters, influences).astype(np.float64)
         variance = max(float(np.sum(influences**2)) - excess, excess)
-        quantile = float(stdtrit(n_clusters - 1, 0.975) / ndtri(0.975))
-        return quantile * math.sqrt(variance * n_clusters / (n_clusters - 1))
+        return float(stdtrit(n - 1, 0.975) / ndtri(0.975)) * math.sqrt(variance * n / (n - 1))
 
     def _part(self, columns: Indices, division: tuple[Indices, Indices]) -> "_Part":
+        rows = self._rows(columns).standardised(division[0])
+        white = rows.whitened()
+        held_out = white.without_leverage().take(division[1])
+        enough = _is_enough(white)
+        return _Part(self._prediction(rows, division), held_out, enough, adjusted(white))
+
+    def _prediction(self, rows: Weighted, division: tuple[Indices, Indices]) -> Weighted:
+        """What a model of training rows predicts for test rows, in place of the columns.
+
+        Weights of all divisions sum to one.
+        """
         training, test = division
-        rows = self._rows(columns).standardised(training)
         coefficients = ridge_coefficients(rows.take(training), JUDGE_RIDGE)
-        white, weights = rows.whitened(), self._sample.problem.weights
-        total = sum(float(weights[other].sum()) for _, other in self._divisions)
-        return _Part(
-            test,
-            weights[test] / weights[test].sum(),
-            float(weights[test].sum()) / total,
-            to_numpy(rows.take(test).values @ placed_like(rows.values, coefficients)),
-            white.without_leverage().take(test),
-            _is_enough(white),
-            adjusted(white),
-        )
+        outside = rows.take(test)
+        predicted = outside.values @ placed_like(rows.values, coefficients)
+        weights = self._sample.problem.weights[test] / self._total
+        return Weighted(to_numpy(predicted), to_numpy(outside.outputs), weights)
 
     def _rows(self, columns: Indices) -> Weighted:
         problem, clusters = self._sample.problem, self._sample.clusters
@@ -211,11 +234,8 @@ class HeldOutRows:
 class _Part(NamedTuple):
     """Rows that are held out in one division, next to what was found without them."""
 
-    held_out: Indices
-    weights: Floats  # these sum to one
-    share: float  # of the weight of all parts
-    predicted: Floats  # less the mean of training rows
-    white: Weighted  # whitened columns and outputs less the same mean, where the rows are
+    prediction: Weighted
+    white: Weighted  # whitened columns, where the rows are
     is_enough: bool  # whether rows are enough for least squares on these columns
     explained: float  # of all rows
 
@@ -229,13 +249,10 @@ def _is_enough(white: Weighted) -> bool:
     return bool(ROWS_PER_COLUMN * (white.values.shape[1] - 1) <= white.n_independent)
 
 
-def _slope(parts: Sequence[_Part]) -> float:
+def _slope(predictions: Sequence[Weighted]) -> float:
     """By what predictions overshoot: what noise makes of them is shrunk."""
-    along = square = 0.0
-    for part in parts:
-        weights = part.share * part.weights
-        along += float(np.sum(weights @ (part.predicted * to_numpy(part.white.outputs))))
-        square += float(np.sum(weights @ part.predicted**2))
+    along = sum(float(np.sum(p.weights @ (p.values * p.outputs))) for p in predictions)
+    square = sum(float(np.sum(p.weights @ p.values**2)) for p in predictions)
     return min(max(along / max(square, 1e-300), 0.0), 1.0)
 
 
@@ -243,11 +260,12 @@ def _shares_beaten(scores: Floats, positive: Flags, weights: Floats) -> tuple[Fl
     """Of each row half its share of its class, times the share of the other class that it beats.
 
     A row of the positive class beats those with lower scores, one of the other class those with
-    higher ones: either class adds up to half the area under the curve. The half shares come second.
+    higher ones: either class adds up to half the area under the curve, times the weight of all
+    rows. The half shares come second.
     """
     own, beaten = np.zeros((2, len(scores)))
     for side, sign in ((positive, 1), (~positive, -1)):
-        own[side] = weights[side] / weights[side].sum() / 2
+        own[side] = weights[side] / weights[side].sum() * weights.sum() / 2
         others = sign * scores[~side]
         beaten[side] = own[side] * _share_below(sign * scores[side], others, weights[~side])
     return beaten, own
