@@ -96,7 +96,7 @@ class HeldOutRows:
         """Judge a set by those that were found in each division."""
         parts = [self._part(*one) for one in zip(found, self._divisions, strict=True)]
         gains = self._gains(chosen, found) if len(chosen) else None
-        score = self._score(chosen, [part.prediction for part in parts])
+        score = self._score(chosen, [part.centred for part in parts])
         return Judged(self._learnability(chosen, parts), score, gains)
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
@@ -114,7 +114,7 @@ class HeldOutRows:
 
     def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
         """What the best model on the sets leaves, relative to what a constant leaves."""
-        slope = _slope([part.prediction for part in parts])
+        slope = _slope([part.centred for part in parts])
         left, excess, influences = np.zeros(2), 0.0, np.zeros((2, int(self._clusters.max()) + 1))
         for part, (_, test) in zip(parts, self._divisions, strict=True):
             rows, share = part.white, float(part.prediction.weights.sum())
@@ -147,8 +147,7 @@ class HeldOutRows:
         """
         numbers = self._sample.target.task == "regression"
         measure = self._r_squared if numbers else self._area
-        rows = self._rows(chosen)
-        again = [self._prediction(rows.standardised(one[0]), one) for one in self._divisions]
+        again = [self._part(chosen, one).centred for one in self._divisions]
         (value, error), (best, _) = measure(found), measure(again)
         error = math.hypot(_SHARED_ROWS * error, (best - value) / 2)
         return Score("R2" if numbers else "AUC", value, error)
@@ -175,17 +174,21 @@ class HeldOutRows:
         return float(np.mean(values)), self._error(influences, max(map(min, sides)))
 
     def _r_squared(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
-        y, w = self._sample.problem.outputs, self._weights
-        squares, errors = np.sum((y - w @ y) ** 2, axis=1), np.zeros(len(w))
+        y = self._sample.problem.outputs
+        y = y - self._weights @ y
+        squares, errors = np.zeros((2, len(y)))
         for (_, test), rows in zip(self._divisions, predictions, strict=True):
             errors[test] += rows.weights * np.sum((rows.outputs - rows.values) ** 2, axis=1)
-        variance = float(w @ squares)
+            centred = rows.outputs if self._n_clusters(test) == 1 else y[test]
+            squares[test] += rows.weights * np.sum(centred**2, axis=1)
+        variance = float(squares.sum())
         left = float(errors.sum()) / variance
-        return 1 - left, self._error((errors - left * w * squares) / variance)
+        return 1 - left, self._error((errors - left * squares) / variance)
 
-    def _n_clusters(self, rows: Flags) -> int:
+    def _n_clusters(self, rows: Flags | Indices) -> int:
         """Clusters of some of the rows that are held out."""
-        return len(np.unique(self._clusters[rows & (self._weights > 0)]))
+        held_out = self._weights[rows] > 0
+        return len(np.unique(self._clusters[rows][held_out]))
 
     def _error(
         self, influences: Floats, n_clusters: int | None = None, excess: float = 0.0
@@ -206,8 +209,9 @@ class HeldOutRows:
         rows = self._rows(columns).standardised(division[0])
         white = rows.whitened()
         held_out = white.without_leverage().take(division[1])
-        enough = _is_enough(white)
-        return _Part(self._prediction(rows, division), held_out, enough, adjusted(white))
+        enough, is_single = _is_enough(white), self._n_clusters(division[1]) == 1
+        prediction = self._prediction(rows, division)
+        return _Part(prediction, held_out, enough and not is_single, is_single, adjusted(white))
 
     def _prediction(self, rows: Weighted, division: tuple[Indices, Indices]) -> Weighted:
         """What a model of training rows predicts for test rows, in place of the columns.
@@ -237,7 +241,19 @@ class _Part(NamedTuple):
     prediction: Weighted
     white: Weighted  # whitened columns, where the rows are
     is_enough: bool  # whether rows are enough for least squares on these columns
+    # Whether all belong together, and may have a level of their own: they say nothing of a better
+    # model than that of other rows.
+    is_single: bool
     explained: float  # of all rows
+
+    @property
+    def centred(self) -> Weighted:
+        """The prediction and what is predicted, without the level of a single cluster."""
+        share = self.prediction.weights / self.prediction.weights.sum() * self.is_single
+        values, outputs = self.prediction.values, self.prediction.outputs
+        return self.prediction._replace(
+            values=values - share @ values, outputs=outputs - share @ outputs
+        )
 
 
 def _rows_of(sample: Sample, folds: Sequence[int]) -> Indices:

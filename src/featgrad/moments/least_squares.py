@@ -145,6 +145,11 @@ def variance_left(white: Weighted) -> Left:
     """What whitened columns leave of outputs, which are residuals of a model of other rows."""
     z, r, w, clusters = white
     total, weights = float(w.sum()), _summed(w, clusters)
+    if len(weights) == 1:
+        # There are no pairs: what a model of other rows leaves is all that is known. Rows that
+        # depend on each other may have a level of their own, which no column explains.
+        spread = white.variance
+        return Left(spread, np.array([spread]), 0.0)
     squares = float((weights**2).sum())
     along = z.T @ (w[:, None] * r)
     own, pair_squares = _products(white)
