@@ -27,6 +27,32 @@ def test_quoted_fields_may_hold_separators_and_line_ends(write):
     np.testing.assert_array_equal(read(source).X, np.eye(2))
 
 
+@pytest.mark.parametrize("exclude", [(), ("note",)])
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_quoted_field_may_begin_with_a_separator_and_go_on_in_the_next_line(
+    tmp_path, kind: str, exclude
+):
+    rows = [("note", "n", "y"), ("ok", 1, 1), (",5,6\nmaybe", 2, 0), ("b", 3, 1)]
+    path = tmp_path / f"rows.{kind}"
+    if kind == "xlsx":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(path)
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+    found = read(open_source(path, target="y", exclude=exclude))
+    np.testing.assert_array_equal(found.y, [1, 0, 1])
+    np.testing.assert_array_equal(found.X[:, -1], [1, 2, 3])
+
+
+def test_a_last_field_that_begins_with_a_line_end_is_one_field(write):
+    path = write("rows.csv", b'y,n,note\n1,1,a\n0,2,"\n1,3,"\n1,4,\n')
+    found = read(open_source(path, target="y", exclude=["note"]))
+    np.testing.assert_array_equal(found.y, [1, 0, 1])
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -49,13 +49,17 @@ def _short_number(text, i, delimiter):
 
 @compiled
 def _text_end(text, i, delimiter):
-    """Start and end of the field of text at i, and what follows it, a quote of its own included."""
+    """Start and end of the field of text at i, and what follows it, a quote of its own included.
+
+    A quoted field that does not end on its line is followed by its first quote, which nobody takes
+    for the end of a field.
+    """
     start = i
     if text[i] == _QUOTE:
         start = i = i + AT_1
         while text[i] != _QUOTE and text[i] != NEWLINE:
             i += AT_1
-        return start, i, i + AT_1 if text[i] == _QUOTE else start
+        return start, i, i + AT_1 if text[i] == _QUOTE else start - AT_1
     while text[i] != delimiter and text[i] != NEWLINE:
         i += AT_1
     if text[i] == NEWLINE and i > start and text[i - AT_1] == RETURN:
