@@ -1,6 +1,7 @@
 """What holds for every table with named columns, whatever it is read from."""
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +222,25 @@ def test_dates_are_days(store, frame):
     source = open_source(store(frame), target="label", dtype="float64")
     np.testing.assert_allclose(read(source).X[:, 0], 18262.25 + 1.5 * np.arange(17))
     assert source.notes[-1] == "read as numbers, in days: day"
+
+
+@pytest.mark.parametrize("unit", ["s", "us"])
+def test_dates_may_be_of_any_year(store, unit: str):
+    # Nanoseconds in 64 bits reach from 1677 to 2262.
+    days = np.array(["9999-12-31", "0001-01-01", "1600-02-29T12"] * 2, f"datetime64[{unit}]")
+    frame = pd.DataFrame({"label": [0, 1] * 3, "day": days})
+    source = open_source(store(frame), target="label", dtype="float64")
+    np.testing.assert_array_equal(read(source).X[:, 0], [2932896, -719162, -135080.5] * 2)
+
+
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("ms"), pl.Datetime("us", "UTC")])
+def test_missing_dates_are_missing(kind):
+    days = pl.Series([date(9999, 12, 31), None, date(1600, 1, 1)]).cast(kind)
+    frame = pl.DataFrame({"label": [0, 1, 0], "day": days})
+    expected = [2932896, np.nan, -135140]
+    for rows in (frame, frame.to_arrow(), frame.to_pandas(use_pyarrow_extension_array=True)):
+        source = open_source(rows, target="label", dtype="float64", missing="nan")
+        np.testing.assert_array_equal(read(source).X[:, 0], expected)
 
 
 def test_lists_are_refused_by_name(tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.readers.arrow_files import BatchFile
-from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
+from featgrad.readers.columns import Chunk, Chunks, as_days, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.tokens import Tokens
 
@@ -86,14 +86,11 @@ def as_numbers(column: Any) -> np.ndarray[Any, Any]:
     import pyarrow as pa
 
     kind = column.type
+    if pa.types.is_time(kind):
+        times = column.cast(pa.time64("ns")).cast(pa.int64()).cast(pa.float64(), safe=False)
+        return times.to_numpy(zero_copy_only=False) / _DAY_NS  # type: ignore[no-any-return]
     if pa.types.is_temporal(kind):
-        if pa.types.is_time(kind) or pa.types.is_duration(kind):
-            unit = pa.time64("ns") if pa.types.is_time(kind) else pa.duration("ns")
-            days = column.cast(unit).cast(pa.int64()).cast(pa.float64(), safe=False)
-            return days.to_numpy(zero_copy_only=False) / _DAY_NS  # type: ignore[no-any-return]
-        days = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        column = days.cast(pa.float64(), safe=False)
-        return 1000 / _DAY_NS * column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        return as_days(column.to_numpy(zero_copy_only=False))
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         column = column.cast(pa.float64())
     return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

@@ -130,6 +130,14 @@ def numbers_of(name: str, tokens: Tokens, reasons: dict[int, str]) -> NDArray[An
     return values
 
 
+def as_days(times: NDArray[Any]) -> NDArray[Any]:
+    """Dates, in days since 1970, or durations; NaN where there is none.
+
+    In their own unit: nanoseconds reach from 1677 to 2262 only.
+    """
+    return np.asarray((times - times.dtype.type(0, "D")) / np.timedelta64(1, "D"))
+
+
 def not_of_kind(name: str, field: bytes, kind: str) -> str:
     text = field[:40].decode("utf-8", "replace")
     advice = "name columns of text in categorical=, words for missing values in na_values="

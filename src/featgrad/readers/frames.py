@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 
-from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
+from featgrad.readers.columns import Chunk, Chunks, as_days, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.tokens import Tokens
 
@@ -62,10 +61,9 @@ def _numbers(column: Any, reasons: dict[int, str]) -> Any:
     if column.dtype in (nw.Float32, nw.Float64):
         return column.to_numpy()
     if isinstance(column.dtype, nw.Datetime | nw.Date | nw.Duration):
-        times = column.to_numpy()
-        kind = "datetime64[ns]" if times.dtype.kind != "m" else "timedelta64[ns]"
-        days = times.astype(kind).astype(np.int64) / _DAY_NS
-        return np.where(column.is_null().to_numpy(), np.nan, days)
+        # pandas gives dates of Arrow as objects.
+        is_date = isinstance(column.dtype, nw.Date)
+        return as_days((column.cast(nw.Datetime("us")) if is_date else column).to_numpy())
     if isinstance(column.dtype, nw.Time):
         column = column.cast(nw.Int64) / _DAY_NS
     return column.cast(nw.Float64).to_numpy()
