@@ -12,9 +12,11 @@ from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_col
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.fitting import new_fit
 from featgrad.math.targets import Encoding
+from featgrad.math.tasks import RowsOf
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
 from featgrad.preprocess.magnitude import Limits
+from featgrad.readers.frames import ordered_labels
 from featgrad.readers.groups import group_keys
 
 # Fitted attributes that are worked out when one of them is first asked for.
@@ -71,7 +73,7 @@ class AccumulatingMixin:
         """
         self._check_parameters()
         state: Accumulated | None = self.__dict__.get("_state")
-        X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
+        X, y, sample_weight = on_host(X), ordered_labels(on_host(y)), on_host(sample_weight)
         with naming_columns():
             X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
         check_missing(X, self.missing)
@@ -147,7 +149,8 @@ class AccumulatingMixin:
         return other
 
     def _begin(self, X: Any, y: Any, classes: Any) -> Accumulated:
-        encoding, n_folds = Encoding.of(y, self.task, classes), folds_of(self.order)
+        rows = RowsOf(X.__getitem__, np.arange(X.shape[0]))
+        encoding, n_folds = Encoding.of(y, self.task, classes, rows), folds_of(self.order)
         rng = np.random.RandomState(check_random_state(self.random_state).randint(1 << 31))
         return Accumulated(encoding, X.shape[1], sparse.issparse(X), self.preprocess, n_folds, rng)
 

@@ -31,6 +31,7 @@ from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
 from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
 from featgrad.preprocess.magnitude import in_range
+from featgrad.readers.frames import ordered_labels
 
 # Products that exact estimates may take: rows times squared columns.
 _EXACT_WORK = 10**10
@@ -103,7 +104,7 @@ class Learnability:
         # No rows of X: just its library and device.
         self._given = X[:0, :] if keeps_its_place(X) and not on_dask else None
         if not on_dask:
-            y, sample_weight = on_host(y), on_host(sample_weight)
+            y, sample_weight = ordered_labels(on_host(y)), on_host(sample_weight)
             check_consistent_length(X, y)
         self._is_exact = isinstance(filter, str) and filter == "auto"
         filter = "chebyshev" if self._is_exact else filter

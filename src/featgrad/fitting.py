@@ -26,10 +26,11 @@ from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import HeldOutRows, Judged
 from featgrad.knockoffs.choose import by_knockoffs
+from featgrad.math.tasks import Task
 from featgrad.moments.array_api import on_host
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint
-from featgrad.plan import ESTIMATE_ROWS, Facts, Plan, Wanted, folds_of, plan
+from featgrad.plan import ESTIMATE_ROWS, Decision, Facts, Plan, Wanted, folds_of, plan
 from featgrad.readers import Source
 from featgrad.search.base import Subset
 from featgrad.search.progress import OnStep, Reporter
@@ -137,6 +138,8 @@ class Fit:
         if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
             dataset = with_all_moments(dataset, self.settings.preprocess)
         budgets = self.budgets.for_rows(dataset.n_rows)
+        task = Decision("task", str(dataset.task), dataset.task.reason)
+        planned = replace(planned, decisions=(*planned.decisions, task))
         return Job(dataset, planned, budgets, self.settings, self.on_step, self.rng)
 
     def plan(self, n_features: int, n_rows: int = 0, n_outputs: int = 1) -> Plan:
@@ -164,7 +167,7 @@ class Fit:
 class Choice(NamedTuple):
     """What comes of one fit."""
 
-    task: str
+    task: Task
     plan: Plan
     outcome: Outcome
     path: list[PathPoint]

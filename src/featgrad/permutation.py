@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from featgrad.arrays import Floats
 from featgrad.checks import check_number
+from featgrad.readers.frames import ordered_labels
 
 
 class PermutationTest(NamedTuple):
@@ -68,17 +69,20 @@ def permutation_test(
     """
     check_number("n_permutations", n_permutations, Integral, at_least=1)
     rng = check_random_state(random_state)
-    y = np.asarray(y)
-    score = _best_score(selector, X, y)
+    y = np.asarray(ordered_labels(y))
+    # Shuffled targets are of the same task, so that scores can be compared.
+    selector = clone(selector).set_params(estimate=True).fit(X, y)
+    score = _best_score(selector, y)
+    selector.set_params(task=str(selector.task_))
     targets = (rng.permutation(y) for _ in range(n_permutations))
-    shuffled = np.array([_best_score(selector, X, target) for target in targets])
+    fits = (clone(selector).fit(X, target) for target in targets)
+    shuffled = np.array([_best_score(fitted, y) for fitted in fits])
     p_value = (1 + np.count_nonzero(shuffled >= score)) / (1 + n_permutations)
     return PermutationTest(float(p_value), score, shuffled)
 
 
-def _best_score(selector: Any, X: Any, y: Any) -> float:
-    """The best score over the path of a new fit."""
-    fitted = clone(selector).set_params(estimate=True).fit(X, y)
+def _best_score(fitted: Any, y: Any) -> float:
+    """The best score over the path of a fit."""
     scores = [point.score.value for point in fitted.path_ if point.score is not None and point.size]
     if not scores:
         raise ValueError(

@@ -156,12 +156,24 @@ HOST_ENTRIES = 1 << 16
 # Blocks of rows that an accelerator takes value and gradient over: of rows in distinct blocks.
 DEVICE_BLOCKS = 32
 
-# Targets: whole numbers are taken for classes if they have few values, or up to a good many with
-# some rows each, or any number with many rows each.
-FEW_CLASSES = 20
-MANY_CLASSES = 100
+# Targets. Whole numbers from 0 or 1 on without gaps are taken for classes up to this many values,
+# others for numbers, unless held-out rows contradict; beyond the last limit they do not.
+MANY_CLASSES = 20
+MOST_CLASSES = 100
 LEAST_ROWS_PER_CLASS = 3
-ROWS_PER_CLASS = 10
+# Up to this many values without gaps are classes, unless these predict nothing.
+FEW_CLASSES = 5
+# What predicts held-out rows: rows at most and at least, folds, columns, and the ridge.
+TASK_ROWS = 1000
+FEWEST_TASK_ROWS = 30
+TASK_FOLDS = 4
+TASK_COLUMNS = 32
+TASK_RIDGE = 0.5
+# Standard errors by which predictions have to be better than none, those of few values more.
+TASK_ERRORS = 1.5
+FEW_CLASS_ERRORS = 3.0
+# By how much classes have to be better: as a share of what they explain, or of what is left.
+CLASS_ADVANTAGE = 0.4
 
 # Columns of tables: most different texts of a column that is encoded; texts of which at least this
 # share differ, in at least so many rows, are like an identifier and left out.

@@ -36,6 +36,7 @@ from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host,
 from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
+from featgrad.readers.frames import ordered_labels
 from featgrad.report.table import as_html
 from featgrad.search.base import Certificate, Discoveries
 from featgrad.search.progress import Step
@@ -394,7 +395,7 @@ class FeatureGradientSelector(
         if is_collection(X):
             validate_data(self, without_rows(X), skip_check_array=True)
             return "dask", X, y
-        y = on_host(y)
+        y = ordered_labels(on_host(y))
         if on_accelerator(X) and (self.device is not None or pays_on_device(X.shape)):
             validate_data(self, X, skip_check_array=True)
             check_on_accelerator(X)

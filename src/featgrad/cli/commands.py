@@ -19,6 +19,7 @@ from featgrad.cli.outputs import as_json, show
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import centre, encode
+from featgrad.math.tasks import Task
 from featgrad.plan import CURVE_SIZES
 from featgrad.readers import Source
 from featgrad.readers import convert as write_arrow
@@ -47,7 +48,7 @@ def select(arguments: Namespace) -> None:
     rows = load_rows(open_file(arguments), read_all=False)
     selector, fitted = _selected(Fitting(rows, arguments, progress), arguments)
     rows = fitted.for_estimates()
-    data = _data(rows, arguments)
+    data = _data(rows, arguments, selector.task_)
     features = selector.get_support(indices=True)
     names = [name_of(rows.source, i) for i in features]
     table = selection_rows(selector, data, all_names(rows.source))
@@ -61,6 +62,7 @@ def select(arguments: Namespace) -> None:
         "learnability": as_json(selector.learnability_),
         "score": None if selector.score_ is None else selector.score_._asdict(),
         "task": selector.task_,
+        "task_reason": selector.task_.reason,
         "target": arguments.target,
         "rows": rows.n_rows,
         "skipped": rows.source.skipped,
@@ -92,7 +94,7 @@ def select(arguments: Namespace) -> None:
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
-    lines = [text, *_about_rows(rows), *warned, *explained]
+    lines = [text, *_about_task(selector.task_, arguments), *_about_rows(rows), *warned, *explained]
     suspects = [name for concern in concerning for name in concern.suspects]
     answer["next"] = [
         *_without(suspects, rows.source, arguments),
@@ -196,11 +198,13 @@ def score(arguments: Namespace) -> None:
     if arguments.features is not None:
         features = features_named(source, "features", arguments.features)
     rows = load_rows(source, read_all=True).for_estimates()
-    data = _data(rows, arguments)
+    data = _data(rows, arguments, arguments.task)
     estimate = data.estimate(features)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]
-    answer = {**as_json(estimate), "task": data.task_, "skipped": source.skipped}
+    lines += _about_task(data.task_, arguments)
+    found = {"task": data.task_, "task_reason": data.task_.reason, "skipped": source.skipped}
+    answer = {**as_json(estimate), **found}
     show(answer, "\n".join([*lines, *_about_rows(rows)]), json_output=arguments.json)
 
 
@@ -218,6 +222,7 @@ def path(arguments: Namespace) -> None:
         for point in selector.path_
     ]
     lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
+    lines += _about_task(selector.task_, arguments)
     text = "\n".join(["features  explained", *lines])
     show({"path": answer, "skipped": rows.source.skipped}, text, json_output=arguments.json)
 
@@ -247,11 +252,12 @@ def info(arguments: Namespace) -> None:
     if table is None or arguments.target is not None:
         source = open_file(arguments)
         rows = load_rows(source, read_all=True)
-        columns, task = encode(rows.block.y, arguments.task)
+        encoding = rows.encoding(arguments.task)
+        columns, task = encoding.columns(rows.block.y), encoding.task
         centre(columns, task, np.full(len(columns), 1 / len(columns)))  # refuses a constant one
         lines |= summarise_data(rows.block.X, rows.block.y, task)
         lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
-        lines["Task"] = task
+        lines["Task"] = f"{task} ({task.reason})"
     elif found["rows"] == 0:
         raise ValueError(f"{table.name} has no valid rows.")
     answer = {**found, "summary": lines, "notes": arguments.notes}
@@ -282,6 +288,11 @@ def convert(arguments: Namespace) -> None:
     show(answer, text, json_output=arguments.json)
 
 
+def _about_task(task: Task, arguments: Namespace) -> list[str]:
+    """What the target was taken for, and why."""
+    return [f"task: {task} ({task.reason})"] if arguments.task == "auto" else []
+
+
 def _about_rows(rows: LoadedRows) -> list[str]:
     """Notes on skipped rows and on random samples."""
     lines = []
@@ -292,8 +303,9 @@ def _about_rows(rows: LoadedRows) -> list[str]:
     return lines
 
 
-def _data(rows: LoadedRows, arguments: Namespace) -> Learnability:
+def _data(rows: LoadedRows, arguments: Namespace, task: str) -> Learnability:
     """The same estimates as those of a selector."""
-    options = {"task": arguments.task, "sample_weight": rows.block.weight, "missing": "mean"}
+    options: dict[str, Any] = {"task": task, "missing": "mean"}
+    options["sample_weight"] = rows.block.weight
     chance = {"order": getattr(arguments, "order", 4), "random_state": arguments.seed}
     return Learnability(rows.block.X, rows.block.y, **options, **chance)

@@ -11,6 +11,8 @@ import numpy as np
 from featgrad import plan
 from featgrad.cli.cluster import random_rows
 from featgrad.cli.progress import Progress
+from featgrad.math.targets import Encoding
+from featgrad.math.tasks import RowsOf
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
@@ -70,6 +72,12 @@ class LoadedRows:
         kept = np.zeros(len(self.block), bool)
         kept[drawn] = True
         return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
+
+    def encoding(self, task: str) -> Encoding:
+        """How the target is encoded; "auto" finds its task."""
+        block = self.block
+        used = np.arange(len(block)) if block.weight is None else np.flatnonzero(block.weight)
+        return Encoding.of(block.y, task, rows=RowsOf(block.X.__getitem__, used))
 
     def drawn_by(self, client: Any) -> "LoadedRows":
         """Random rows that workers of a Dask cluster read."""

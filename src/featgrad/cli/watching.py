@@ -9,7 +9,7 @@ import numpy as np
 
 from featgrad.cli.columns import all_names
 from featgrad.cli.errors import check_outputs
-from featgrad.cli.loading import open_file
+from featgrad.cli.loading import load_rows, open_file
 from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
@@ -43,14 +43,19 @@ def watch(arguments: Namespace) -> None:
     if isinstance(arguments.file, Pipe):
         arguments.file.is_live = True
     names = all_names(source)
-    selector = OnlineFeatureSelector(
-        arguments.k, half_life=arguments.half_life, task=arguments.task
-    )
-    printed, classes = 0, arguments.classes
+    task, classes = arguments.task, arguments.classes
+    if task == "auto" and classes is None and not isinstance(arguments.file, Pipe):
+        # The whole file decides, as for the other commands.
+        encoding = load_rows(source, read_all=True).encoding(task)
+        task, classes = encoding.task, encoding.classes
+    selector = OnlineFeatureSelector(arguments.k, half_life=arguments.half_life, task=task)
+    printed = 0
     for block in source:
         if classes is not None:
             classes = np.array(classes, str if block.y.dtype.kind == "U" else block.y.dtype)
         selector.partial_fit(block.X, block.y, classes=classes)
+        if not printed and arguments.task == "auto":
+            arguments.progress.note(f"task: {selector.task_} ({selector.task_.reason})")
         classes = None
         for event in selector.history_:
             if event.row > printed:

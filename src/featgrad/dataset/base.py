@@ -28,6 +28,7 @@ from featgrad.dataset.row_sums import (
 )
 from featgrad.dataset.splits import Split, parts_of
 from featgrad.math.targets import Target
+from featgrad.math.tasks import Task
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
@@ -74,7 +75,7 @@ class Dataset(ABC):
     n_outputs: int
     n_folds: int
     splits: Sequence[Split]  # which folds are held out, and from which
-    task: str
+    task: Task
     filters: tuple[Floats, ...]  # the filter, preceded by those of lower orders
     standardiser: Standardiser  # by all rows; learned by `marginals`
     class_shares: Floats  # of two classes that are to count alike; 1 for other targets

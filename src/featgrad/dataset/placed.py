@@ -27,7 +27,8 @@ from featgrad.dataset.splits import (
 )
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
-from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES
+from featgrad.math.tasks import RowsOf, Task, task_by_rows
+from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
 from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import Fill, PresentMeans
 from featgrad.preprocess.standardise import ArraySums
@@ -161,15 +162,10 @@ class Placed(Dataset):
                 f"{self._name} has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
-        outputs = first.targets.outputs()
-        self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
         self.filters = usable_filters(preparation, self.n_rows)
-        groups = self._lay_out(first.groups, preparation)
-        # Classes that count by their shares are numbers.
-        task, weight = self.task if balance else "regression", float(first.weight[0])
-        shape = self.n_rows, self.n_folds, task
-        self._encoder = Encoder(outputs, weight, *shape, groups=groups)
-        self.class_shares = self._encoder.class_shares
+        self._fold_of_groups = self._lay_out(first.groups, preparation)
+        self._guess, is_certain = first.targets.task()
+        self._encode(first, self._guess if is_certain else None, balance)
 
     def _lay_out(
         self, groups: GroupCounts, preparation: Preparation
@@ -200,6 +196,27 @@ class Placed(Dataset):
             start = partial(PartMeans, self.n_features, self._parts_of_cells)
             fill = self.visit("missing", start).fill()
             self._encoder = self._encoder._replace(fill=fill)
+
+    def _encode(self, first: FirstSums, task: Task | None, balance: bool = True) -> None:
+        """Encode targets for a task, or as numbers until it is known."""
+        outputs = first.targets.outputs(task or Task("regression"))
+        self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
+        self._is_certain, weight = task is not None, float(first.weight[0])
+        # Classes that count by their shares are numbers.
+        shape = self.n_rows, self.n_folds, self.task if balance else "regression"
+        self._encoder = Encoder(outputs, weight, *shape, groups=self._fold_of_groups)
+        self.class_shares = self._encoder.class_shares
+
+    def _settle_task(self, first: FirstSums) -> None:
+        """Look at some rows where the values do not tell the task; takes a visit then."""
+        if self._is_certain:
+            return
+        count = min(TASK_ROWS, self.n_rows)
+        gathering = partial(Gathered, np.arange(self.n_features), count, self.n_rows)
+        rows, outputs = self.visit("task", gathering).rows(), self._encoder.outputs
+        y = np.round(rows.outputs[:, 0] * outputs.deviations + outputs.means)
+        some = RowsOf(rows.X.__getitem__, np.arange(len(y)))
+        self._encode(first, task_by_rows(self._guess, y, some))
 
     def sample(self, columns: Indices) -> Sample:
         """Some columns of not too many rows; takes a visit.

@@ -13,6 +13,7 @@ from featgrad.dataset.rows import distinct_rows
 from featgrad.dataset.splits import Belonging, Layout
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode
+from featgrad.math.tasks import RowsOf, Task
 from featgrad.moments.array_api import namespace
 from featgrad.moments.dense import DenseEngine
 from featgrad.moments.problem import Problem
@@ -52,11 +53,12 @@ class Prepared(NamedTuple):
 def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
     """Encode the target and put the rows into a random order."""
     weights = check_weights(sample_weight, X.shape[0])
-    return prepare_encoded(X, *encode(y, preparation.task), weights, preparation, y)
+    raw, task = encode(y, preparation.task, RowsOf(X.__getitem__, np.flatnonzero(weights)))
+    return prepare_encoded(X, raw, task, weights, preparation, y)
 
 
 def prepare_encoded(
-    X: Any, raw: Floats, task: str, weights: Floats, preparation: Preparation, y: Any = None
+    X: Any, raw: Floats, task: Task, weights: Floats, preparation: Preparation, y: Any = None
 ) -> Prepared:
     """Put the rows into a random order; the target is in output columns, and as it is given."""
     belonging = preparation.belonging

@@ -48,6 +48,7 @@ class Streamed(Placed):
         rows = filled(first.first_rows, first.means)
         self.standardiser = Standardiser.from_sample(rows, self._preprocess)
         self._passes = 0
+        self._settle_task(first)
         self._learn_fill(first)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from featgrad.arrays import Floats, Indices
 from featgrad.math import targets
 from featgrad.math.targets import WITH_CLASSES, Encoding
+from featgrad.math.tasks import Level, Task, is_ordered, task_of_values
 
 # Limit on the number of classes.
 MAX_CLASSES = 1 << 16
@@ -75,9 +76,12 @@ class TargetSums:
         self._n_rows = self._n_rows + other._n_rows
         self._total = self._total + other._total
 
-    def outputs(self) -> Outputs:
-        """Outputs after all rows were added; a constant target is an error."""
-        encoding = self.encoding()
+    def outputs(self, task: Task | None = None) -> Outputs:
+        """Outputs after all rows were added, of the task that the values suggest or another one.
+
+        A constant target is an error.
+        """
+        encoding = self.encoding(task or self.task()[0])
         if encoding.classes is None:
             means, squares = self._means, self._squares / self._total
         else:
@@ -89,8 +93,7 @@ class TargetSums:
         deviations = np.where(squares > 0, np.sqrt(squares), 1.0)
         return Outputs(encoding, means, deviations, variance)
 
-    def encoding(self) -> Encoding:
-        task = self._inferred_task()
+    def encoding(self, task: Task) -> Encoding:
         if task not in WITH_CLASSES:
             return Encoding(task, None, int(self._n_outputs[0]))
         if self._too_many:
@@ -101,21 +104,31 @@ class TargetSums:
         return Encoding(task, self._values, 1)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        state = vars(self).items()
-        return {name: value for name, value in state if name != "_task" and value is not None}
+        every = vars(self).items()
+        state = {name: value for name, value in every if name != "_task" and value is not None}
+        if self._values is not None and is_ordered(self._values):
+            # As texts, which can be stored.
+            declared: tuple[str, ...] = self._values[0].declared
+            state |= {"_declared": np.array(declared), "_values": self._values.astype(str)}
+        return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        state = dict(state)
+        if "_declared" in state:
+            declared = tuple(state.pop("_declared").tolist())
+            state["_values"] = Level.array(state["_values"].tolist(), declared)
         vars(self).update(state)
 
-    def _inferred_task(self) -> str:
+    def task(self) -> tuple[Task, bool]:
+        """The task that the values suggest, and whether that is certain."""
         if self._task != "auto":
-            return self._task
+            return Task(self._task), True
         if self._n_outputs > 1:
-            return "multilabel" if self._indicator else "regression"
+            return targets.task_of_outputs(is_indicator=bool(self._indicator)), True
         if self._too_many and len(self._means):
-            return "regression"
+            return Task("regression", f"more than {MAX_CLASSES} different values"), True
         assert self._values is not None
-        return targets.task_of_values(self._values, int(self._n_rows[0]))
+        return task_of_values(self._values, int(self._n_rows[0]))
 
     def _count(self, y: NDArray[Any], weights: Floats) -> None:
         """Count the distinct values, up to a limit."""
@@ -135,7 +148,7 @@ class TargetSums:
     def _add_moments(self, y: NDArray[Any], weights: Floats) -> None:
         """Merge means and sums of squared deviations (Chan et al.)."""
         task = "regression" if self._task == "auto" else self._task
-        columns = Encoding(task, None, 1 if y.ndim == 1 else y.shape[1])(y)
+        columns = Encoding(Task(task), None, 1 if y.ndim == 1 else y.shape[1])(y)
         added = weights.sum()
         means = weights @ columns / added
         self._merge_moments(means, weights @ (columns - means) ** 2, float(added))

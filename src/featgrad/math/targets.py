@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from numbers import Number
 from types import NoneType
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
+from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
 from featgrad.options import TASKS
-from featgrad.plan import FEW_CLASSES, LEAST_ROWS_PER_CLASS, MANY_CLASSES, ROWS_PER_CLASS
 
 # Beyond this, squares of targets overflow.
 _LARGEST = 1e100
@@ -25,26 +24,34 @@ class Target:
 
     outputs: Floats
     variance: float  # weighted, summed over outputs
-    task: str
+    task: Task
 
 
 @dataclass(frozen=True)
 class Encoding:
     """Encoding of targets that arrive in chunks as output columns."""
 
-    task: str
+    task: Task
     classes: NDArray[Any] | None  # sorted; None for a task without classes
     n_outputs: int  # columns of a target without classes
 
     @classmethod
-    def of(cls, y: Any, task: str, classes: Any = None) -> "Encoding":
-        """Encoding of the first chunk, which need not contain all `classes`."""
+    def of(cls, y: Any, task: str, classes: Any = None, rows: RowsOf | None = None) -> "Encoding":
+        """Encoding of the first chunk, which need not contain all `classes`.
+
+        Rows of X help to find the task of whole numbers.
+        """
         y = as_array(y)
-        known = None if classes is None else distinct(as_array(classes))
+        known = None if classes is None else _known(classes, y)
         if task not in TASKS:
             raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
-        if task == "auto":
-            task = infer_task(y if known is None else known)
+        if task == "auto" and known is None:
+            task = infer_task(y, rows)
+        elif task == "auto" and known is not None:
+            task, _ = task_of_values(known, len(y))
+            # Classes that are given are classes.
+            task = Task("multiclass", "classes are given") if task == "regression" else task
+        task = task if isinstance(task, Task) else Task(task)
         if task in WITH_CLASSES:
             known = distinct(one_column(y, task)) if known is None else known
         elif known is not None:
@@ -91,13 +98,21 @@ class Encoding:
         )
 
 
-def encode(y: Any, task: str) -> tuple[Floats, str]:
+def _known(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Classes, sorted; of an ordered category those that were declared."""
+    if is_ordered(y):
+        declared = y.flat[0].declared
+        return Level.array(declared, declared)
+    return distinct(as_array(classes))
+
+
+def encode(y: Any, task: str, rows: RowsOf | None = None) -> tuple[Floats, Task]:
     """Output columns of y, and its task."""
-    encoding = Encoding.of(y, task)
+    encoding = Encoding.of(y, task, rows=rows)
     return encoding.columns(y), encoding.task
 
 
-def centre(raw: Floats, task: str, weights: Floats) -> Target:
+def centre(raw: Floats, task: Task, weights: Floats) -> Target:
     """Centre output columns under weights that sum to one."""
     means = weights @ raw
     outputs = raw - means
@@ -133,38 +148,19 @@ def check_varies(variance: float, means: Floats) -> None:
         )
 
 
-def infer_task(y: NDArray[Any]) -> str:
-    """Strings, booleans and integers with few values are classes, the rest numbers."""
+def infer_task(y: NDArray[Any], rows: RowsOf | None = None) -> Task:
+    """What y is, by its values and, where these leave it open, by rows of X."""
     if y.ndim == 2 and y.shape[1] > 1:
-        return "multilabel" if is_indicator(y) else "regression"
-    return task_of_values(distinct(y), y.shape[0])
+        return task_of_outputs(is_indicator=is_indicator(y))
+    task, is_certain = task_of_values(distinct(y), y.shape[0])
+    return task if is_certain or rows is None else task_by_rows(task, y, rows)
 
 
-def task_of_values(values: NDArray[Any], n_rows: int) -> str:
-    """Task of one column with these distinct values."""
-    # Two values are two classes, integers or not.
-    if len(values) <= 2:
-        return "binary"
-    if values.dtype.kind in "iuf":
-        integer = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
-        most = max(FEW_CLASSES, min(MANY_CLASSES, n_rows // LEAST_ROWS_PER_CLASS))
-        few = len(values) <= max(most, n_rows // ROWS_PER_CLASS)
-        task = "multiclass" if integer and few else "regression"
-        if integer and FEW_CLASSES < len(values) <= n_rows // LEAST_ROWS_PER_CLASS:
-            other = {"multiclass": "regression", "regression": "multiclass"}[task]
-            warn(
-                f"y has {len(values)} different whole numbers in {n_rows} rows, which are taken "
-                f"for task={task!r}: pass that, or task={other!r}, to say what they are.",
-                stacklevel=2,
-            )
-        return task
-    if len(values) > max(FEW_CLASSES, n_rows // 2):
-        warn(
-            f"y has {len(values)} classes in {n_rows} rows, nearly one for each: give numbers as "
-            "numbers, and check that y is not an identifier.",
-            stacklevel=2,
-        )
-    return "multiclass"
+def task_of_outputs(*, is_indicator: bool) -> Task:
+    """Task of several columns."""
+    if is_indicator:
+        return Task("multilabel", "columns of zeros and ones")
+    return Task("regression", "columns of numbers")
 
 
 def as_array(y: Any) -> NDArray[Any]:
@@ -215,7 +211,8 @@ def distinct(y: NDArray[Any]) -> NDArray[Any]:
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
         raise ValueError("Input y contains NaN or None: drop those rows or fill in their targets.")
     try:
-        return np.unique(y)
+        # Of Python objects much faster than sorting all of them.
+        return np.array(sorted(set(y.flat)), dtype=object) if y.dtype.kind == "O" else np.unique(y)
     except TypeError:
         message = "y mixes labels that cannot be compared, like strings and numbers: use one type."
         raise ValueError(message) from None

@@ -16,9 +16,11 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
+from featgrad.math.tasks import RowsOf, Task
 from featgrad.online.history import Decision, Event
 from featgrad.online.state import OnlineState
 from featgrad.plan import SHORTEST_HALF_LIFE
+from featgrad.readers.frames import ordered_labels
 
 _MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 
@@ -41,7 +43,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Rows after which a row counts half. Changes are followed within a few half-lives; longer
         ones find weaker features.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
-        Type of the target; "auto" tells by the first rows.
+        Type of the target; "auto" finds it from the first rows, as `FeatureGradientSelector` does.
     alarm_rate : float, default=1e-6
         False alarms for each row, at most, while nothing changes; half of them for each kind.
 
@@ -53,6 +55,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Their names, if X has any.
     n_rows_seen_ : int
         Number of rows seen.
+    task_ : str
+        Type of the target; its `reason` says why.
     features_ : ndarray of int
         Columns of the chosen features, rising.
     scores_ : ndarray of shape (n_features_in_,)
@@ -135,6 +139,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         state: OnlineState | None = self.__dict__.get("_state")
+        y = ordered_labels(y)
         if _are_dicts(X):
             X, y = self._from_dicts(X), np.asarray(y)
         else:
@@ -142,7 +147,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
             )
         if state is None:
-            encoding = Encoding.of(y, self.task, classes)
+            rows = RowsOf(X.__getitem__, np.arange(X.shape[0]))
+            encoding = Encoding.of(y, self.task, classes, rows)
             state = OnlineState(
                 encoding,
                 X.shape[1],
@@ -221,6 +227,10 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         names = set(self.get_feature_names_out().tolist())
         return [{name: row[name] for name in row if str(name) in names} for row in X]
+
+    @property
+    def task_(self) -> Task:
+        return self._seen().encoding.task
 
     @property
     def n_rows_seen_(self) -> int:

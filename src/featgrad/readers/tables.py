@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.arrays import Flags, Indices
+from featgrad.math.tasks import Level
 from featgrad.readers.block import Block, csr
 from featgrad.readers.columns import Chunk, Roles, Table, check_any
 from featgrad.readers.groups import group_keys, joined_keys
@@ -137,6 +138,8 @@ class TableSource(TokenSource):
         others = dict(zip(self._numbers[n_features:], chunk.numbers[n_features:], strict=True))
         if roles.target in roles.text:
             y = _texts(roles.target, chunk.texts[roles.target], chunk.reasons)
+            declared = getattr(self._table, "levels", {}).get(roles.target)
+            y = y if declared is None else Level.array(y.tolist(), declared)
         else:
             y = np.ascontiguousarray(others[roles.target])
         weight, time = (

@@ -13,6 +13,7 @@ from featgrad.dataset.constraints import group_labels
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import encode
 from featgrad.path import PathPoint
+from featgrad.readers.frames import ordered_labels
 from featgrad.report import concerns
 from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
 from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts
@@ -91,8 +92,9 @@ def gather_facts(
     >>> [facts.names[i] for i in facts.selection.features]
     ['bmi', 'bp', 's5']
     """
-    options = {name: getattr(selector, name) for name in ("task", "preprocess", "missing")}
-    data = Learnability(X, y, sample_weight=sample_weight, **options)
+    options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
+    name, y = _name(y) if target is None else target, ordered_labels(y)
+    data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     about = about or {}
     path, everything, univariate = selector.path_, data.estimate(), data.alone()
@@ -100,7 +102,6 @@ def gather_facts(
     shown = _shown(path, univariate)
     seen_names = getattr(selector, "feature_names_in_", None)
     labels = group_labels(selector.feature_groups, selector.n_features_in_, seen_names)
-    name = _name(y) if target is None else target
     weights = check_raw_weights(sample_weight, matrix.shape[0])
     series = target_series(y, data.task_, "the target" if name is None else name, weights)
     sizes = _sizes(data, matrix, series, path, chosen, shown, labels)

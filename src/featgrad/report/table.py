@@ -71,8 +71,8 @@ def summarise(
     ridge model on them:           R2 0.453 (+- 0.033)
     explained by all 10 features:  0.507 (0.444 to 0.570)
     """
-    options = {name: getattr(selector, name) for name in ("task", "preprocess", "missing")}
-    data = Learnability(X, y, sample_weight=sample_weight, **options)
+    options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
+    data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
     names = feature_names(selector) if names is None else names
     rows = selection_rows(selector, data, names)
     return as_text(rows, selector.learnability_, selector.score_, data.estimate())

@@ -79,6 +79,7 @@ class OnDask(Placed):
         means = delayed(first.sums.means, traverse=False)
         origins = delayed(_origins)(means, self._preprocess, used[0][0])
         self.standardiser, self._n_entries = _computed(origins)
+        self._settle_task(first.sums)
         self._learn_fill(first.sums)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:

@@ -22,6 +22,7 @@ from featgrad.dataset.dask.collections import is_array, is_frame
 from featgrad.dataset.placed import used_rows
 from featgrad.readers import Block, Source
 from featgrad.readers.block import canonical
+from featgrad.readers.frames import ordered_labels
 from featgrad.readers.groups import group_keys
 
 # Bytes of what several partitions are computed from that each of them may have for itself.
@@ -43,7 +44,7 @@ class Partition(NamedTuple):
     def _block(self) -> Block:
         chunks = [_matrix(chunk) for chunk in self.X]
         X = chunks[0] if len(chunks) == 1 else _side_by_side(chunks)
-        y = np.asarray(self.y)
+        y = np.asarray(ordered_labels(self.y))
         weight = None if self.weight is None else np.asarray(self.weight, np.float64)
         groups = None if self.groups is None else np.asarray(self.groups)
         keys = None if groups is None else group_keys(groups, len(groups))

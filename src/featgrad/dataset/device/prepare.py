@@ -13,6 +13,7 @@ from featgrad.dataset.device.sparse_matrix import SparseMatrix
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.rows import are_copies, hash_dense, random_keys
 from featgrad.math.targets import centre, encode
+from featgrad.math.tasks import RowsOf
 from featgrad.moments.device_arrays import Tensor, as_tensor, sent
 from featgrad.plan import COPY_ROWS, fits_on_device
 
@@ -24,7 +25,10 @@ def on_device(
     check_option("preprocess", preparation.preprocess, PREPROCESS)
     matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
     weights = check_weights(sample_weight, X.shape[0])
-    raw, task = encode(y, preparation.task)
+    used = RowsOf(
+        lambda rows: matrix.rows_on_host(sent(rows, matrix.device)), np.flatnonzero(weights)
+    )
+    raw, task = encode(y, preparation.task, used)
     target = centre(raw, task, weights)
     keys, output_keys = (random_keys(preparation.rng, size) for size in (X.shape[1], raw.shape[1]))
     there = sent(weights, matrix.device)

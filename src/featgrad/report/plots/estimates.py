@@ -177,7 +177,8 @@ class OrderDisplay(Display):
         -------
         OrderDisplay
         """
-        options = {name: getattr(estimator, name) for name in ("task", "preprocess", "missing")}
+        options = {name: getattr(estimator, name) for name in ("preprocess", "missing")}
+        options["task"] = estimator.task_
         features = estimator.get_support()
         return cls.from_data(X, y, features=features, orders=orders, ax=ax, **options)
 
