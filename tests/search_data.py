@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.moments.folds import Folds, make_fold
+from featgrad.moments.cells import make_cell
+from featgrad.moments.folds import Fold, Folds
 from featgrad.search.units import Units
 
 
@@ -12,12 +13,19 @@ def standard(values: np.ndarray) -> np.ndarray:
     return (values - values.mean(axis=0)) / values.std(axis=0)
 
 
+def make_fold(values: np.ndarray, outputs: np.ndarray, weights: np.ndarray) -> Fold:
+    """Fold of rows that are standardised already."""
+    cell = make_cell(values.astype(np.float32), outputs, weights)
+    sums = cell.weight, cell.squared_weights, cell.cross, cell.squares
+    return Fold(*sums, cell.matrix, cell.roots is None)
+
+
 def folds_of(X: np.ndarray, y: np.ndarray, n_folds: int = 8) -> Folds:
     """Folds of standardised rows of one weight."""
     X, y = standard(X), standard(y.reshape(len(y), -1))
     return Folds(
         [
-            make_fold(X[rows].astype(np.float32), y[rows], np.ones(len(rows)))
+            make_fold(X[rows], y[rows], np.ones(len(rows)))
             for rows in np.array_split(np.arange(len(X)), n_folds)
         ]
     )

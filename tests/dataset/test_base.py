@@ -1,5 +1,7 @@
 """Prices, marginals and moments of every home of rows against their definitions, row by row."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,7 +13,9 @@ from device_builders import on_device
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
-from featgrad.dataset.row_sums import Model, Prices
+from featgrad.dataset.row_sums import Model, Prices, without_columns
+from featgrad.moments.folds import Folds
+from featgrad.plan import HELD_OUT_GROUPS
 from featgrad.preprocess import standardise
 
 N_ROWS, N_COLUMNS = 150, 20
@@ -30,40 +34,73 @@ HOMES = {
     "Dask columns": lambda *rest, **options: on_dask(*rest, **options, n_column_chunks=3),
 }
 ON_HOST = [home for home in HOMES if not home.startswith("device")]
-EVERY_FOLD = np.ones(N_FOLDS)
-WITHOUT_TWO = np.array([1.5, 0.0, 1.5, 1.5, 1.5, 0.0])
+EVERY_FOLD = tuple(range(N_FOLDS))
+WITHOUT_TWO = (0, 2, 3, 4)
+FOLDS = pytest.mark.parametrize("folds", [EVERY_FOLD, WITHOUT_TWO], ids=["all folds", "some folds"])
 
 
-def by_rows(X, Y, weight, model: Model, preprocess: str = "zscore") -> np.ndarray:
-    """``sum over n != m of x_n x_m e_n . e_m`` per column, over the number of outputs."""
-    weights = weight / weight.sum()
-    Z, outputs = reference.standardise(X, weights, preprocess), standard(Y, weights)
-    Z[:, X.std(axis=0) < 1e-12] = 0
-    folds = folds_of_rows(weight)
-    residuals = outputs - np.einsum("nd,ndc->nc", Z[:, model.columns], model.coefficients[folds])
-    residuals *= (weights * model.shares[folds])[:, None]
-    pairs = residuals @ residuals.T
-    np.fill_diagonal(pairs, 0)
-    return np.einsum("nd,nm,md->d", Z, pairs, Z) / Y.shape[1]
+class OfDivision(NamedTuple):
+    """Rows of some folds, standardised by these rows; weights sum to one."""
+
+    Z: np.ndarray
+    outputs: np.ndarray
+    residuals: np.ndarray
+    weights: np.ndarray
+    folds: np.ndarray
+
+
+def of_division(X, Y, weight, model: Model, preprocess: str = "zscore", task="regression"):
+    """Models are of columns and outputs that all rows standardise, or of outputs -1 and 1."""
+    folds, weights = folds_of_rows(weight), weight / weight.sum()
+    own = np.isin(folds, model.division.folds)
+    is_binary = task == "binary"
+    cells = folds * 2 + (Y[:, 0] == 1) if is_binary else folds
+    outputs = 2 * Y - 1 if is_binary else standard(Y, weights)
+    Z = columns_of(X, weights, preprocess)
+    residuals = outputs - model.intercepts[cells]
+    residuals -= np.einsum("nd,ndc->nc", Z[:, model.columns], model.coefficients[cells])
+    weights = np.where(own, weights, 0)
+    if is_binary:
+        weights /= np.where(Y[:, 0] == 1, weights @ Y[:, 0], weights @ (1 - Y[:, 0]))
+    weights = weights[own] / weights.sum()
+    deviations = np.sqrt(weights @ (outputs[own] - weights @ outputs[own]) ** 2)
+    Z, outputs = columns_of(X[own], weights, preprocess), standard(outputs[own], weights)
+    return OfDivision(Z, outputs, residuals[own] / deviations, weights, folds[own])
+
+
+def columns_of(X: np.ndarray, weights: np.ndarray, preprocess: str) -> np.ndarray:
+    """Those that do not vary are 0."""
+    return np.where(np.ptp(X, axis=0) > 0, reference.standardise(X, weights, preprocess), 0.0)
 
 
 def standard(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return reference.standardise(Y, weights, "zscore")
 
 
-def model_of(columns: list[int], n_outputs: int, shares=EVERY_FOLD, seed: int = 0) -> Model:
-    """Other coefficients for every fold."""
-    rng = np.random.default_rng(seed)
-    coefficients = 0.5 * rng.standard_normal((N_FOLDS, len(columns), n_outputs))
-    return Model(np.array(columns, np.intp), coefficients, shares)
+def by_rows(*rows: Any, **options: Any) -> np.ndarray:
+    """``sum over n != m of x_n x_m e_n . e_m`` per column, over the number of outputs."""
+    found = of_division(*rows, **options)
+    residuals = found.residuals * found.weights[:, None]
+    pairs = residuals @ residuals.T
+    np.fill_diagonal(pairs, 0)
+    return np.einsum("nd,nm,md->d", found.Z, pairs, found.Z) / residuals.shape[1]
 
 
-def nothing(n_outputs: int, shares: np.ndarray) -> Model:
-    return model_of([], n_outputs, shares)
+def model_of(dataset: Dataset, columns: list[int], folds=EVERY_FOLD, seed: int = 0) -> Model:
+    """Other coefficients and intercepts for every cell."""
+    rng, division = np.random.default_rng(seed), dataset.division(folds)
+    n_cells, n_outputs = len(division.shares), len(division.means)
+    coefficients = 0.5 * rng.standard_normal((n_cells, len(columns), n_outputs))
+    intercepts = division.means + 0.2 * rng.standard_normal((n_cells, n_outputs))
+    return Model(division, np.array(columns, np.intp), coefficients, intercepts)
 
 
-def priced(dataset: Dataset, models: list[Model]) -> list[Prices]:
-    dataset.marginals([EVERY_FOLD])
+def marginals(dataset: Dataset, *choices: tuple[int, ...]) -> list[Prices]:
+    return dataset.marginals([dataset.division(folds) for folds in choices])
+
+
+def priced(dataset: Dataset, *models: Model) -> list[Prices]:
+    dataset.marginals([model.division for model in models])
     return dataset.price(models)
 
 
@@ -73,14 +110,15 @@ def rare_class():
     return X, (np.quantile(Y, 0.9) < Y).astype(float), weight
 
 
+@FOLDS
 @pytest.mark.parametrize("home", HOMES)
-def test_two_classes_count_alike_in_prices(home: str):
+def test_two_classes_count_alike_in_prices(home, folds):
     X, Y, weight = rare_class()
-    shares = np.where(Y[:, 0] == 1, weight @ Y[:, 0], weight @ (1 - Y[:, 0])) / weight.sum()
-    model = model_of([0, 3], 1)
-    [prices] = priced(HOMES[home](X, Y, weight, task="binary"), [model])
-    expected = by_rows(X, Y, weight / shares, model)
-    np.testing.assert_allclose(prices.values, expected, atol=TOLERANCE)
+    dataset = HOMES[home](X, Y, weight, task="binary")
+    model = model_of(dataset, [0, 3], folds)
+    [prices] = priced(dataset, model)
+    expected = by_rows(X, Y, weight, model, task="binary")
+    np.testing.assert_allclose(prices.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("home", HOMES)
@@ -94,24 +132,26 @@ def test_classes_of_a_sample_have_the_shares_of_all_rows(home: str):
 
 
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
-@pytest.mark.parametrize("shares", [EVERY_FOLD, WITHOUT_TWO], ids=["all folds", "some folds"])
+@FOLDS
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("home", HOMES)
-def test_prices_are_sums_over_pairs_of_distinct_rows(home, n_outputs, shares, preprocess):
+def test_prices_are_sums_over_pairs_of_distinct_rows(home, n_outputs, folds, preprocess):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, n_outputs)
-    model = model_of([0, 2, 4, 9], n_outputs, shares)
-    [found] = priced(HOMES[home](X, Y, weight, preprocess=preprocess), [model])
+    dataset = HOMES[home](X, Y, weight, preprocess=preprocess)
+    model = model_of(dataset, [0, 2, 4, 9], folds)
+    [found] = priced(dataset, model)
     expected = by_rows(X, Y, weight, model, preprocess)
     np.testing.assert_allclose(found.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("shares", [EVERY_FOLD, WITHOUT_TWO], ids=["all folds", "some folds"])
+@FOLDS
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("home", HOMES)
-def test_marginals_are_prices_beside_an_empty_model(home, n_outputs, shares):
+def test_marginals_are_prices_beside_an_empty_model(home, n_outputs, folds):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, n_outputs)
-    [found] = HOMES[home](X, Y, weight).marginals([shares])
-    expected = by_rows(X, Y, weight, nothing(n_outputs, shares))
+    dataset = HOMES[home](X, Y, weight)
+    [found] = marginals(dataset, folds)
+    expected = by_rows(X, Y, weight, without_columns(dataset.division(folds)))
     np.testing.assert_allclose(found.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
@@ -119,9 +159,10 @@ def test_marginals_are_prices_beside_an_empty_model(home, n_outputs, shares):
 @pytest.mark.parametrize("home", HOMES)
 def test_noise_has_the_spectrum_of_the_residuals(home, n_outputs):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, n_outputs)
-    [found] = HOMES[home](X, Y, weight).marginals([WITHOUT_TWO])
-    weights = weight / weight.sum()
-    residuals = standard(Y, weights) * (weights * WITHOUT_TWO[folds_of_rows(weight)])[:, None]
+    [found] = marginals(HOMES[home](X, Y, weight), WITHOUT_TWO)
+    own = np.isin(folds_of_rows(weight), WITHOUT_TWO)
+    weights = weight[own] / weight[own].sum()
+    residuals = standard(Y[own], weights) * weights[:, None]
     expected = np.linalg.eigvalsh(residuals.T @ residuals) / n_outputs
     np.testing.assert_allclose(found.noise, expected, rtol=1e-6)
 
@@ -130,8 +171,9 @@ def test_noise_has_the_spectrum_of_the_residuals(home, n_outputs):
 def test_rows_of_weight_zero_have_no_say(home):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     weight[::7] = 0
-    model = model_of([0, 4], 1, WITHOUT_TWO)
-    [found] = priced(HOMES[home](X, Y, weight), [model])
+    dataset = HOMES[home](X, Y, weight)
+    model = model_of(dataset, [0, 4], WITHOUT_TWO)
+    [found] = priced(dataset, model)
     used = weight > 0
     # Folds are those of the rows in use, in the order of these.
     expected = by_rows(X[used], Y[used], weight[used], model)
@@ -145,26 +187,38 @@ def test_rows_of_weight_zero_may_hold_anything(home):
     weight[:30] = 0
     far = X.copy()
     far[:30] = 1e9
-    near, found = (HOMES[home](rows, Y, weight).marginals([EVERY_FOLD])[0] for rows in (X, far))
+    near, found = (marginals(HOMES[home](rows, Y, weight), EVERY_FOLD)[0] for rows in (X, far))
     np.testing.assert_allclose(found.values, near.values, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("home", HOMES)
 def test_columns_that_do_not_vary_are_worth_exactly_nothing(home):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
+    # Column 7 does not vary in the division only, nor does 8, which is 0 there.
+    own = np.isin(folds_of_rows(weight), WITHOUT_TWO)
+    X[own, 7], X[own, 8] = 0.3, 0.0
     dataset = HOMES[home](X, Y, weight)
-    [marginals] = dataset.marginals([WITHOUT_TWO])
-    assert np.flatnonzero(marginals.values == 0).tolist() == [6]
-    assert dataset.price([model_of([0], 1)])[0].values[6] == 0
+    some, whole = marginals(dataset, WITHOUT_TWO, EVERY_FOLD)
+    assert np.flatnonzero(some.values == 0).tolist() == [6, 7, 8]
+    assert np.flatnonzero(whole.values == 0).tolist() == [6]
+    models = [model_of(dataset, [0, 7], folds) for folds in (WITHOUT_TWO, EVERY_FOLD)]
+    some, whole = dataset.price(models)
+    assert np.flatnonzero(some.values == 0).tolist() == [6, 7, 8]
+    assert np.flatnonzero(whole.values == 0).tolist() == [6]
 
 
 @pytest.mark.parametrize("home", HOMES)
 def test_models_are_priced_alike_together_and_in_turns(home, monkeypatch):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, 2)
-    models = [model_of([5, 7], 2, seed=1), model_of([1], 2, WITHOUT_TWO), model_of([7, 12, 0], 2)]
-    together = priced(HOMES[home](X, Y, weight), models)
+    dataset = HOMES[home](X, Y, weight)
+    models = [
+        model_of(dataset, [5, 7], seed=1),
+        model_of(dataset, [1], WITHOUT_TWO),
+        model_of(dataset, [7, 12, 0]),
+    ]
+    together = priced(dataset, *models)
     monkeypatch.setattr(base, "_SUMS_AT_ONCE", 1)
-    in_turns = priced(HOMES[home](X, Y, weight), models)
+    in_turns = priced(dataset, *models)
     for one, other in zip(together, in_turns, strict=True):
         np.testing.assert_allclose(one.values, other.values, rtol=1e-4, atol=1e-7)
         np.testing.assert_allclose(one.noise, other.noise, rtol=1e-6)
@@ -172,48 +226,67 @@ def test_models_are_priced_alike_together_and_in_turns(home, monkeypatch):
 
 def test_prices_do_not_depend_on_blocks_of_rows(monkeypatch):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, 2)
-    model = model_of([0, 2, 4], 2)
-    [whole] = priced(in_memory(X, Y, weight), [model])
+    dataset = in_memory(X, Y, weight)
+    model = model_of(dataset, [0, 2, 4], WITHOUT_TWO)
+    [whole] = priced(dataset, model)
     monkeypatch.setattr("featgrad.dataset.in_memory._BLOCK_ENTRIES", 40 * N_COLUMNS)
     monkeypatch.setattr(standardise, "_BLOCK_ENTRIES", 7 * N_COLUMNS)
-    [parts] = priced(in_memory(X, Y, weight), [model])
+    [parts] = priced(dataset, model)
     np.testing.assert_allclose(parts.values, whole.values, rtol=1e-4, atol=1e-6)
 
 
+@FOLDS
 @pytest.mark.parametrize("home", HOMES)
-def test_missing_entries_are_priced_as_their_mean(home):
+def test_missing_entries_are_priced_as_the_mean_of_their_part(home, folds):
+    """A part is what one split holds out."""
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     holes = np.random.default_rng(1).random(X.shape) < 0.1
     holes[:, 6] = False
-    weighted = np.where(holes, 0, weight[:, None])
-    means = np.sum(weighted * X, axis=0) / weighted.sum(axis=0)
-    model, options = model_of([0, 4, 8], 1), {}
-    if home.startswith(("streamed", "Dask")):
-        options["missing"] = "mean"
-    [found] = priced(HOMES[home](np.where(holes, np.nan, X), Y, weight, **options), [model])
-    expected = by_rows(np.where(holes, means, X), Y, weight, model)
+    options = {"missing": "mean"} if home.startswith(("streamed", "Dask")) else {}
+    dataset, filled = HOMES[home](np.where(holes, np.nan, X), Y, weight, **options), X.copy()
+    assert len(dataset.splits) == HELD_OUT_GROUPS
+    for split in dataset.splits:
+        own = np.isin(folds_of_rows(weight), split.test)
+        weighted = np.where(holes, 0, weight[:, None])[own]
+        means = np.sum(weighted * X[own], axis=0) / weighted.sum(axis=0)
+        filled[own] = np.where(holes[own], means, X[own])
+    model = model_of(dataset, [0, 4, 8], folds)
+    [found] = priced(dataset, model)
+    expected = by_rows(filled, Y, weight, model)
     np.testing.assert_allclose(found.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
+def standardised_moments(dataset: Dataset, columns: np.ndarray, folds) -> Folds:
+    division = dataset.division(folds)
+    dataset.marginals([division])
+    moments, standard = dataset.cell_moments(columns), dataset.standard(division)
+    return moments.divided(division, *standard.of(columns))[0]
+
+
+def grams_of(folds: Folds) -> list[np.ndarray]:
+    if hasattr(folds, "grams"):  # on a device
+        return list(folds.grams.cpu().numpy())
+    return [fold.covariance() for fold in folds.folds]
+
+
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
+@pytest.mark.parametrize("task", ["regression", "binary"])
+@FOLDS
 @pytest.mark.parametrize("home", HOMES)
-def test_fold_moments_are_those_of_standardised_rows(home, preprocess):
-    X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, 2)
-    dataset = HOMES[home](X, Y, weight, preprocess=preprocess)
-    dataset.marginals([EVERY_FOLD])
-    columns = np.array([0, 2, 3, 11])
-    found = dataset.fold_moments(columns)
-    weights = weight / weight.sum()
-    Z, outputs = reference.standardise(X, weights, preprocess)[:, columns], standard(Y, weights)
-    for fold, moments in enumerate(found.folds):
-        own = folds_of_rows(weight) == fold
-        weighted = weights[own, None] * Z[own]
-        assert moments.squared_weights == pytest.approx(np.sum(weights[own] ** 2))
-        assert moments.weight == pytest.approx(weights[own].sum())
-        np.testing.assert_allclose(moments.squares, weights[own] @ outputs[own] ** 2)
-        np.testing.assert_allclose(moments.cross, weighted.T @ outputs[own], atol=1e-6)
-        gram = moments.weight * found.only([fold]).covariance()
-        np.testing.assert_allclose(gram, weighted.T @ Z[own], atol=1e-6)
+def test_moments_of_a_division_are_those_of_rows_it_standardises(home, folds, task, preprocess):
+    X, Y, weight = rare_class() if task == "binary" else mixed_columns(N_ROWS, N_COLUMNS, 2)
+    dataset = HOMES[home](X, Y, weight, preprocess=preprocess, task=task)
+    columns, model = np.array([0, 2, 3, 11]), without_columns(dataset.division(folds))
+    found = standardised_moments(dataset, columns, folds)
+    rows = of_division(X, Y, weight, model, preprocess, task)
+    for fold, moments, gram in zip(folds, found.folds, grams_of(found), strict=True):
+        own = rows.folds == fold
+        weights, Z, outputs = rows.weights[own], rows.Z[own][:, columns], rows.outputs[own]
+        assert moments.squared_weights == pytest.approx(np.sum(weights**2))
+        assert moments.weight == pytest.approx(weights.sum())
+        np.testing.assert_allclose(moments.squares, weights @ outputs**2)
+        np.testing.assert_allclose(moments.cross, Z.T @ (weights[:, None] * outputs), atol=2e-6)
+        np.testing.assert_allclose(gram, Z.T @ (weights[:, None] * Z), rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
@@ -229,15 +302,17 @@ def test_cross_is_that_of_standardised_rows(home, preprocess):
 
 
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
+@pytest.mark.parametrize("task", ["regression", "binary"])
+@FOLDS
 @pytest.mark.parametrize("home", ON_HOST)
-def test_moments_of_all_columns_give_the_same_folds(home, preprocess, monkeypatch):
+def test_moments_of_all_columns_give_the_same_folds(home, folds, task, preprocess, monkeypatch):
     monkeypatch.setattr(all_moments, "_BLOCK_ENTRIES", 30 * N_COLUMNS)
-    X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, 2)
-    rows = HOMES[home](X, Y, weight, preprocess=preprocess)
+    X, Y, weight = rare_class() if task == "binary" else mixed_columns(N_ROWS, N_COLUMNS, 2)
+    rows = HOMES[home](X, Y, weight, preprocess=preprocess, task=task)
     columns = np.array([1, 2, 3, 11])
-    found = with_all_moments(rows, preprocess).fold_moments(columns)
-    rows.marginals([EVERY_FOLD])
-    for one, other in zip(found.folds, rows.fold_moments(columns).folds, strict=True):
+    found = standardised_moments(with_all_moments(rows, preprocess), columns, folds)
+    expected = standardised_moments(rows, columns, folds)
+    for one, other in zip(found.folds, expected.folds, strict=True):
         assert one.squared_weights == pytest.approx(other.squared_weights)
         assert one.weight == pytest.approx(other.weight)
         np.testing.assert_allclose(one.squares, other.squares, rtol=1e-5)
@@ -245,19 +320,20 @@ def test_moments_of_all_columns_give_the_same_folds(home, preprocess, monkeypatc
         np.testing.assert_allclose(one.covariance(), other.covariance(), atol=1e-5)
 
 
-@pytest.mark.parametrize("shares", [EVERY_FOLD, WITHOUT_TWO], ids=["all folds", "some folds"])
+@FOLDS
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_moments_of_all_columns_give_nearly_the_same_prices(n_outputs, shares):
+def test_moments_of_all_columns_give_nearly_the_same_prices(n_outputs, folds):
     """They take the mean of squares over rows where rows take each its own: 1/n_rows apart."""
     X, Y, weight = mixed_columns(1000, N_COLUMNS, n_outputs)
     rows = in_memory(X, Y, weight)
-    moments = with_all_moments(rows, "zscore")
-    model = model_of([0, 2, 4, 9], n_outputs, shares)
+    model = model_of(rows, [0, 2, 4, 9], folds)
     # Residuals about as large as the outputs: squares count by themselves here.
     model = model._replace(coefficients=model.coefficients / 5)
-    pairs = [(priced(rows, [model])[0], moments.price([model])[0])]
-    pairs.append((rows.marginals([shares])[0], moments.marginals([shares])[0]))
-    for of_rows, of_moments in pairs:
+    found = [
+        [*marginals(dataset, folds), *dataset.price([model])]
+        for dataset in (rows, with_all_moments(rows, "zscore"))
+    ]
+    for of_rows, of_moments in zip(*found, strict=True):
         # The others have large fourth moments: a few rows hold much of their squares.
         usual = [0, 2, *range(6, N_COLUMNS)]
         np.testing.assert_allclose(
@@ -272,7 +348,7 @@ def noise_prices(seed: int, n_outputs: int) -> Prices:
     X, Y = rng.standard_normal((300, 1500)), rng.standard_normal((300, n_outputs))
     # Outputs of one source of noise and their own: their covariance has a spectrum.
     Y += 2 * rng.standard_normal((300, 1))
-    return in_memory(X, Y).marginals([EVERY_FOLD])[0]
+    return marginals(in_memory(X, Y), EVERY_FOLD)[0]
 
 
 @pytest.mark.parametrize("rank", [1, 20])
@@ -292,14 +368,14 @@ def test_copies_of_a_column_in_the_model_are_worth_nothing(home):
     X, Y, weight = mixed_columns(600, N_COLUMNS)
     X[:, 10], X[:, 11] = X[:, 3], -2 * X[:, 3]
     dataset: Dataset = HOMES.get(home, in_memory)(X, Y, weight)
-    [marginals] = dataset.marginals([EVERY_FOLD])
     if home == "moments":
         dataset = with_all_moments(dataset, "zscore")
-    columns = np.array([3])
-    folds, ridge = dataset.fold_moments(columns), 1e-3
+    [alone] = marginals(dataset, EVERY_FOLD)
+    columns, ridge = np.array([3]), 1e-3
+    folds = standardised_moments(dataset, columns, EVERY_FOLD)
     inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(1))
     coefficients = folds.without_each(inverse.astype(np.float32), ridge)
-    [found] = dataset.price([Model(columns, coefficients, EVERY_FOLD)])
-    assert marginals.values[10] > 0.1
+    [found] = dataset.price([Model(dataset.whole, columns, coefficients, np.zeros((N_FOLDS, 1)))])
+    assert alone.values[10] > 0.1
     np.testing.assert_allclose(found.values[[3, 10, 11]], 0, atol=5 / 600)
     assert found.values[0] > 0.1
