@@ -16,7 +16,7 @@ from featgrad.readers import open_source
 
 N_BLOCKS = 3
 # Passes, where the products of all columns can be kept and where they are too many.
-PASSES = {"few columns": 2, "many columns": 5}
+PASSES = {"few columns": 2, "many columns": 6}
 # The first block is looked at to tell the source from others.
 PLACES = [(kind, left) for kind in PASSES for left in range(1 + N_BLOCKS * PASSES[kind])]
 

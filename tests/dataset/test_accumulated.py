@@ -49,7 +49,8 @@ def marginals_of(state: Accumulated) -> Prices:
     """What the sums tell of each column by itself."""
     if isinstance(state.sums, MarginalSums):
         return state.sums.prices()
-    return moments_of(state).marginals([np.ones(state.n_folds)])[0]
+    moments = moments_of(state)
+    return moments.marginals([moments.division(range(state.n_folds))])[0]
 
 
 def moments_of(state: Accumulated) -> MomentDataset:
@@ -123,7 +124,11 @@ def test_folds_of_few_columns_add_up_to_all_rows(monkeypatch):
     state = in_chunks(X, y, weights, accumulated(X, y))
     weights = weights / weights.sum()
     chosen = np.array([0, 2, 5])
-    folds = moments_of(state).fold_moments(chosen)
+    moments = moments_of(state)
+    division = moments.division(range(N_FOLDS))
+    moments.marginals([division])
+    standard = moments.standard(division).of(chosen)
+    folds, _ = moments.cell_moments(chosen).divided(division, *standard)
     assert folds.n_effective == pytest.approx(1 / np.sum(weights**2))
     Z, target = standardised(X, y, weights)
     Z = Z[:, chosen]
@@ -153,7 +158,7 @@ def test_folds_are_drawn_within_a_chunk():
     X, y, weights = table()
     state = in_chunks(X, y, weights, accumulated(X, y), size=N_ROWS)
     rows = state.rows()
-    folds = rows.folds[np.argsort(rows.outputs[:, 0])]
+    folds = rows.cells[np.argsort(rows.outputs[:, 0])]
     assert np.mean(np.diff(folds.astype(int)) % N_FOLDS == 1) < 0.2
 
 
@@ -264,16 +269,15 @@ def test_other_rows_are_refused(difference: dict, named: str):
         accumulated(**same).merge(accumulated(**same | difference))
 
 
-@pytest.mark.parametrize(
-    ("shares", "exact"), [(np.ones(5), True), (np.array([1.0] * 4 + [0]), False)]
-)
-def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(shares, exact: bool):
+@pytest.mark.parametrize(("n_folds", "exact"), [(5, True), (4, False)])
+def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(n_folds, exact: bool):
     X, y, weights = table()
     encoded = y[:, None], "regression", weights / weights.sum()
     prepared = prepare_encoded(X, *encoded, preparation())
     dataset = SampledChunks(X, prepared, "zscore", 5)
     dataset.exact = Prices(np.arange(9.0), np.ones(1))
-    assert (dataset.marginals([shares])[0] is dataset.exact) == exact
+    [found] = dataset.marginals([dataset.division(range(n_folds))])
+    assert (found is dataset.exact) == exact
 
 
 def some_rows(keys, sizes=None) -> Rows:

@@ -14,11 +14,11 @@ from dataset_builders import (
     streamed,
 )
 from featgrad.dataset import placed
+from featgrad.dataset.splits import random_splits
 from featgrad.dataset.streamed import Streamed
 from featgrad.readers import Block
 
 CONTAINERS = [np.asarray, sparse.csr_array]
-EVERY_FOLD = np.ones(N_FOLDS)
 COLUMNS = np.array([0, 1, 3, 4, 5])
 
 
@@ -41,7 +41,7 @@ class Gathered:
     def __init__(self, dataset) -> None:
         blocks = dataset.visit("rows", AllRows).blocks
         parts = [np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3]]
-        self.outputs, self.weights, self.folds = parts
+        self.outputs, self.weights, self.cells = parts
         self.X = np.concatenate([np.asarray(block.X) for block in blocks])
 
 
@@ -53,7 +53,7 @@ def test_visited_rows_have_their_weights_outputs_and_folds(block_rows: int):
     centred = Y - weights @ Y
     np.testing.assert_allclose(found.weights, weights)
     np.testing.assert_allclose(found.outputs, centred / np.sqrt(weights @ centred**2), rtol=1e-9)
-    np.testing.assert_array_equal(found.folds, folds_of_rows(weight))
+    np.testing.assert_array_equal(found.cells, folds_of_rows(weight))
     np.testing.assert_array_equal(found.X, X)
 
 
@@ -69,26 +69,28 @@ def test_rows_of_weight_zero_are_absent():
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize(("n_rows", "block_rows"), [(12, 3), (12, 100), (900, 60), (900, 5000)])
-def test_fold_moments_are_those_of_rows_in_memory(container, n_rows: int, block_rows: int):
+def test_cell_moments_are_those_of_rows_in_memory(container, n_rows: int, block_rows: int):
     X, Y, weight = mixed_columns(n_rows, 9, 2)
     from_source = streamed(container(X), Y, weight, block_rows=block_rows)
     from_memory = in_memory(container(X), Y, weight)
     for dataset in (from_source, from_memory):
-        dataset.marginals([EVERY_FOLD])
-    found, expected = from_source.fold_moments(COLUMNS), from_memory.fold_moments(COLUMNS)
-    for one, other in zip(found.folds, expected.folds, strict=True):
+        dataset.marginals([dataset.whole])
+    found, expected = from_source.cell_moments(COLUMNS), from_memory.cell_moments(COLUMNS)
+    for one, other in zip(found.cells, expected.cells, strict=True):
         assert one.squared_weights == pytest.approx(other.squared_weights)
         np.testing.assert_allclose(one.weight, other.weight)
         np.testing.assert_allclose(one.squares, other.squares)
+        np.testing.assert_allclose(one.output_sums, other.output_sums, atol=1e-12)
+        np.testing.assert_allclose(one.sums, other.sums, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(one.cross, other.cross, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(one.covariance(), other.covariance(), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(one.products(), other.products(), rtol=1e-4, atol=1e-6)
 
 
 def test_fewer_rows_than_folds_are_folds_of_one_row():
     X, Y, _ = mixed_columns(4, 9)
     dataset = streamed(X, Y)
     assert dataset.n_folds == 4
-    assert sorted(Gathered(dataset).folds) == [0, 1, 2, 3]
+    assert sorted(Gathered(dataset).cells) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -166,7 +168,9 @@ def test_streamed_batches_hold_every_row_once(build):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_streamed_batches_have_no_missing_entries(container):
     X, Y, _ = mixed_columns(200, 9)
-    mean = X[1:, 0].mean()
+    folds = folds_of_rows(np.ones(200))
+    [part] = [split.test for split in random_splits(N_FOLDS) if folds[0] in split.test]
+    mean = X[1:, 0][np.isin(folds[1:], part)].mean()
     X[0, 0] = np.nan
     batches = Batches()
     streamed(container(X), Y, missing="mean").stream("all", 30, batches)
@@ -213,7 +217,7 @@ def test_rows_that_come_or_go_between_passes_are_noticed(later: int, message: st
 
     dataset = of_blocks(blocks)
     with pytest.raises(ValueError, match=f"200 rows .* {message} it was read again"):
-        dataset.marginals([EVERY_FOLD])
+        dataset.marginals([dataset.whole])
 
 
 def test_targets_that_change_between_passes_are_noticed():
@@ -226,4 +230,4 @@ def test_targets_that_change_between_passes_are_noticed():
 
     dataset = of_blocks(blocks)
     with pytest.raises(ValueError, match=r"not what it was .* in rows 101 to 200"):
-        dataset.marginals([EVERY_FOLD])
+        dataset.marginals([dataset.whole])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.math.targets import Encoding, balanced, centre, encode, infer_task, to_one_variance
+from featgrad.math.targets import Encoding, centre, encode, infer_task, stratified, to_one_variance
 
 LETTERS = np.array(["b", "a", "c", "a"])
 
@@ -125,16 +125,17 @@ def test_classes_given_decide_the_task():
 
 
 @pytest.mark.parametrize("count", [1, 3, 9])
-def test_two_classes_count_alike_when_balanced(count: int):
+def test_two_classes_are_told_apart(count: int):
     raw, weights = (np.arange(10) < count).astype(float)[:, None], np.arange(1, 11) / 55
     outputs = to_one_variance(centre(raw, "binary", weights).outputs, weights)
-    outputs, weights = balanced(outputs, weights, "binary")
+    outputs, classes = stratified(outputs, "binary")
     np.testing.assert_array_equal(outputs, 2 * raw - 1)
-    assert weights[:count].sum() == pytest.approx(0.5)
-    assert weights[count:].sum() == pytest.approx(0.5)
+    np.testing.assert_array_equal(classes, raw[:, 0])
 
 
-def test_class_that_is_the_only_one_so_far_has_no_sign():
-    outputs, weights = balanced(np.array([[0.0], [1.0]]), np.ones(2), "binary")
-    assert outputs.tolist() == [[0], [1]]
-    assert weights.tolist() == [0.5, 1]
+@pytest.mark.parametrize("task", ["regression", "multiclass"])
+def test_other_targets_are_one_class(task: str):
+    outputs = np.array([[0.5, -1.0], [-0.5, 1.0]])
+    found, classes = stratified(outputs, task)
+    assert found is outputs
+    assert classes == 0

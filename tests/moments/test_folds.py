@@ -7,7 +7,8 @@ import reference
 from device_builders import a_device
 from engine_kinds import Example, example, relative_error
 from featgrad.math import filters
-from featgrad.moments.folds import Fold, Folds, Gradient, make_fold
+from featgrad.moments.folds import Fold, Folds, Gradient
+from search_data import make_fold
 
 TOLERANCE = 1e-4  # folds hold single precision
 SCALE = 7.0
@@ -28,10 +29,7 @@ def home(request: pytest.FixtureRequest) -> str:
 
 
 def folds_of(data: Example, parts: list[np.ndarray], home: str = "host") -> Folds:
-    folds = [
-        make_fold(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
-        for rows in parts
-    ]
+    folds = [make_fold(data.X[rows], data.outputs[rows], data.weights[rows]) for rows in parts]
     return Folds(folds) if home == "host" else there(folds)
 
 
@@ -148,8 +146,7 @@ def test_totals_of_few_rows_are_kept_as_rows():
 def test_products_are_taken_in_the_smaller_form():
     folds = folds_of(example(50, 40), cut(50, 8)).folds
     assert [fold.is_gram for fold in folds] == [2 * len(part) > 40 for part in cut(50, 8)]
-    wide = make_fold(np.ones((21, 40), np.float32), np.ones((21, 1)), np.ones(21))
-    assert wide.is_gram
+    assert make_fold(np.ones((21, 40)), np.ones((21, 1)), np.ones(21)).is_gram
 
 
 def test_gradient_is_the_slope_of_the_value():
@@ -218,35 +215,22 @@ def test_moments_of_all_rows(home: str, n_features: int):
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_only_some_folds_are_the_folds_of_their_rows(home: str, n_features: int):
+def test_squares_of_columns(home: str, n_features: int):
     data = example(60, n_features)
-    parts, coefficients = cut(60, 8), filters.coefficients("monotone", 3)
-    some = folds_of(data, parts, home).only([1, 4, 6, 7])
-    same = folds_of(data, [parts[i] for i in (1, 4, 6, 7)], home)
-    found, value = (
-        folds.value_and_gradient(data.mask, coefficients, SCALE, range(4))[0]
-        for folds in (some, same)
-    )
-    assert found == value
-    np.testing.assert_array_equal(some.cross(), same.cross())
-    np.testing.assert_array_equal(some.variance, same.variance)
+    found = folds_of(data, cut(60, 8), home).column_squares()
+    np.testing.assert_allclose(found, data.weights @ data.X**2, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_standardised_folds_are_those_of_standardised_rows(home: str, n_features: int):
+def test_divided_folds_are_those_of_divided_rows(home: str, n_features: int):
     data, parts = example(60, n_features, n_outputs=2), cut(60, 8)
-    data.X[:, 4] = 0
-    variances = np.linspace(1, 2, n_features)
-    found, scale = folds_of(data, parts, home).standardised(variances)
-    weights = data.weights / data.weights.sum()
-    squares = weights @ data.X**2
-    columns = np.sqrt(np.where(squares > 0, squares / variances, 1))
-    outputs = np.sqrt(weights @ data.outputs**2)
+    columns, outputs = np.linspace(1, 2, n_features), np.array([0.5, 3.0])
+    columns[4] = np.inf
+    found = folds_of(data, parts, home).divided(columns, outputs)
     rows = Example(data.X / columns, data.outputs / outputs, data.weights, data.mask)
     same = folds_of(rows, parts, home)
-    assert relative_error(scale.columns, columns) <= TOLERANCE
-    np.testing.assert_allclose(scale.outputs, outputs)
-    np.testing.assert_allclose(found.variance, 1)
+    np.testing.assert_allclose(found.variance, same.variance)
+    assert not found.covariance()[4].any()
     assert relative_error(found.covariance(), same.covariance()) <= TOLERANCE
     assert relative_error(found.cross(), same.cross()) <= TOLERANCE
     value, same_value = (

@@ -89,11 +89,11 @@ def test_sums_come_back_from_their_state():
 CONTAINERS = [np.asarray, sparse.csr_array]
 
 
-def learned(X, weights, preprocess: str = "zscore", fill=None, n_first: int = 40) -> Standardiser:
+def learned(X, weights, preprocess: str = "zscore", n_first: int = 40) -> Standardiser:
     """From the first rows, and then from sums over all of them."""
-    found = Standardiser.from_sample(X[:n_first], fill, preprocess)
+    found = Standardiser.from_sample(X[:n_first], preprocess)
     sums, per_row = ColumnSums(X.shape[1], 1, 1), weights[:, None]
-    sums.add(found.filled(X), found.origin, per_row, per_row)
+    sums.add(X, found.origin, per_row, per_row)
     found.learn(sums.linear[:, 0], sums.squared[:, 0])
     return found
 
@@ -168,35 +168,10 @@ def test_constant_columns_are_switched_off(value: float, container, preprocess: 
 def test_column_that_is_constant_in_the_first_rows_may_vary_later():
     X, weights = shifted(0.0)
     X[:40, 1] = 5
-    first = Standardiser.from_sample(X[:40], None, "zscore")
+    first = Standardiser.from_sample(X[:40], "zscore")
     assert first.factor[1] == 1
     _, deviation = moments(X, weights)
     np.testing.assert_allclose(1 / learned(X, weights).factor, deviation, rtol=1e-5)
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_missing_entries_count_as_what_they_are_filled_with(container):
-    X, weights = shifted(2.0)
-    holes = np.random.default_rng(3).random(X.shape) < 0.2
-    fill = np.array([1.0, 2.0, 3.0, 4.0])
-    whole = np.where(holes, fill, X)
-    mean, deviation = moments(whole, weights)
-    found = learned(container(np.where(holes, np.nan, X)), weights, fill=fill)
-    np.testing.assert_allclose(found.mean, mean, rtol=1e-6)
-    np.testing.assert_allclose(1 / found.factor, deviation, rtol=1e-5)
-    values = found(container(np.where(holes, np.nan, X)))
-    np.testing.assert_allclose(values, (whole - mean) / deviation, atol=1e-5)
-
-
-def test_filling_leaves_the_rows_as_they_were():
-    X = np.array([[1.0, np.nan], [np.nan, 2.0]])
-    for matrix in (X.copy(), sparse.csr_array(X)):
-        found = Standardiser(np.zeros(2), np.array([7.0, 8.0]), "zscore", sparse.issparse(matrix))
-        filled = found.filled(matrix)
-        dense = filled.toarray() if sparse.issparse(filled) else filled
-        np.testing.assert_array_equal(dense, [[1, 8], [7, 2]])
-        entries = matrix.data if sparse.issparse(matrix) else matrix
-        assert np.isnan(entries).sum() == 2
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -226,10 +201,13 @@ def test_squares_of_a_switched_off_column_are_zero():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
-def test_whether_standardised_values_vary(scale: float):
+@pytest.mark.parametrize("preprocess", ["zscore", "center"])
+def test_variances_of_standardised_columns_and_whether_they_vary(preprocess: str, scale: float):
     X, weights = shifted(100 * scale, scale)
     X[:, 3] = 0.1
-    found = Standardiser.from_sample(X[:40], None, "zscore")
-    values = found(X).astype(float)
-    _, deviation = moments(values, weights)
-    np.testing.assert_array_equal(found.varies(deviation**2), [True, True, True, False])
+    columns = np.array([3, 0])
+    variances, varies = learned(X, weights, preprocess).of(columns)
+    np.testing.assert_array_equal(varies, [False, True])
+    _, deviation = moments(X, weights)
+    expected = [1, 1 if preprocess == "zscore" else deviation[0] ** 2]
+    np.testing.assert_allclose(variances, expected, rtol=1e-5)

@@ -5,9 +5,11 @@ import pytest
 
 import reference
 from dataset_builders import folds_of_rows, in_memory, mixed_columns
+from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.splits import random_splits
 from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
 from featgrad.search.base import Subset
-from featgrad.search.comparison import Comparison, compare, division_tasks, held_out_groups
+from featgrad.search.comparison import Comparison, compare, division_tasks
 
 N_FOLDS = 12
 
@@ -18,36 +20,54 @@ def subset(*divisions: list[int]) -> Subset:
     return Subset(float(len(sets[0])), sets[0], np.zeros(10), [], divisions=sets)
 
 
-def correlations_by_rows(X, Y, weight, chosen: list[list[int]]) -> np.ndarray:
-    """Of ridge predictions and outputs on held-out rows, group by group; about overall means."""
-    weights = weight / weight.sum()
-    Z, outputs = (reference.standardise(part, weights, "zscore") for part in (X, Y))
-    folds = folds_of_rows(weight, N_FOLDS)
-    table = []
-    for group in held_out_groups(N_FOLDS):
-        test = np.isin(folds, group)
+def correlations_by_rows(X, Y, weight, chosen: list[list[int]], is_binary=False) -> np.ndarray:
+    """Of ridge predictions and outputs on held-out rows, group by group."""
+    table, folds = [], folds_of_rows(weight, N_FOLDS)
+    for split in random_splits(N_FOLDS):
+        test = np.isin(folds, split.test)
+        w = weight.copy()
+        if is_binary:  # two classes count alike in each part
+            for part in (test, ~test):
+                for value in (0, 1):
+                    own = part & (Y[:, 0] == value)
+                    w[own] /= w[own].sum()
+        W = w[~test, None] / w[~test].sum()
+        mean, outputs = W[:, 0] @ X[~test], reference.standardise(Y[~test], W[:, 0], "zscore")
+        Z = (X - mean) / np.sqrt(np.maximum(W[:, 0] @ (X[~test] - mean) ** 2, 1e-30))
         row = []
         for features in chosen:
-            A, W = Z[:, features], weights[~test, None] / weights[~test].sum()
-            ridge = JUDGE_RIDGE / np.sum(~test) * np.eye(len(features))
-            fitted = np.linalg.solve(
-                A[~test].T @ (W * A[~test]) + ridge, A[~test].T @ (W * outputs[~test])
+            A = Z[~test][:, features]
+            ridge = JUDGE_RIDGE * np.sum(W**2) * np.eye(len(features))
+            fitted = np.linalg.solve(A.T @ (W * A) + ridge, A.T @ (W * outputs))
+            predicted, truth = (
+                values - np.average(values, axis=0, weights=w[test])
+                for values in (Z[test][:, features] @ fitted, Y[test])
             )
-            predicted, truth, w = A[test] @ fitted, outputs[test], weights[test]
-            along = w @ (predicted * truth)
-            row.append(np.mean(along / np.sqrt((w @ predicted**2) * (w @ truth**2))))
+            along = w[test] @ (predicted * truth)
+            square = (w[test] @ predicted**2) * (w[test] @ truth**2)
+            row.append(np.mean(along / np.sqrt(square)))
         table.append(row)
     return np.array(table)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_held_out_correlations_are_those_of_rows(n_outputs: int):
+def dataset_of(X, Y, weight, task: str = "regression") -> InMemory:
+    """As the search for its divisions leaves it."""
+    dataset = in_memory(X, Y, weight, n_folds=N_FOLDS, task=task)
+    dataset.marginals([dataset.division(split.training) for split in dataset.splits])
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "task"), [(1, "regression"), (3, "regression"), (1, "binary")]
+)
+def test_held_out_correlations_are_those_of_rows(n_outputs: int, task: str):
     X, Y, weight = mixed_columns(300, 10, n_outputs)
-    dataset = in_memory(X, Y, weight, n_folds=N_FOLDS)
-    dataset.marginals([np.ones(N_FOLDS)])
+    if task == "binary":
+        Y = (np.quantile(Y, 0.8) < Y).astype(float)
+    dataset = dataset_of(X, Y, weight, task)
     chosen = [[0], [3, 7], [0, 2, 3]]
     found = compare(dataset, [subset(*[c] * HELD_OUT_GROUPS) for c in chosen]).held_out()
-    table = correlations_by_rows(X, Y, weight, chosen)
+    table = correlations_by_rows(X, Y, weight, chosen, task == "binary")
     assert [point.budget for point in found] == [1, 2, 3]
     correlations = [point.correlation for point in found]
     np.testing.assert_allclose(correlations, table.mean(axis=0), rtol=1e-4)
@@ -57,8 +77,7 @@ def test_held_out_correlations_are_those_of_rows(n_outputs: int):
 
 def test_every_group_is_judged_by_the_sets_found_without_it():
     X, Y, weight = mixed_columns(300, 10)
-    dataset = in_memory(X, Y, weight, n_folds=N_FOLDS)
-    dataset.marginals([np.ones(N_FOLDS)])
+    dataset = dataset_of(X, Y, weight)
     chosen = [[[0], [0, 3]], [[3], [2, 3]], [[1], [0, 1]], [[8], [3, 8]]]
     found = compare(dataset, [subset(*sets) for sets in zip(*chosen, strict=True)])
     expected = [correlations_by_rows(X, Y, weight, group)[i] for i, group in enumerate(chosen)]
@@ -67,25 +86,16 @@ def test_every_group_is_judged_by_the_sets_found_without_it():
 
 def test_columns_that_predict_nothing_have_no_correlation():
     X, Y, weight = mixed_columns(100, 10)
-    dataset = in_memory(X, Y, weight, n_folds=N_FOLDS)
-    dataset.marginals([np.ones(N_FOLDS)])
+    dataset = dataset_of(X, Y, weight)
     [found] = compare(dataset, [subset(*[[6]] * HELD_OUT_GROUPS)]).held_out()
     assert found == HeldOut(1.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("n_folds", [4, 12, 14])
-def test_groups_are_disjoint_and_cover_all_folds(n_folds: int):
-    groups = held_out_groups(n_folds)
-    assert len(groups) == HELD_OUT_GROUPS
-    assert sorted(np.concatenate(groups)) == list(range(n_folds))
-
-
-def test_tasks_leave_each_group_out_in_turn_for_every_budget():
-    tasks = division_tasks([2.0, 5.0], N_FOLDS)
+def test_tasks_are_the_splits_for_every_budget():
+    splits = random_splits(N_FOLDS)
+    tasks = division_tasks([2.0, 5.0], splits)
     assert [task.budget for task in tasks] == [2.0] * HELD_OUT_GROUPS + [5.0] * HELD_OUT_GROUPS
-    for i, group in enumerate(held_out_groups(N_FOLDS)):
-        for task in tasks[i::HELD_OUT_GROUPS]:
-            assert sorted([*task.folds, *group]) == list(range(N_FOLDS))
+    assert [task.folds for task in tasks] == 2 * [split.training for split in splits]
 
 
 def comparison(means: list[float], errors: list[float], n_rows: int = 10_000) -> Comparison:
