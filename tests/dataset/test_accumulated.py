@@ -111,6 +111,18 @@ def test_marginals_do_not_depend_on_the_first_rows(kind: str):
     np.testing.assert_allclose(found, expected, atol=5 / N_ROWS)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_first_rows_may_all_be_of_one_class(kind: str, first: int):
+    X, y, _ = table()
+    is_first = y > np.median(y)
+    order = np.argsort(~is_first, kind="stable")
+    X, y, weights = X[order], np.where(is_first, first, 1 - first)[order], np.ones(N_ROWS)
+    state = in_chunks(X, y, weights, accumulated(X, y))
+    assert len(np.unique(y[: KEPT_ENTRIES // N_COLUMNS])) == 1
+    found, expected = marginals_of(state).values, expected_marginals(X, y, weights)
+    np.testing.assert_allclose(found, expected, atol=5 / N_ROWS)
+
+
 def test_sums_are_chosen_by_the_number_of_columns(kind: str):
     X, y, weights = table()
     state = in_chunks(X, y, weights, accumulated(X, y))

@@ -79,7 +79,8 @@ class Beginning:
     def __init__(self, rows: Rows, preprocess: str, task: str, n_folds: int) -> None:
         self.name, self._task = uuid4().hex, task
         weights = rows.weights / rows.weights.sum()
-        self._mean = weights @ rows.outputs
+        # Classes are known by their sign, also where the first rows are all of one.
+        self._mean = np.array([0.5]) if task == "binary" else weights @ rows.outputs
         deviation = np.sqrt(weights @ (rows.outputs - self._mean) ** 2)
         self._scale = np.where(deviation > 0, deviation, 1.0)
         n_strata, n_outputs = 2 if task == "binary" else 1, len(self._mean)

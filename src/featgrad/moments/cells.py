@@ -43,10 +43,12 @@ class Division(NamedTuple):
 
 
 def shares_of_classes(weights: Floats) -> Floats:
-    """What the weight of a row counts, so that classes count alike and sum to one; 0 if absent."""
+    """What the weight of a row counts, so that classes count alike and sum to one.
+
+    A class without rows counts as it comes.
+    """
     present = weights > 0
-    shares = np.divide(1 / present.sum(), weights, out=np.zeros_like(weights), where=present)
-    return np.asarray(shares)
+    return np.asarray(1 / np.where(present, present.sum() * weights, weights.sum()))
 
 
 class OutputMoments(NamedTuple):
