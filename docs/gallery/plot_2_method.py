@@ -94,8 +94,9 @@ plt.show()
 #    gradient of the explained fraction. Those worth more than noise of the same rank enter, and the
 #    descent goes on with a scale that fits the set found.
 #
-# Two rounds at most follow the first. The last prices are the *certificate*: what the best column
-# outside would add, next to what the worst inside is worth. Here, of 60 features three matter.
+# Two rounds at most follow the first. The last prices are the *certificate*: an estimate of what
+# the best column outside would add, next to what the best of as many columns of noise would reach,
+# and to what is lost without the worst inside. Here, of 60 features three matter.
 X = rng.standard_normal((400, 60))
 y = X[:, 0] + X[:, 1] - X[:, 2] + rng.standard_normal(400)
 selector = FeatureGradientSelector(3, path_sizes=[1, 2, 3, 5, 10], random_state=0).fit(X, y)

@@ -28,7 +28,7 @@ X, y = draw(200, 0.5)
 # ------------------
 # - **For the best prediction** give no number. ``"auto"``, the default, takes the smallest size
 #   that predicts held-out rows as well as any, within one standard error, and no features at all
-#   where none predict them better than noise would.
+#   where no linear model predicts them better than noise would.
 # - **For a given number or budget** say so: ``FeatureGradientSelector(5)`` searches for the best
 #   five, and ``max_cost`` for the best within a total cost.
 # - **To see for yourself** ask for several sizes with ``path_sizes``; one fit finds the best set of
@@ -98,8 +98,9 @@ plt.show()
 #
 # Is there anything to learn?
 # ---------------------------
-# ``n_features_to_select="auto"`` chooses nothing where held-out rows are not predicted better than
-# noise would be. A permutation test repeats the whole search for shuffled targets.
+# ``n_features_to_select="auto"`` chooses nothing where no linear model predicts held-out rows
+# better than noise would. Curves and products may still be there: a fit warns where it finds any.
+# A permutation test repeats the whole search for shuffled targets.
 X, y = draw(100, 0.0)
 print("features:", FeatureGradientSelector(random_state=0).fit(X, y).n_features_)
 selector = FeatureGradientSelector(3, max_iter=10, random_state=0)

@@ -64,9 +64,9 @@ class FeatureGradientSelector(
     ----------
     n_features_to_select : int, float or "auto", default="auto"
         How many features to choose: a number, a fraction of all, or "auto" for the smallest number
-        that predicts held-out rows as well as any (within one standard error), which is 0 where
-        none predicts them better than noise would. A number is searched for as such, not cut from a
-        longer list.
+        that predicts held-out rows as well as any (within one standard error), which is 0 where no
+        linear model predicts them better than noise would. A number is searched for as such, not
+        cut from a longer list.
     path_sizes : array-like of int or None, default=None
         Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
         chooses among them, or among all sizes up to 10 and some up to 300, at most half as many as
@@ -154,10 +154,10 @@ class FeatureGradientSelector(
     ranking_ : ndarray of shape (n_features_in_,)
         1 for the feature with the highest score.
     learnability_ : Estimate or None
-        Explained fraction of the target's variance by the chosen features, on rows that had no part
-        in choosing them (nor, with "auto", their number), with its interval. None without
-        `estimate`. The searches "stream" and "penalty" are not repeated: their estimate is of the
-        rows that chose, hence too high, and says so.
+        Fraction of the target's variance that a linear model on the chosen features explains, on
+        rows that had no part in choosing them (nor, with "auto", their number), with its interval.
+        None without `estimate`. The searches "stream" and "penalty" are not repeated: their
+        estimate is of the rows that chose, hence too high, and says so.
     score_ : Score or None
         Area under the curve (classes) or R^2 (numbers) of a ridge model on the chosen features, on
         the same held-out rows.
@@ -175,8 +175,8 @@ class FeatureGradientSelector(
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
     certificate_ : Certificate or None
-        The best price outside the chosen set next to the worst inside; None where the search does
-        not price columns.
+        An estimate of what the best column outside would add, next to what noise would reach and
+        what is lost without the worst inside; None where the search does not price columns.
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray

@@ -55,6 +55,17 @@ def test_sets_are_stored_by_what_they_add_and_drop():
     assert [size["dropped"] for size in sizes] == [[], [], []]
 
 
+def test_the_curve_has_no_line_for_all_where_that_is_unknown():
+    known, not_known = (
+        draw_curve(facts(list("abcd"), everything=estimate))
+        for estimate in (Estimate(0.9, 0.1, 4), unknown(4))
+    )
+    # One line is the legend's.
+    assert known.count('class="everything"') == 2
+    assert not_known.count('class="everything"') == 1
+    assert "all 4: unknown" in not_known
+
+
 def test_a_single_size_can_be_drawn():
     assert 'max="0"' in render(facts(list("abcd"), sizes=(2,), chosen=0))
 

@@ -65,6 +65,19 @@ def test_wide_paths_are_logarithmic(largest, scale):
     assert display.ax_.get_xscale() == scale
 
 
+def test_a_path_with_no_features_at_all_is_drawn(selector):
+    estimates = [Estimate(0.0, 0.0, 0), Estimate(0.1, 0.1, 30)]
+    selector.path_ = [PathPoint(e.n_features, None, e) for e in estimates]
+    display = PathDisplay.from_estimator(selector)
+    np.testing.assert_allclose(display.line_.get_xydata(), [[0, 0], [30, 0.1]])
+    display.figure_.canvas.draw()
+
+
+def test_a_path_without_estimates_is_drawn_as_unknown(table):
+    selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(*table)
+    assert np.isnan(PathDisplay.from_estimator(selector).line_.get_ydata()).all()
+
+
 @pytest.mark.parametrize("display", [PathDisplay, StabilityDisplay])
 def test_a_selector_without_what_is_shown_is_refused(display):
     with pytest.raises(NotFittedError):

@@ -92,7 +92,7 @@ class Prices(NamedTuple):
     values: Floats  # squared covariance with the model's residuals, over pairs of distinct rows
     noise: Floats  # eigenvalues of the covariance of a column of noise with the residuals
 
-    def chance(self, rank: int = 1) -> float:
+    def chance(self, rank: float = 1) -> float:
         """What the best of so many columns of noise reaches, or that of another rank.
 
         Prices of noise are sums of squares weighted by `noise`, less their mean: close to a

@@ -115,10 +115,10 @@ def limits(estimate: Estimate | None) -> list[Concern]:
         return []
     if estimate.n_features == 0:
         text = (
-            "No features predict held-out rows better than noise would, so none were chosen. More "
-            "rows or other features are needed."
+            "No linear model predicts held-out rows better than noise would, so no features were "
+            "chosen. More rows, other features, or curves and products of these are needed."
         )
-        return [Concern("Perhaps nothing to learn", text)]
+        return [Concern("No linear relation found", text)]
     if math.isnan(estimate.value):
         text = (
             "There are too few rows to hold some out: what the chosen features explain is unknown."
@@ -133,9 +133,10 @@ def limits(estimate: Estimate | None) -> list[Concern]:
     if estimate.interval[0] <= 0:
         text = (
             f"The chosen features explain {estimate} of the target's variance: the interval "
-            "reaches 0, so this may be noise. More rows or other features are needed."
+            "reaches 0, so a linear model on them may fit noise only. More rows or other features "
+            "are needed."
         )
-        return [Concern("Perhaps nothing to learn", text)]
+        return [Concern("Perhaps no linear relation", text)]
     if estimate.is_lower_bound:
         text = (
             "There are fewer than two rows for each chosen feature, or the features are nearly "

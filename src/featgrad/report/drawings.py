@@ -115,13 +115,15 @@ def _horizontal_axis(facts: Facts, x: Scale) -> list[str]:
 
 
 def _everything(facts: Facts, y: Scale) -> str:
-    """A line across the plot, whose label stands above it."""
-    height = y(_known(facts.everything))
-    label = f"all {facts.everything.n_features:,}"
+    """A line across the plot, where the estimate is known; its label stands above it."""
+    is_known = not isnan(facts.everything.value)
+    label = f"all {facts.everything.n_features:,}{'' if is_known else ': unknown'}"
     next_to_it = _LEFT + 74 + _LETTER * len(label)
+    height = y(_known(facts.everything))
+    across = f'x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" y2="{height:.1f}"'
     return (
-        f'<line class="everything" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height:.1f}" '
-        f'y2="{height:.1f}"/><line class="everything" x1="{_LEFT}" x2="{_LEFT + 36}" y1="12" '
+        (f'<line class="everything" {across}/>' if is_known else "")
+        + f'<line class="everything" x1="{_LEFT}" x2="{_LEFT + 36}" y1="12" '
         f'y2="12"/><text x="{_LEFT + 44}" y="17">{label}</text>'
         f'<line class="chosen" x1="{next_to_it}" x2="{next_to_it + 36}" y1="12" y2="12"/>'
         f'<text x="{next_to_it + 44}" y="17">chosen: {facts.selection.size:,}</text>'

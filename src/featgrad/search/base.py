@@ -10,19 +10,21 @@ from featgrad.search.progress import Step
 
 
 class Certificate(NamedTuple):
-    """How far the chosen set is from one that a single further column would improve.
+    """An estimate of what the best single column outside the chosen set would add.
 
     Attributes
     ----------
     worst_inside : float
-        Explained fraction that is lost without the chosen feature or group that matters least.
+        Explained fraction, of the rows that chose, that is lost without the chosen feature or group
+        that matters least.
     best_outside : float
-        Explained fraction that the best column outside would add at least, judged by rows that the
-        models of the chosen features have not seen.
+        Estimate, at first order, of the explained fraction that the column outside with the highest
+        estimate would add, from rows that the models of the chosen features have not seen.
     feature : int
         That column; -1 where every column is chosen.
     chance : float
-        What the best of as many columns of noise would be worth.
+        What the highest estimate of as many columns of noise exceeds in one of twenty cases. Where
+        rows are few it is large, and hides columns that would add less.
     """
 
     worst_inside: float
@@ -31,15 +33,18 @@ class Certificate(NamedTuple):
     chance: float
 
     @property
-    def holds(self) -> bool:
-        """Whether no column outside is worth more than the worst inside or than chance."""
-        return self.best_outside <= max(self.worst_inside, self.chance)
+    def suggests_more(self) -> bool:
+        """Whether the best outside is above the worst inside and above noise.
+
+        Where it is not, nothing follows: few rows hide what columns would add.
+        """
+        return self.best_outside > max(self.worst_inside, self.chance)
 
     def __str__(self) -> str:
-        verdict = "" if self.holds else "; a larger set would explain more"
+        verdict = ": a larger set may explain more" if self.suggests_more else ""
         return (
-            f"worst inside {self.worst_inside:.2g}, best outside {self.best_outside:.2g}, "
-            f"chance {self.chance:.2g}{verdict}"
+            f"lost without the worst inside {self.worst_inside:.2g}, added by the best outside "
+            f"{self.best_outside:.2g} by estimate, by noise up to {self.chance:.2g}{verdict}"
         )
 
 

@@ -50,6 +50,9 @@ from featgrad.search.questions import Run, answered
 from featgrad.search.refinement import can_swap, choose, swap_ridge
 from featgrad.search.units import Units, best_first
 
+# A rank among columns of noise that the best of them passes in one of twenty cases.
+_RARE = 0.35
+
 
 def search(
     dataset: Dataset,
@@ -335,7 +338,7 @@ class _State:
 
     @property
     def _gains(self) -> Floats:
-        """Explained fraction that each column would add at least: part of it may be known."""
+        """Explained fraction that each column would add, at first order: an estimate."""
         return np.asarray(self._prices.values / (self._variances + self._fitted_ridge))
 
     def _certificate(self) -> Certificate:
@@ -349,5 +352,5 @@ class _State:
             float(self._remaining.losses.min(initial=np.inf)),
             float(gains[best]) if is_outside else 0.0,
             best if is_outside else -1,
-            float(self._prices.chance() * variance / (variance + self._fitted_ridge)),
+            float(self._prices.chance(_RARE) * variance / (variance + self._fitted_ridge)),
         )

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from featgrad.estimate import Estimate
+from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.report.plots.axes import LOG_RATIO, Display, draw_estimates
 
@@ -64,7 +64,7 @@ class PathDisplay(Display):
         """
         check_is_fitted(estimator, "path_")
         sizes = [point.size for point in estimator.path_]
-        estimates = [point.learnability for point in estimator.path_]
+        estimates = [point.learnability or unknown(point.size) for point in estimator.path_]
         return cls(sizes, estimates, estimator.n_features_).plot(ax, **line)
 
     def _draw(self, **line: Any) -> None:
@@ -74,15 +74,15 @@ class PathDisplay(Display):
             label = f"chosen: {self.chosen}"
             self.chosen_ = self.ax_.axvline(self.chosen, color="C1", linestyle="--", label=label)
             self.ax_.legend()
-        if max(self.sizes) / min(self.sizes) >= LOG_RATIO:
-            self._spread_sizes()
+        if max(self.sizes) >= LOG_RATIO * max(min(self.sizes), 1):
+            self._spread_sizes(0 in self.sizes)
         self.ax_.set_xlabel("number of features")
 
-    def _spread_sizes(self) -> None:
-        """Logarithmic, with sizes written out."""
+    def _spread_sizes(self, has_none: bool) -> None:
+        """Logarithmic, with sizes written out; no features at all have a place, too."""
         from matplotlib.ticker import LogLocator, NullLocator
 
-        self.ax_.set_xscale("log")
+        self.ax_.set_xscale(*("symlog",) if has_none else ("log",))
         self.ax_.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         self.ax_.xaxis.set_minor_locator(NullLocator())
         self.ax_.xaxis.set_major_formatter("{x:g}")
