@@ -22,6 +22,7 @@ from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.dataset.streamed import Streamed
+from featgrad.diagnosis import Finding, findings, looked_at
 from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import HeldOutRows, Judged
@@ -171,6 +172,7 @@ class Choice(NamedTuple):
     plan: Plan
     outcome: Outcome
     path: list[PathPoint]
+    findings: list[Finding]
 
 
 @one_blas_thread()
@@ -178,6 +180,9 @@ def judged(job: Job, outcome: Outcome) -> Choice:
     """The choice, with estimates of what each set explains."""
     everywhere = [subset.features for subset in outcome.subsets]
     everywhere += [found for subset in outcome.subsets for found in subset.divisions]
+    chosen = outcome.subsets[outcome.chosen]
+    features = looked_at(chosen.scores, job.dataset.n_rows)
+    everywhere += [features] if job.settings.estimate else []
     columns = np.unique(np.concatenate(everywhere))
     judges = _Judges(job.dataset, columns, job.budgets.units)
     path = []
@@ -187,7 +192,12 @@ def judged(job: Job, outcome: Outcome) -> Choice:
             subset = replace(subset, divisions=outcome.divisions)
         known = _known(subset, job, judges)
         path.append(PathPoint(len(subset.features), subset.features, *known))
-    return Choice(job.dataset.task, replace(job.plan, held_out=outcome.held_out), outcome, path)
+    found = []
+    if job.settings.estimate:
+        among = judges.sample, columns, features, len(chosen.features)
+        found = findings(*among, as_independent=True)
+    done = replace(job.plan, held_out=outcome.held_out)
+    return Choice(job.dataset.task, done, outcome, path, found)
 
 
 def _known(subset: Subset, job: Job, judges: "_Judges") -> Judged:
@@ -216,12 +226,12 @@ class _Judges:
     @cached_property
     def held_out(self) -> HeldOutRows:
         units = self.units.of_column[self.columns]
-        return HeldOutRows(self._sample, self.columns, units, self.dataset.splits)
+        return HeldOutRows(self.sample, self.columns, units, self.dataset.splits)
 
     @cached_property
     def that_chose(self) -> Learnability:
-        return Learnability.from_prepared(self._sample.problem, self._sample.target)
+        return Learnability.from_prepared(self.sample.problem, self.sample.target)
 
     @cached_property
-    def _sample(self) -> Sample:
+    def sample(self) -> Sample:
         return self.dataset.sample(self.columns)

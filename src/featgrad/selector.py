@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,7 @@ from featgrad.checks import (
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.dask.collections import is_collection, without_rows
+from featgrad.diagnosis import DataWarning
 from featgrad.fitting import SEARCHES, Choice, judged, new_fit
 from featgrad.held_out import Score
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
@@ -177,6 +179,9 @@ class FeatureGradientSelector(
     certificate_ : Certificate or None
         An estimate of what the best column outside would add, next to what noise would reach and
         what is lost without the worst inside; None where the search does not price columns.
+    warnings_ : list of str
+        Signs that rows depend on each other or that the relation is not linear: each is also given
+        as a `DataWarning`. Without `estimate` none are looked for.
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray
@@ -434,7 +439,11 @@ class FeatureGradientSelector(
         self.path_ = choice.path
         self.stability_ = choice.outcome.stability
         self.discoveries_ = choice.outcome.discoveries
-        self._subsets = choice.outcome.subsets
+        self._subsets, self._findings = choice.outcome.subsets, choice.findings
+        names = getattr(self, "feature_names_in_", None)
+        self.warnings_ = [finding.named(names) for finding in choice.findings]
+        for text in self.warnings_:
+            warn(text, DataWarning, stacklevel=4)
         self._take(choice.outcome.chosen, given)
 
     def _take(self, place: int, given: Any) -> None:

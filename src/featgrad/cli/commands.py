@@ -110,8 +110,9 @@ def _concerns(
 ) -> list[Concern]:
     """What a report would warn of."""
     features = selector.get_support(indices=True)
+    of_rows = concerns.of_rows(selector, all_names(rows.source))
     if len(features) == 0:
-        return concerns.limits(selector.learnability_)
+        return of_rows + concerns.limits(selector.learnability_)
     X = rows.block.X[:, features]
     X = X.toarray() if sparse.issparse(X) else X
     ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
@@ -124,6 +125,7 @@ def _concerns(
     names = [name_of(rows.source, i) for i in features]
     outputs, _ = encode(rows.block.y, data.task_)
     return [
+        *of_rows,
         *concerns.leakage(data.alone(), all_names(rows.source)),
         *concerns.group_leakage(data, features, selector.feature_groups),
         *concerns.weakness(chosen, everything, []),

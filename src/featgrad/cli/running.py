@@ -13,6 +13,7 @@ from typing import Any
 from featgrad.cli import commands
 from featgrad.cli.progress import Progress
 from featgrad.cli.watching import FIRST_LINES, can_follow, watch
+from featgrad.diagnosis import DataWarning
 from featgrad.moments.threads import one_blas_thread
 from featgrad.readers.lines import Pipe
 
@@ -22,7 +23,10 @@ def run(arguments: Namespace) -> None:
     progress = arguments.progress = Progress(arguments.quiet)
     arguments.notes = []
 
-    def show(message: Any, *_: Any) -> None:
+    def show(message: Any, category: type[Warning], *_: Any) -> None:
+        # A selection shows these with the names of the file's columns.
+        if arguments.run == "select" and issubclass(category, DataWarning):
+            return
         progress.note(f"note: {message}")
         arguments.notes.append(str(message))
 

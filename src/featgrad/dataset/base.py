@@ -46,6 +46,7 @@ class Sample(NamedTuple):
     problem: Problem  # the rows
     target: Target  # that of all rows
     folds: Indices  # of each row
+    rows: Indices  # the place of each row in the given order
     # Rows that share a label belong together; None where each is independent of the others.
     clusters: Indices | None = None
 
@@ -188,14 +189,20 @@ class Dataset(ABC):
         return np.repeat(parts_of(self.splits, self.n_folds), len(self.class_shares))
 
     def _sample_of(
-        self, X: Any, outputs: Floats, weights: Floats, variance: float, folds: Indices
+        self,
+        X: Any,
+        outputs: Floats,
+        weights: Floats,
+        variance: float,
+        folds: Indices,
+        rows: Indices,
     ) -> Sample:
         """Rows with centred outputs; the variance of the target is that of all rows."""
         # Choosing columns leaves them one after the other, where engines take rows.
         X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
         engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
         problem = Problem(engine, outputs, weights, variance, self.filters, 1.0)
-        return Sample(problem, Target(outputs, variance, self.task), folds)
+        return Sample(problem, Target(outputs, variance, self.task), folds, rows)
 
     def _cross_sums(self) -> ColumnSums:
         start = partial(CrossSums, self.n_features, self.whole, self.standardiser)

@@ -93,7 +93,8 @@ class InMemory(Dataset):
         X = self._filled(X, rows, columns)
         weights = weights if step == 1 else weights / weights.sum()
         folds, clusters = self._cells[rows] // len(self.class_shares), self.prepared.layout.clusters
-        sample = self._sample_of(X, target.outputs[::step], weights, target.variance, folds)
+        outputs = target.outputs[::step]
+        sample = self._sample_of(X, outputs, weights, target.variance, folds, rows)
         return sample._replace(clusters=None if clusters is None else clusters[::step])
 
     def _filled(self, X: Any, rows: Any, columns: Any = slice(None)) -> Any:

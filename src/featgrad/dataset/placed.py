@@ -226,7 +226,7 @@ class Placed(Dataset):
         rows = self._sampled(columns)
         outputs, variance = self._encoder.centred(rows.outputs), self._encoder.outputs.variance
         weights, folds = rows.weights / rows.weights.sum(), rows.cells // len(self.class_shares)
-        sample = self._sample_of(rows.X, outputs, weights, variance, folds)
+        sample = self._sample_of(rows.X, outputs, weights, variance, folds, rows.places)
         clusters: Any = rows.groups
         if self._are_runs:
             clusters = parts_of(self.splits, self.n_folds)[folds]
@@ -271,9 +271,10 @@ class Gathered:
         self._parts += other._parts
 
     def rows(self) -> Rows:
-        """All of them, by rising place."""
+        """All of them, by rising place; their places are now those in the given order."""
         rows = Rows.joined(self._parts)
-        return rows.take(np.argsort(rows.places, kind="stable"))
+        order = np.argsort(rows.places, kind="stable")
+        return rows.take(order)._replace(places=order)
 
     def state(self) -> Arrays:
         arrays = Rows.joined(self._parts)._asdict()

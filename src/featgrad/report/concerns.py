@@ -24,6 +24,11 @@ _STANDARD_ERRORS = 5.0
 _MAX_NAMES = 5
 
 
+def of_rows(selector: Any, names: Sequence[str]) -> list[Concern]:
+    """What the fit has warned of."""
+    return [Concern(finding.title, finding.named(names)) for finding in selector._findings]
+
+
 def leakage(univariate: Floats, names: Sequence[str]) -> list[Concern]:
     suspects = np.flatnonzero(univariate >= _LEAK)
     if len(suspects) == 0:

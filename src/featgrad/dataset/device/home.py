@@ -239,9 +239,10 @@ class OnDevice(Dataset):
             fill = self._fill[:, there][self._parts[self._cells[rows]]]
             X = torch.where(torch.isnan(X), fill.to(X.dtype), X)
         weights, cells = fetched(self._weights[rows]), self._cells[rows].cpu().numpy()
-        outputs, folds = self._target.outputs[rows.cpu().numpy()], cells // len(self.class_shares)
+        numbers, folds = rows.cpu().numpy(), cells // len(self.class_shares)
+        outputs = self._target.outputs[numbers]
         weights /= weights.sum()
-        sample = self._sample_of(X, outputs, weights, self._target.variance, folds)
+        sample = self._sample_of(X, outputs, weights, self._target.variance, folds, numbers)
         if self._clusters is None:
             return sample
         return sample._replace(clusters=self._clusters[taken.cpu().numpy()])

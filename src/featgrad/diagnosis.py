@@ -1,0 +1,252 @@
+"""Signs that what a fit says of held-out rows does not hold for new ones, or is not all there is.
+
+Estimates are about new rows only where rows are independent, and about straight lines only. Three
+tests look at a bounded sample of rows, in their given order, and at the chosen and the next best
+columns: rows that are nearly copies of others, rows that are like their neighbours, and squares and
+products of columns that explain what lines leave.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featgrad.arrays import Floats, Indices
+from featgrad.dataset.base import Sample
+from featgrad.moments.array_api import to_numpy
+from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
+
+# Rows that are looked at, in runs of neighbours where there are more; columns, at most, and entries
+# of a sample that is looked at; entries that are compared, and rows that look for their nearest.
+_ROWS = 2000
+_RUN = 100
+_COLUMNS = 200
+_ENTRIES = 1 << 21
+_COMPARED = 1 << 17
+_QUERIES = 200
+# Nearest rows of a row at most, rows of a class that it takes, how much more than by chance
+# distances have to rise after the nearest ones (in e-folds of probability, and as a ratio), and in
+# which share of the rows.
+_NEAREST = 50
+_FEWEST = 40
+_IMPROBABLE = 8.0
+_RISE = 1.2
+_SHARE = 0.2
+# Autocorrelation from which rows are like their neighbours, and its standard errors.
+_ALIKE = 0.05
+_ALIKE_ERRORS = 4.0
+# Explained fraction that squares and products have to add, and its standard errors.
+_ADDED = 0.01
+_ADDED_ERRORS = 3.0
+# Parts of the rows that are predicted by models of the others, their ridge, linear columns at most,
+# and deviations at which columns are cut for products.
+_PARTS = 4
+_RIDGE = 0.01
+_LINEAR = 50
+_CUT = 3.0
+
+
+class DataWarning(UserWarning):
+    """Something about the rows puts a limit to what was found in them."""
+
+
+class Finding(NamedTuple):
+    """A sign in the rows, what may be behind it, and what to do."""
+
+    title: str
+    text: str  # with places for the names of features
+    features: tuple[int, ...] = ()
+
+    def named(self, names: Sequence[str] | None) -> str:
+        shown = [f"x{i}" if names is None else str(names[i]) for i in self.features]
+        return self.text.format(*shown)
+
+
+def looked_at(scores: Floats, n_rows: int) -> Indices:
+    """Columns to look at, the best first."""
+    count = min(_COLUMNS, max(1, _ENTRIES // min(n_rows, ESTIMATE_ROWS_IN_MEMORY)))
+    return np.argsort(-scores, kind="stable")[:count]
+
+
+def findings(
+    sample: Sample, columns: Indices, features: Indices, n_chosen: int, *, as_independent: bool
+) -> list[Finding]:
+    """What rows show in some of the columns that a sample holds, the chosen ones first.
+
+    Whether rows depend on each other is looked for where they were taken as independent.
+    """
+    some = _runs(np.argsort(sample.rows))
+    engine = sample.problem.engine.take(some).columns(np.searchsorted(columns, features))
+    values = to_numpy(engine.values())
+    deviations = values.std(axis=0)
+    varies = deviations > 1e-6 * np.abs(values).max(axis=0)
+    features, values = features[varies], values[:, varies] / deviations[varies]
+    if len(some) < _FEWEST or len(features) == 0:
+        return []
+    rows = _Rows(values, sample.problem.outputs[some], sample.target.task)
+    found = rows.dependence() if as_independent else []
+    return found + rows.curves(features, n_chosen)
+
+
+class _Rows:
+    """Standardised columns, the best first, and outputs of rows in their given order."""
+
+    def __init__(self, values: Floats, outputs: Floats, task: str) -> None:
+        self._values, self._outputs = values, outputs
+        self._rng = np.random.default_rng(0)
+        self._labels = np.zeros(len(values), np.intp)
+        if task in ("binary", "multiclass"):
+            self._labels = np.argmax(np.column_stack([np.zeros(len(values)), outputs]), axis=1)
+        self._is_regression = task == "regression"
+        linear = values[:, : min(_LINEAR, len(values) // 10)]
+        self._predicted = _cross_fitted(linear, outputs, self._rng)
+
+    def dependence(self) -> list[Finding]:
+        """Rows that are like others or like their neighbours; one sign is enough."""
+        share = self._near_copies()
+        if share > _SHARE:
+            text = (
+                f"About {share:.0%} of the rows have others that are nearly copies of them, much "
+                "closer than independent rows would be. Where these are of one person, place or "
+                "object, what is said of held-out rows is too good for new ones: give fit the "
+                "groups (--group) that rows belong to."
+            )
+            return [Finding("Rows belong together", text)]
+        alike = self._alike()
+        if alike == 0:
+            return []
+        text = (
+            "Rows are like their neighbours in their features, and in what a linear model leaves "
+            f"of the target (autocorrelation {alike:.2f}). Where they are in order of time, or "
+            "rows of one person or place follow each other, what is said of held-out rows is too "
+            "good for new ones: use cv=TimeSeriesSplit() (--in-order), or groups (--group)."
+        )
+        return [Finding("Rows are like their neighbours", text)]
+
+    def _near_copies(self) -> float:
+        """Share of rows with some near ones of their class, and then a gap.
+
+        The distances r_1 < r_2 < ... from a row to independent ones rise such that k log(r_(k + 1)
+        / r_k) is exponential, with the inverse of the local dimension as its mean.
+        """
+        n_rows, counts = len(self._values), np.bincount(self._labels)
+        per_class = n_rows // int(np.count_nonzero(counts))
+        ranks = self._ranks()
+        if per_class < _FEWEST or ranks.shape[1] == 0:
+            return 0.0
+        count = min(_NEAREST, max(8, per_class // 8))
+        some = self._rng.permutation(n_rows)[:_QUERIES]
+        squares = np.sum(ranks**2, axis=1)
+        distances = squares[some, None] + squares - 2 * ranks[some] @ ranks.T
+        distances[self._labels[some, None] != self._labels] = np.inf
+        distances[np.arange(len(some)), some] = np.inf
+        nearest = np.sort(np.partition(distances, count, axis=1)[:, : count + 1], axis=1)
+        nearest = nearest[np.isfinite(nearest[:, -1])]
+        rises = np.diff(np.log(np.maximum(nearest, 1e-9 * squares.mean())) / 2, axis=1)
+        exponential = np.arange(1, count + 1) * rises
+        means = np.maximum(np.median(exponential, axis=1, keepdims=True) / np.log(2), 1e-12)
+        is_gap = exponential / means > np.log(count) + _IMPROBABLE
+        return float(np.mean(np.any(is_gap & (rises > np.log(_RISE)), axis=1)))
+
+    def _ranks(self) -> Floats:
+        """Ranks of columns with many values, ties in random order: equal values say nothing."""
+        n_rows = len(self._values)
+        columns, middle = self._values[:, : _COMPARED // n_rows].T, n_rows // 4
+        shuffled = self._rng.permutation(n_rows)
+        order = shuffled[np.argsort(columns[:, shuffled], axis=1, kind="stable")]
+        ordered = np.take_along_axis(columns, order, axis=1)
+        distinct = np.count_nonzero(np.diff(ordered, axis=1), axis=1)
+        many = (distinct >= max(10, n_rows / 20)) & (ordered[:, middle] < ordered[:, -middle])
+        ranks = np.empty((np.count_nonzero(many), n_rows), np.float32)
+        np.put_along_axis(ranks, order[many], np.arange(n_rows)[None], axis=1)
+        return np.ascontiguousarray(ranks.T) / n_rows - 0.5
+
+    def _alike(self) -> float:
+        """Autocorrelation of residuals, where columns are like their neighbours as well.
+
+        Rows sorted by the target have like residuals, rows sorted by a column like columns: only
+        both together, without what the target says of the columns, speak for dependent rows.
+        """
+        least = max(_ALIKE, _ALIKE_ERRORS / np.sqrt(len(self._values)))
+        residuals = _autocorrelation(self._outputs - self._predicted)
+        columns = _autocorrelation(self._without_target(self._values[:, :50].copy()))
+        return residuals if min(residuals, columns) > least else 0.0
+
+    def _without_target(self, values: Floats) -> Floats:
+        """Columns less their means in classes, or in some bins of the target along a line."""
+        n_rows, y = len(values), self._outputs[:, 0]
+        bins: Any = self._labels
+        if not bins.any():
+            values = values - np.multiply.outer(y, y @ values / max(float(y @ y), 1e-300))
+            bins = np.argsort(np.argsort(y, kind="stable")) * min(20, 1 + n_rows // 20) // n_rows
+        for some in range(int(bins.max()) + 1):
+            own = bins == some
+            values[own] -= values[own].mean(axis=0) if own.any() else 0.0
+        return values
+
+    def curves(self, features: Indices, n_chosen: int) -> list[Finding]:
+        """The product of two columns that explains most of the residuals of half of the rows.
+
+        The other half has to confirm it: so no chance of the best of many products is left.
+        """
+        first, second = np.array_split(self._rng.permutation(len(self._values)), 2)
+        cut = np.clip(self._values, -_CUT, _CUT)
+        cut -= cut.mean(axis=0)
+        residuals = self._outputs - self._predicted
+        output = int(np.argmax(residuals.var(axis=0)))
+        x, e = cut[first], residuals[first, output]
+        variances = (x**2).T @ x**2 / len(x) - (x.T @ x / len(x)) ** 2
+        prices = ((x.T * e) @ x) ** 2 / np.maximum(variances, 1e-6)
+        i, j = np.unravel_index(np.argmax(np.triu(prices)), prices.shape)
+        x, e, y = cut[second], residuals[second, output], self._outputs[second, output]
+        known = [x[:, i], x[:, j], *self._values[second][:, [i, j]].T]
+        known += [*x[:, : min(n_chosen, len(x) // 10)].T]
+        if not self._is_regression:  # classes bend a line at its ends
+            known += [self._predicted[second, output] ** power for power in (2, 3)]
+        product, e = _without(np.column_stack([x[:, i] * x[:, j], e]), known).T
+        along, square = product @ e, product**2 @ e**2
+        added = (along**2 - square) / max(product @ product * (y @ y), 1e-300)
+        if added < _ADDED or along**2 < _ADDED_ERRORS**2 * square:
+            return []
+        what = "The square of {0}" if i == j else "The product of {0} and {1}"
+        of = "the target" if residuals.shape[1] == 1 else "one of the outputs"
+        text = (
+            f"{what} explains a further {added:.0%} of the variance of {of}: the relation is not "
+            "linear. Give squares, products or splines as features, or use a model that bends."
+        )
+        return [
+            Finding("A relation that is not linear", text, (int(features[i]), int(features[j])))
+        ]
+
+
+def _runs(order: Indices) -> Indices:
+    """All rows, or runs of neighbours from everywhere if there are too many."""
+    if len(order) <= _ROWS:
+        return order
+    starts = np.linspace(0, len(order) - _RUN, _ROWS // _RUN).astype(np.intp)
+    return order[np.unique(starts[:, None] + np.arange(_RUN))]
+
+
+def _cross_fitted(values: Floats, outputs: Floats, rng: np.random.Generator) -> Floats:
+    """Predictions of each part of the rows by a ridge model of the others."""
+    parts, predicted = rng.permutation(len(values)) % _PARTS, np.empty_like(outputs)
+    cross, gram = values.T @ outputs, values.T @ values
+    for part in range(_PARTS):
+        own = parts == part
+        x = values[own]
+        ridge = _RIDGE * len(values) * np.eye(len(gram))
+        predicted[own] = x @ np.linalg.solve(gram - x.T @ x + ridge, cross - x.T @ outputs[own])
+    return predicted
+
+
+def _autocorrelation(values: Floats) -> float:
+    """Of neighbouring rows, the mean over columns."""
+    centred = values - values.mean(axis=0)
+    squares = np.maximum(np.sum(centred**2, axis=0), 1e-300)
+    return float(np.mean(np.sum(centred[1:] * centred[:-1], axis=0) / squares))
+
+
+def _without(values: Floats, known: Sequence[Floats]) -> Floats:
+    """What least squares on known columns leaves."""
+    basis = np.column_stack([np.ones(len(values)), *known])
+    return np.asarray(values - basis @ np.linalg.lstsq(basis, values, rcond=None)[0])
