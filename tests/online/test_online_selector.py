@@ -173,6 +173,47 @@ def test_fall_of_learnability_raises_an_alarm():
     assert (alarm.entered, alarm.left) == ((5,), (3,))
 
 
+def as_dicts(X: np.ndarray) -> list[dict[str, float]]:
+    return [dict(zip("abcde", row, strict=True)) for row in X.tolist()]
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "dicts"])
+@pytest.mark.parametrize("value", [1e18, 2e19, 9.97e36, 1e300, np.inf])
+@pytest.mark.parametrize("place", ["X", "y"])
+@pytest.mark.parametrize("n_rows", [1, 250])
+def test_rows_of_huge_values_are_refused_and_leave_no_trace(kind, value, place, n_rows):
+    convert = {"dense": np.asarray, "csr": sp.csr_array, "dicts": as_dicts}[kind]
+    X, y = planted(1200, 5, [1, 3])
+    good, selector = (OnlineFeatureSelector(2, half_life=200) for _ in range(2))
+    good.partial_fit(convert(X), y)
+    selector.partial_fit(convert(X[:550]), y[:550])
+    huge, target = X[:n_rows].copy(), y[:n_rows].copy()
+    (huge[:, 2] if place == "X" else target)[-1] = -value
+    with pytest.raises(ValueError, match=f"{place} (holds values of up to|contains)"):
+        selector.partial_fit(convert(huge), target)
+    selector.partial_fit(convert(X[550:]), y[550:])
+    np.testing.assert_allclose(selector.scores_, good.scores_, atol=1e-6)
+    assert selector.n_rows_seen_ == 1200
+
+
+def test_huge_values_are_refused_by_the_name_of_their_column():
+    X, y = planted(50, 5, [1])
+    X[7, 2] = 9.97e36
+    with pytest.raises(ValueError, match=r"Column 'c' of X holds values of up to 9\.97e\+36"):
+        OnlineFeatureSelector(1).partial_fit(as_dicts(X), y)
+
+
+def test_features_of_refused_rows_are_not_kept():
+    X, y = planted(50, 5, [1])
+    selector = OnlineFeatureSelector(1).partial_fit(as_dicts(X), y)
+    with pytest.raises(ValueError, match="infinity"):
+        selector.partial_fit([{"new": np.inf}], [0.0])
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        selector.partial_fit([{"new": 1.0}], [0.0, 1.0])
+    selector.partial_fit([{"late": 1.0}], [0.0])
+    assert selector.feature_names_in_.tolist() == ["a", "b", "c", "d", "e", "late"]
+
+
 def test_rows_may_be_dicts_with_new_features():
     rng = np.random.default_rng(0)
     rows, y = [], []

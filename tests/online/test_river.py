@@ -49,3 +49,17 @@ def test_classes_are_given_beforehand():
     for x, y in rows(300):
         selector.learn_one(x, "high" if y else "low")
     assert set(selector.transform_one(x)) <= {"b", "e"}
+
+
+@pytest.mark.parametrize("value", [1e18, 2e19, 9.97e36, 1e300, np.inf])
+@pytest.mark.parametrize("place", ["X", "y"])
+def test_rows_of_huge_values_are_refused_and_leave_no_trace(value: float, place: str):
+    good, selector = RiverFeatureSelector(k=2, half_life=200), RiverFeatureSelector(2, 200)
+    for number, (x, y) in enumerate(rows(800)):
+        good.learn_one(x, y)
+        if number == 350:
+            huge = (x | {"c": value}, y) if place == "X" else (x, value)
+            with pytest.raises(ValueError, match=f"{place} (holds values of up to|contains)"):
+                selector.learn_one(*huge)
+        selector.learn_one(x, y)
+    np.testing.assert_array_equal(selector.selector.scores_, good.selector.scores_)

@@ -5,12 +5,11 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from featgrad.arrays import Flags, Floats, Indices
 from featgrad.checks import check_number
@@ -20,6 +19,7 @@ from featgrad.math.tasks import RowsOf, Task
 from featgrad.online.history import Decision, Event
 from featgrad.online.state import OnlineState
 from featgrad.plan import SHORTEST_HALF_LIFE
+from featgrad.preprocess.magnitude import are_huge, refuse_huge
 from featgrad.readers.frames import ordered_labels
 
 _MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
@@ -140,8 +140,11 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         state: OnlineState | None = self.__dict__.get("_state")
         y = ordered_labels(y)
+        names: dict[str, int] = {}
         if _are_dicts(X):
-            X, y = self._from_dicts(X), np.asarray(y)
+            X, names = self._from_dicts(X)
+            y = np.asarray(y)
+            check_consistent_length(X, y)
         else:
             X, y = validate_data(
                 self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
@@ -159,8 +162,19 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         elif classes is not None:
             state.encoding.check_classes(classes)
-        outputs = state.encoding(y)
-        state.add(_alike(X, state.is_sparse), outputs)
+        X, outputs = _alike(X, state.is_sparse), state.encoding(y)
+        if are_huge(X):
+            refuse_huge(X, list(names) or getattr(self, "feature_names_in_", None))
+        if are_huge(outputs):
+            raise ValueError(
+                f"y holds values of up to {np.abs(outputs).max():.3g}: rescale it, to a standard "
+                "deviation of 1, say, or leave out rows with fill values."
+            )
+        # From here on nothing is refused, so that no trace is left of rows that are.
+        if len(names) > len(self.__dict__.get("_names", ())):
+            self._names, self.n_features_in_ = names, len(names)
+            self.feature_names_in_ = np.array(list(names), dtype=object)
+        state.add(X, outputs)
         self._state = state
         return self
 
@@ -270,14 +284,13 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         support[features] = True
         return support
 
-    def _from_dicts(self, rows: Any) -> Any:
-        names: dict[str, int] | None = self.__dict__.get("_names")
-        if names is None:
-            if "_state" in self.__dict__:
-                raise ValueError(
-                    "X is a list of dicts but was a table before: keep to one of them."
-                )
-            names = {}
+    def _from_dicts(self, rows: Any) -> tuple[Any, dict[str, int]]:
+        """Rows as a sparse array, and the columns of all names so far."""
+        names: dict[str, int] = self.__dict__.get("_names", {})
+        if not names and "_state" in self.__dict__:
+            raise ValueError("X is a list of dicts but was a table before: keep to one of them.")
+        if any(str(name) not in names for row in rows for name in row):
+            names = dict(names)
         indptr, indices, data = [0], [], []
         for row in rows:
             for name, value in row.items():
@@ -288,11 +301,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("X contains NaN or infinity: leave such features out of their dicts.")
         if not names:
             raise ValueError("X has no features: give at least one before the first empty dict.")
-        self._names = names
-        if len(names) != getattr(self, "n_features_in_", 0):
-            self.n_features_in_ = len(names)
-            self.feature_names_in_: NDArray[Any] = np.array(list(names), dtype=object)
-        return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, len(names)))
+        shape = (len(indptr) - 1, len(names))
+        return sparse.csr_array((data, indices, indptr), shape=shape), names
 
     def _check_parameters(self) -> None:
         check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)

@@ -67,6 +67,18 @@ class Limits(ArraySums):
             _refuse(largest, extreme, names)
 
 
+def are_huge(X: Any) -> bool:
+    """Whether an entry is so large that its square would exceed sums over all other rows."""
+    entries = X.data if sparse.issparse(X) else X
+    return bool(max(entries.max(initial=0.0), -entries.min(initial=0.0)) > _LARGEST)
+
+
+def refuse_huge(X: Any, names: Any) -> None:
+    """Name the columns of a stream's rows that have such entries."""
+    largest = np.maximum(*np.abs(column_limits(X)))
+    _refuse(largest, largest > _LARGEST, names)
+
+
 def column_limits(X: Any) -> tuple[Floats, Floats]:
     """Smallest and largest entry of each column; zeros of sparse columns count."""
     if not sparse.issparse(X):
@@ -100,7 +112,7 @@ def _refuse(largest: Floats, extreme: Flags, names: Any) -> None:
     first = int(np.flatnonzero(extreme)[0])
     raise ValueError(
         f"{_listed(extreme, names)} holds values of up to {largest[first]:.3g}: rescale it, to a "
-        "standard deviation of 1, say."
+        "standard deviation of 1, say, or leave out rows with fill values."
     )
 
 
