@@ -195,7 +195,8 @@ def judged(job: Job, outcome: Outcome) -> Choice:
     found = []
     if job.settings.estimate:
         among = judges.sample, columns, features, len(chosen.features)
-        found = findings(*among, as_independent=True)
+        independent = job.settings.cv is None and judges.sample.clusters is None
+        found = findings(*among, as_independent=independent)
     done = replace(job.plan, held_out=outcome.held_out)
     return Choice(job.dataset.task, done, outcome, path, found)
 
