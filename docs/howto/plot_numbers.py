@@ -61,9 +61,10 @@ print(summarise(selector, X, y))
 # model could reach, since coefficients have to be learned, too.
 #
 # The **gain** is what held-out rows lose when one feature is left out of a ridge model on the
-# chosen ones, with its standard error; nothing where the feature was not found without these rows,
-# as chance would not find it again. Features that can replace each other have small gains. Of
-# a set that you name yourself, :meth:`~featgrad.Learnability.gains` takes features as given.
+# chosen ones, with its standard error. It counts as far as the feature, or a near-copy of it, was
+# found without these rows: what chance has chosen is not found again. Chosen features that can
+# replace each other have small gains. Of a set that you name yourself,
+# :meth:`~featgrad.Learnability.gains` takes features as given.
 #
 # Does the interval cover?
 # ------------------------

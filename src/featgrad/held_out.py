@@ -7,8 +7,9 @@ over groups is about the set from all rows, which is found from more of them and
 how much at most is what it explains more of all rows, the margin of the estimate. Where it explains
 less of them, chosen or not, it is worse: that is subtracted.
 
-A feature's gain is what rows of a group lose without it, and nothing where it was not found without
-the group: features that were chosen by chance are not found again.
+A feature's gain is what held-out rows lose without it, as far as it was found without them: fully
+where it was, nearly so where a near-copy was found in its place, and not at all where the columns
+that were found say nothing of it. Features that were chosen by chance are not found again.
 """
 
 import math
@@ -48,9 +49,9 @@ class Score(NamedTuple):
         Mean area under the curve of each class or label against the rest, or, for numbers, the
         fraction of the variance that is predicted.
     value : float
-        Its mean over held-out groups.
+        Of sets that were found without the rows, hence from fewer of them.
     standard_error : float
-        Its standard error.
+        Of the score of new rows, predicted by a model of all rows on the chosen features.
     """
 
     name: str

@@ -24,8 +24,8 @@ class PathPoint(NamedTuple):
         How well a ridge model on so many features predicts those rows.
     gains : Gains or None
         Explained fraction that those rows lose without each of the features, or without its group,
-        with standard errors; nothing is lost where a feature was not found without the rows. None
-        where the search is not repeated.
+        with standard errors, as far as it or near-copies were found without the rows. None where
+        the search is not repeated.
     """
 
     size: int

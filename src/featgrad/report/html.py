@@ -31,8 +31,8 @@ from featgrad.report.values import Profile, number_text
 # What gains say depends on the rows that they come from.
 _GAINS_OF_SAME_ROWS = "All rows chose the features: where rows are few, gains are too high."
 _GAINS_OF_OTHER_ROWS = (
-    "Rows that had no part in choosing judge it: it is 0 where the feature was not found without "
-    "them."
+    "It comes from rows that had no part in choosing, and counts as far as the feature, or a "
+    "near-copy of it, was found without them."
 )
 # Places in a name where a line may end.
 _BREAKS = re.compile(r"(?<=[_=/:;&|+-])(?=[^_=/:;&|+\s-])|(?<=[.,])(?=[^\W\d_])")
