@@ -85,19 +85,26 @@ def search(
     while active:
         columns = np.unique(np.concatenate([state.columns for state in active]))
         moments = dataset.cell_moments(columns)
+        # Each division has a working set of its own, which shares few columns with the others.
+        working = {state.folds: np.zeros(0, np.intp) for state in active}
+        for state in active:
+            working[state.folds] = np.union1d(working[state.folds], state.columns)
         parts = {
-            folds: moments.divided(divisions[folds], *standards[folds].of(columns))
-            for folds in {state.folds for state in active}
+            folds: moments.columns(np.searchsorted(columns, own)).divided(
+                divisions[folds], *standards[folds].of(own)
+            )
+            for folds, own in working.items()
         }
         totals = {folds: part.totals() for folds, (part, _) in parts.items()}
         for state in active:
             if state.folds not in ridges:
-                leading = totals[state.folds].columns(np.searchsorted(columns, state.leading))
+                places = np.searchsorted(working[state.folds], state.leading)
+                leading = totals[state.folds].columns(places)
                 ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
             state.take_ridge(ridges[state.folds])
         # An accelerator takes them all at once; the host has room for those that share moments.
         on_device = any(is_foreign(one.matrix) for one in totals.values())
-        runs = _improvements(active, parts, totals, columns)
+        runs = _improvements(active, parts, totals, working)
         for together in [list(chain(*runs))] if on_device else runs:
             answered(together)
         prices = dataset.price([state.model for state in active])
@@ -111,14 +118,17 @@ def _improvements(
     states: Sequence["_State"],
     parts: dict[tuple[int, ...], tuple[Folds, Scale]],
     totals: dict[tuple[int, ...], Totals],
-    columns: Indices,
+    working: dict[tuple[int, ...], Indices],
 ) -> Iterator[list[Run[None]]]:
     """One for each state; those with the same folds and working set share its moments."""
     alike: dict[tuple[tuple[int, ...], bytes], list[_State]] = {}
     for state in states:
         alike.setdefault((state.folds, state.columns.tobytes()), []).append(state)
     for (folds, _), together in alike.items():
-        (moments, scale), places = parts[folds], np.searchsorted(columns, together[0].columns)
+        (moments, scale), places = (
+            parts[folds],
+            np.searchsorted(working[folds], together[0].columns),
+        )
         scale = scale._replace(means=scale.means[places], columns=scale.columns[places])
         own = moments.columns(places), scale, totals[folds].columns(places)
         yield [state.improve(*own) for state in together]
