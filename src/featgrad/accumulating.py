@@ -22,7 +22,7 @@ from featgrad.readers.groups import group_keys
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(
     ("scores_", "ranking_", "learnability_", "score_", "n_features_", "path_", "stability_",
-     "n_iter_", "history_", "discoveries_", "plan_", "certificate_", "warnings_",
+     "sizes_", "n_iter_", "history_", "discoveries_", "plan_", "certificate_", "warnings_",
      "_subsets", "_findings", "_place")
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ from featgrad.knockoffs.choose import by_knockoffs
 from featgrad.math.tasks import Task
 from featgrad.moments.array_api import on_host
 from featgrad.moments.threads import one_blas_thread
-from featgrad.path import PathPoint
+from featgrad.path import PathPoint, Sizes
 from featgrad.plan import ESTIMATE_ROWS, Decision, Facts, Plan, Wanted, folds_of, plan
 from featgrad.readers import Source
 from featgrad.search.base import Subset
@@ -68,7 +68,8 @@ def new_fit(
     names = getattr(selector, "feature_names_in_", None)
     constraints = {name: given[name] for name in ("feature_groups", "keep", "exclude", "costs")}
     units = Units(*read_constraints(n_features, names, **constraints))
-    sizes = ("n_features_to_select", "path_sizes", "max_cost", "costs", "keep", "search", "fdr")
+    sizes = ("n_features_to_select", "path_sizes", "max_cost", "costs", "keep", "search", "fdr",
+             "min_features_to_select")  # fmt: skip
     budgets = read_budgets(units, n_features, **{name: given[name] for name in sizes})
     rng, defaults = check_random_state(selector.random_state), type(selector)().get_params()
     fit = Fit(home, settings, defaults, budgets, Reporter(selector, context), rng)
@@ -173,6 +174,7 @@ class Choice(NamedTuple):
     outcome: Outcome
     path: list[PathPoint]
     findings: list[Finding]
+    sizes: Sizes | None
 
 
 @one_blas_thread()
@@ -192,13 +194,26 @@ def judged(job: Job, outcome: Outcome) -> Choice:
             subset = replace(subset, divisions=outcome.divisions)
         known = _known(subset, job, judges)
         path.append(PathPoint(len(subset.features), subset.features, *known))
+    sizes = _sizes(job.budgets, outcome, path) if outcome.held_out else None
+    decisions = job.plan.decisions + (() if sizes is None else sizes.decisions())
+    planned = replace(job.plan, held_out=outcome.held_out, decisions=decisions)
     found = []
     if job.settings.estimate:
         among = judges.sample, columns, features, len(chosen.features)
         independent = job.settings.cv is None and judges.sample.clusters is None
         found = findings(*among, as_independent=independent)
-    done = replace(job.plan, held_out=outcome.held_out)
-    return Choice(job.dataset.task, done, outcome, path, found)
+    return Choice(job.dataset.task, planned, outcome, path, found, sizes)
+
+
+def _sizes(budgets: Budgets, outcome: Outcome, path: list[PathPoint]) -> Sizes:
+    """The chosen set, and the best one where it is better than noise."""
+    smallest = path[outcome.chosen]
+    if outcome.best is None:
+        return Sizes(smallest, None)
+    best = path[outcome.best]
+    is_largest = outcome.subsets[outcome.best].budget == budgets.values[-1]
+    more = best.size < budgets.units.n_available
+    return Sizes(smallest, best, best.size if is_largest and more else None)
 
 
 def _known(subset: Subset, job: Job, judges: "_Judges") -> Judged:

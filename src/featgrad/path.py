@@ -1,4 +1,4 @@
-"""One point of the path over sizes."""
+"""The path over sizes: its points, and which of them matter."""
 
 from typing import NamedTuple
 
@@ -6,6 +6,7 @@ from featgrad.arrays import Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.moments.least_squares import Gains
+from featgrad.plan import Decision
 
 
 class PathPoint(NamedTuple):
@@ -33,3 +34,36 @@ class PathPoint(NamedTuple):
     learnability: Estimate | None
     score: Score | None = None
     gains: Gains | None = None
+
+
+class Sizes(NamedTuple):
+    """The sizes that matter where held-out rows choose one.
+
+    Parameters
+    ----------
+    smallest : PathPoint
+        The chosen set: the smallest that held-out rows are predicted from about as well as from the
+        best one, or the smallest allowed where none predicts them better than noise would.
+    best : PathPoint or None
+        The set that they are predicted best from; None where noise would do as well.
+    cap : int or None
+        The largest size that was tried, where that is the best: larger ones may be better.
+    """
+
+    smallest: PathPoint
+    best: PathPoint | None
+    cap: int | None = None
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Lines of a plan."""
+        capped = "the largest tried; path_sizes can be larger" if self.cap else "of those tried"
+        found = [
+            ("smallest size", self.smallest, "about as good as the best"),
+            ("best size", self.best, capped),
+        ]
+        if self.best is None:
+            found = [("smallest size", self.smallest, "no size predicts better than noise would")]
+        return tuple(
+            Decision(subject, f"{point.size}, explained {point.learnability}", reason)
+            for subject, point, reason in found
+        )

@@ -86,6 +86,10 @@ HELD_OUT_GROUPS = 4
 # Standard errors by which held-out rows must be predicted better than noise would be, or nothing is
 # chosen.
 NOTHING_ERRORS = 2.5
+# Sizes whose median stands for the one in their middle, and how far below the best correlation a
+# size still suffices: by one standard error, but at most by this share of it.
+SMOOTHED_SIZES = 5
+SIZE_TOLERANCE = 0.01
 # Rows for each column that least squares needs; fewer give a lower bound of what columns explain.
 ROWS_PER_COLUMN = 2
 # Ridge of the held-out judge, as a sum of squares: that of a logistic model with C = 1.
@@ -356,7 +360,8 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
         decisions.append(_knockoffs(facts))
     if wanted.compares_sizes:
         groups = f"{HELD_OUT_GROUPS} groups of folds are held out in turn"
-        decisions.append(Decision("size", f"none or one of {len(wanted.budgets)}", groups))
+        tried = f"one of {len(wanted.budgets)} up to {wanted.budgets[-1]:g}"
+        decisions.append(Decision("size", tried, groups))
     decisions.append(_estimates(facts, wanted, search, n_folds))
     if wanted.n_resamples:
         halves = f"n_resamples={wanted.n_resamples}"

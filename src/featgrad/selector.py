@@ -35,6 +35,7 @@ from featgrad.diagnosis import DataWarning
 from featgrad.fitting import SEARCHES, Choice, judged, new_fit
 from featgrad.held_out import Score
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
+from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
@@ -66,9 +67,12 @@ class FeatureGradientSelector(
     ----------
     n_features_to_select : int, float or "auto", default="auto"
         How many features to choose: a number, a fraction of all, or "auto" for the smallest number
-        that predicts held-out rows as well as any (within one standard error), which is 0 where no
-        linear model predicts them better than noise would. A number is searched for as such, not
-        cut from a longer list.
+        that predicts held-out rows about as well as any (its correlation with the target is lower
+        by at most 1 % and one standard error), which is 0 where no linear model predicts them
+        better than noise would. A number is searched for as such, not cut from a longer list.
+    min_features_to_select : int, default=0
+        Fewest features that "auto" may choose. 0 warns where none is chosen; with 1 the next step
+        of a pipeline always gets a column.
     path_sizes : array-like of int or None, default=None
         Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
         chooses among them, or among all sizes up to 10 and some up to 300, at most half as many as
@@ -168,6 +172,9 @@ class FeatureGradientSelector(
     path_ : list of PathPoint
         Size, features (column indices), learnability and score of the best sets found, by rising
         size: those of `path_sizes` and the chosen one.
+    sizes_ : Sizes or None
+        Of "auto": the smallest set that suffices, the best one, and the largest size that was tried
+        if that is the best.
     stability_ : Stability or None
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
@@ -208,12 +215,15 @@ class FeatureGradientSelector(
     discoveries_: Discoveries | None
     score_: Score | None
     plan_: Plan
+    path_: list[PathPoint]
+    sizes_: Sizes | None
     certificate_: Certificate | None
 
     def __init__(
         self,
         n_features_to_select: int | float | str = "auto",
         *,
+        min_features_to_select: int = 0,
         path_sizes: ArrayLike | None = None,
         feature_groups: Any = None,
         keep: Any = None,
@@ -243,6 +253,7 @@ class FeatureGradientSelector(
         verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.min_features_to_select = min_features_to_select
         self.path_sizes = path_sizes
         self.feature_groups = feature_groups
         self.keep = keep
@@ -437,6 +448,7 @@ class FeatureGradientSelector(
         self.task_ = choice.task
         self.plan_ = choice.plan
         self.path_ = choice.path
+        self.sizes_ = choice.sizes
         self.stability_ = choice.outcome.stability
         self.discoveries_ = choice.outcome.discoveries
         self._subsets, self._findings = choice.outcome.subsets, choice.findings
@@ -445,6 +457,14 @@ class FeatureGradientSelector(
         for text in self.warnings_:
             warn(text, DataWarning, stacklevel=4)
         self._take(choice.outcome.chosen, given)
+        if self.sizes_ is not None and self.n_features_ == 0:
+            warn(
+                "No features were selected: no linear model predicts held-out rows better than noise "
+                "would. The next step of a pipeline gets no columns: set min_features_to_select=1 "
+                "if it needs one.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _take(self, place: int, given: Any) -> None:
         """Make a set of the path the chosen one; its arrays live where the given one does."""
@@ -464,7 +484,8 @@ class FeatureGradientSelector(
 
     def _check_parameters(self) -> None:
         Settings.of(self).check()
-        check_number("verbose", self.verbose, Integral, at_least=0)
+        for name in ("verbose", "min_features_to_select"):
+            check_number(name, getattr(self, name), Integral, at_least=0)
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
 

@@ -34,6 +34,7 @@ def run(arguments: Namespace) -> None:
     with _readable(arguments) as files, one_blas_thread(), warnings.catch_warnings():
         arguments.file = files if len(files) > 1 else files[0]
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", "No features were selected")  # said with the reason
         warnings.showwarning = show  # type: ignore[assignment]
         command = watch if arguments.run == "watch" else getattr(commands, arguments.run)
         try:

@@ -9,15 +9,17 @@ rows, centred by these.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.ndimage import median_filter
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import Split
 from featgrad.moments.array_api import to_numpy
 from featgrad.moments.folds import Totals
-from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
+from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, SMOOTHED_SIZES, HeldOut
 from featgrad.search.base import Subset, Task
 
 
@@ -44,34 +46,43 @@ class Comparison:
     correlations: Floats
     n_effective: float
 
-    def held_out(self) -> tuple[HeldOut, ...]:
-        """Mean over groups and its standard error, for each budget."""
-        n_groups = self.correlations.shape[1]
+    @cached_property
+    def curve(self) -> Floats:
+        """Mean correlation for each budget, as the median of neighbouring budgets.
+
+        This leaves steps as they are and removes what chance adds to a single budget.
+        """
         means = self.correlations.mean(axis=1)
-        errors = np.std(self.correlations, axis=1, ddof=1) / math.sqrt(n_groups)
-        return tuple(
-            HeldOut(budget, float(mean), float(error))
-            for budget, mean, error in zip(self.budgets, means, errors, strict=True)
-        )
+        return np.asarray(median_filter(means, SMOOTHED_SIZES, mode="nearest"))
+
+    def held_out(self) -> tuple[HeldOut, ...]:
+        """The curve, with the standard error that a correlation has."""
+        errors = (1 - self.curve**2) / math.sqrt(self.n_effective)
+        points = zip(self.budgets, self.curve.tolist(), errors.tolist(), strict=True)
+        return tuple(HeldOut(*point) for point in points)
+
+    @property
+    def best(self) -> int:
+        """Place of the best budget."""
+        return int(np.argmax(self.curve))
 
     @property
     def still_rises(self) -> bool:
         """Whether one of the two largest budgets is the best."""
-        return int(np.argmax(self.correlations.mean(axis=1))) >= len(self.budgets) - 2
+        return self.best >= len(self.budgets) - 2
 
     def smallest_good(self) -> int | None:
-        """Place of the smallest budget within one standard error of the best.
+        """Place of the smallest budget that is about as good as the best.
 
         None where even the best does not predict better than noise may, whose mean correlation has
         a standard error of ``sqrt(2 / n_effective)``: two rows of different groups predict each
         other.
         """
-        points = self.held_out()
-        best = max(points, key=lambda point: point.correlation)
+        best = self.held_out()[self.best]
         if best.correlation <= NOTHING_ERRORS * math.sqrt(2 / self.n_effective):
             return None
-        good = best.correlation - best.standard_error
-        return next(i for i, point in enumerate(points) if point.correlation >= good)
+        tolerance = min(best.standard_error, SIZE_TOLERANCE * best.correlation)
+        return int(np.argmax(self.curve >= best.correlation - tolerance))
 
     def without(self, group: int) -> "Comparison":
         """Judged by the other groups."""

@@ -62,6 +62,8 @@ class Outcome(NamedTuple):
         Of the chosen one.
     held_out : tuple of HeldOut
         What held-out rows said of each budget, where they chose one.
+    best : int or None
+        Place of the set that they are predicted best from, where it is better than noise.
     divisions : tuple of ndarray of int
         Where they did, features found without each group of folds, of the size that the other
         groups chose.
@@ -73,6 +75,7 @@ class Outcome(NamedTuple):
     chosen: int
     stability: Stability | None = None
     held_out: tuple[HeldOut, ...] = ()
+    best: int | None = None
     divisions: tuple[Indices, ...] = ()
     discoveries: Discoveries | None = None
 
@@ -87,7 +90,11 @@ class Outcome(NamedTuple):
                 places[len(subset.features)] = place
         kept = [places[size] for size in sorted(places)]
         subsets = [self.subsets[place] for place in kept]
-        return self._replace(subsets=subsets, chosen=kept.index(self.chosen))
+        outcome = self._replace(subsets=subsets, chosen=kept.index(self.chosen))
+        if self.best is None:
+            return outcome
+        best = places[len(self.subsets[self.best].features)]
+        return outcome._replace(best=kept.index(best))
 
 
 # Products are short: threads that share them would mostly wait for each other.
@@ -211,24 +218,22 @@ def _with_divisions(subsets: list[Subset], found: list[Subset], n_splits: int) -
 
 
 def _compared(outcome: Outcome, comparison: Comparison, budgets: Budgets) -> Outcome:
-    """The smallest set that is good, or none at all; groups in turn have no say."""
-    subsets, may_be_none = outcome.subsets, not budgets.units.kept.any()
+    """The smallest set that is good, or none at all; splits in turn have no say."""
+    subsets = outcome.subsets
+    otherwise = _empty(subsets[0]) if budgets.may_be_none else subsets[0]
 
-    def choose(judges: Comparison) -> int | None:
+    def choose(judges: Comparison) -> Subset:
         place = judges.smallest_good()
-        return 0 if place is None and not may_be_none else place
+        return otherwise if place is None else subsets[place]
 
-    nothing = np.zeros(0, np.intp)
-    divisions = []
-    for split in range(comparison.correlations.shape[1]):
-        place = choose(comparison.without(split))
-        divisions.append(nothing if place is None else subsets[place].divisions[split])
-    chosen = choose(comparison)
-    if chosen is None:
-        subsets, chosen = [_empty(subsets[0]), *subsets], 0
-    return outcome._replace(
-        subsets=subsets, chosen=chosen, held_out=comparison.held_out(), divisions=tuple(divisions)
-    )
+    n_splits = comparison.correlations.shape[1]
+    divisions = tuple(choose(comparison.without(i)).divisions[i] for i in range(n_splits))
+    outcome = outcome._replace(held_out=comparison.held_out(), divisions=divisions)
+    chosen = comparison.smallest_good()
+    if chosen is not None:
+        return outcome._replace(chosen=chosen, best=comparison.best)
+    others = subsets if budgets.may_be_none else subsets[1:]
+    return outcome._replace(subsets=[otherwise, *others], chosen=0)
 
 
 def _empty(smallest: Subset) -> Subset:

@@ -21,6 +21,8 @@ class Budgets(NamedTuple):
     chosen: int | None
     # Whether the sizes are those that are tried where none are given.
     by_default: bool = False
+    # Whether no features at all may be chosen.
+    may_be_none: bool = False
 
     def for_rows(self, n_rows: int) -> "Budgets":
         """Without sizes that so few rows cannot judge, where none were asked for."""
@@ -50,13 +52,15 @@ def read_budgets(
     keep: Any,
     search: str,
     fdr: float | None,
+    min_features_to_select: int,
 ) -> Budgets:
     """Check the sizes; there are none where a penalty or a rate is to decide."""
     if fdr is not None:
         wanted = {"n_features_to_select": n_features_to_select, "path_sizes": path_sizes}
+        wanted["min_features_to_select"] = min_features_to_select or None
         _check_rate(fdr, {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep})
         return Budgets(units, [], 0)
-    available = int(np.count_nonzero(units.of_column >= 0))
+    available = units.n_available
     if search == "penalty":
         asked = n_features_to_select != "auto" or path_sizes is not None or max_cost is not None
         _check_penalty(asked or units.count < n_features or bool(units.kept.any()))
@@ -76,9 +80,15 @@ def read_budgets(
     auto = isinstance(n_features_to_select, str) and n_features_to_select == "auto"
     sizes = _path(path_sizes, available, auto)
     if auto:
-        least = units.smallest_budget
-        budgets = sorted({float(size) for size in sizes if size >= least} or {least})
-        return Budgets(units, budgets, None, path_sizes is None)
+        if min_features_to_select > available:
+            raise ValueError(
+                f"min_features_to_select={min_features_to_select} is more than the {available} "
+                "features that can be chosen: ask for fewer."
+            )
+        least = max(units.smallest_budget, min_features_to_select)
+        budgets = sorted({float(size) for size in sizes if size >= least} or {float(least)})
+        may_be_none = not (min_features_to_select or units.kept.any())
+        return Budgets(units, budgets, None, path_sizes is None, may_be_none)
     size = _size(n_features_to_select, n_features, available)
     _check_budget(units, size, f"n_features_to_select={n_features_to_select!r}")
     for other in sizes:

@@ -20,6 +20,11 @@ class Units:
     def count(self) -> int:
         return len(self.costs)
 
+    @property
+    def n_available(self) -> int:
+        """Columns that can be chosen."""
+        return int(np.count_nonzero(self.of_column >= 0))
+
     @cached_property
     def _are_the_columns(self) -> bool:
         """Whether units are the columns, in their order: nothing has to be looked up."""
@@ -28,8 +33,7 @@ class Units:
     @cached_property
     def are_single_columns(self) -> bool:
         """Whether every unit is one column of cost 1; columns may be excluded."""
-        columns = np.count_nonzero(self.of_column >= 0)
-        return columns == self.count and bool(np.all(self.costs == 1))
+        return self.n_available == self.count and bool(np.all(self.costs == 1))
 
     @property
     def smallest_budget(self) -> float:
