@@ -56,13 +56,14 @@ class Sizes(NamedTuple):
 
     def decisions(self) -> tuple[Decision, ...]:
         """Lines of a plan."""
-        capped = "the largest tried; path_sizes can be larger" if self.cap else "of those tried"
-        found = [
-            ("smallest size", self.smallest, "about as good as the best"),
-            ("best size", self.best, capped),
-        ]
         if self.best is None:
             found = [("smallest size", self.smallest, "no size predicts better than noise would")]
+        else:
+            capped = "the largest tried; path_sizes can be larger" if self.cap else "of those tried"
+            found = [
+                ("smallest size", self.smallest, "about as good as the best"),
+                ("best size", self.best, capped),
+            ]
         return tuple(
             Decision(subject, f"{point.size}, explained {point.learnability}", reason)
             for subject, point, reason in found

@@ -459,9 +459,9 @@ class FeatureGradientSelector(
         self._take(choice.outcome.chosen, given)
         if self.sizes_ is not None and self.n_features_ == 0:
             warn(
-                "No features were selected: no linear model predicts held-out rows better than noise "
-                "would. The next step of a pipeline gets no columns: set min_features_to_select=1 "
-                "if it needs one.",
+                "No features were selected: no linear model predicts held-out rows better than "
+                "noise would. The next step of a pipeline gets no columns: set "
+                "min_features_to_select=1 if it needs one.",
                 UserWarning,
                 stacklevel=4,
             )
