@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer
 
 from featgrad import FeatureGradientSelector, Learnability
 
@@ -133,8 +134,12 @@ def test_without_an_estimate_the_sets_are_the_same():
 def test_noise_is_not_learned():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((100, 300)), rng.standard_normal(100)
-    selector = select("auto").fit(X, y)
+    with pytest.warns(UserWarning, match="set min_features_to_select=1"):
+        selector = select("auto").fit(X, y)
     assert selector.n_features_ == 0
+    assert selector.sizes_.smallest is selector.path_[0]
+    assert selector.sizes_.best is None
+    assert set(selector.sizes_.decisions()) <= set(selector.plan_.decisions)
     assert selector.learnability_.interval == (0, 0)
     assert np.all(selector.scores_ < 0)
     assert sorted(selector.ranking_) == list(range(1, 301))
@@ -142,6 +147,36 @@ def test_noise_is_not_learned():
         assert selector.transform(X).shape == (100, 0)
     low, high = selector.at(10).learnability_.interval
     assert low < 0 < high
+
+
+def test_noise_leaves_as_many_features_as_are_asked_for_at_least():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((100, 300)), rng.standard_normal(100)
+    selector = select("auto", min_features_to_select=2).fit(X, y)
+    assert selector.transform(X).shape == (100, 2)
+    assert selector.sizes_.best is None
+    assert "no size predicts better than noise would" in str(selector.plan_)
+
+
+def test_chance_has_little_say_in_the_number_of_features():
+    X, y = load_breast_cancer(return_X_y=True)
+    sizes = [select("auto", random_state=seed).fit(X, y).n_features_ for seed in range(8)]
+    assert np.std(sizes, ddof=1) <= np.mean(sizes) / 4
+
+
+@pytest.mark.parametrize(("path_sizes", "best", "cap"), [(None, 3, None), ([1, 2], 2, 2)])
+def test_sizes_that_matter(path_sizes, best: int, cap: int | None):
+    X, y, _ = planted()
+    selector = select("auto", path_sizes=path_sizes).fit(X, y)
+    assert selector.sizes_.smallest.size == selector.n_features_ == best
+    assert selector.sizes_.best.size == best
+    assert selector.sizes_.cap == cap
+    assert ("path_sizes can be larger" in str(selector.plan_)) == (cap is not None)
+
+
+def test_a_number_that_is_asked_for_is_not_compared_with_others():
+    X, y, _ = planted()
+    assert select(2, path_sizes=[1, 3]).fit(X, y).sizes_ is None
 
 
 def test_what_is_kept_is_chosen_even_from_noise():

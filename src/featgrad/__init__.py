@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from featgrad.explained_variance import Learnability, learnability
     from featgrad.held_out import Score
     from featgrad.online.selector import OnlineFeatureSelector
-    from featgrad.path import PathPoint
+    from featgrad.path import PathPoint, Sizes
     from featgrad.permutation import PermutationTest, permutation_test
     from featgrad.readers import open_source
     from featgrad.selector import FeatureGradientSelector
@@ -22,6 +22,7 @@ __all__ = [
     "PathPoint",
     "PermutationTest",
     "Score",
+    "Sizes",
     "groups_by_origin",
     "learnability",
     "open_source",
@@ -36,6 +37,7 @@ _MODULES = {
     "PathPoint": "path",
     "PermutationTest": "permutation",
     "Score": "held_out",
+    "Sizes": "path",
     "groups_by_origin": "dataset.constraints",
     "learnability": "explained_variance",
     "open_source": "readers",

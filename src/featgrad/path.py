@@ -25,8 +25,8 @@ class PathPoint(NamedTuple):
         How well a ridge model on so many features predicts those rows.
     gains : Gains or None
         Explained fraction that those rows lose without each of the features, or without its group,
-        with standard errors, as far as it or near-copies were found without the rows. None where
-        the search is not repeated.
+        with standard errors; nothing is lost where a feature was not found without the rows. None
+        where the search is not repeated.
     """
 
     size: int
@@ -57,14 +57,15 @@ class Sizes(NamedTuple):
     def decisions(self) -> tuple[Decision, ...]:
         """Lines of a plan."""
         if self.best is None:
-            found = [("smallest size", self.smallest, "no size predicts better than noise would")]
-        else:
-            capped = "the largest tried; path_sizes can be larger" if self.cap else "of those tried"
-            found = [
-                ("smallest size", self.smallest, "about as good as the best"),
-                ("best size", self.best, capped),
-            ]
-        return tuple(
-            Decision(subject, f"{point.size}, explained {point.learnability}", reason)
-            for subject, point, reason in found
+            return (
+                _decision("smallest", self.smallest, "no size predicts better than noise would"),
+            )
+        largest = "the largest tried; path_sizes can be larger" if self.cap else "of those tried"
+        return (
+            _decision("smallest", self.smallest, "about as good as the best"),
+            _decision("best", self.best, largest),
         )
+
+
+def _decision(which: str, point: PathPoint, reason: str) -> Decision:
+    return Decision(f"{which} size", f"{point.size}, explained {point.learnability}", reason)

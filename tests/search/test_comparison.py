@@ -6,16 +6,17 @@ import pytest
 import reference
 from dataset_builders import folds_of_rows, in_memory, mixed_columns
 from featgrad.dataset.in_memory import InMemory
-from featgrad.dataset.splits import random_splits
-from featgrad.plan import HELD_OUT_GROUPS, JUDGE_RIDGE, NOTHING_ERRORS, HeldOut
+from featgrad.dataset.splits import Split, random_splits
+from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, HeldOut
 from featgrad.search.base import Subset
 from featgrad.search.comparison import Comparison, compare, division_tasks
 
 N_FOLDS = 12
+SPLITS = random_splits(N_FOLDS)
 
 
 def subset(*divisions: list[int]) -> Subset:
-    """One that was found so without each group."""
+    """One that was found so in each split."""
     sets = tuple(np.array(features) for features in divisions)
     return Subset(float(len(sets[0])), sets[0], np.zeros(10), [], divisions=sets)
 
@@ -64,73 +65,92 @@ def test_held_out_correlations_are_those_of_rows(n_outputs: int, task: str):
     X, Y, weight = mixed_columns(300, 10, n_outputs)
     if task == "binary":
         Y = (np.quantile(Y, 0.8) < Y).astype(float)
-    dataset = dataset_of(X, Y, weight, task)
     chosen = [[0], [3, 7], [0, 2, 3]]
-    found = compare(dataset, [subset(*[c] * HELD_OUT_GROUPS) for c in chosen]).held_out()
-    table = correlations_by_rows(X, Y, weight, chosen, task == "binary")
-    assert [point.budget for point in found] == [1, 2, 3]
-    correlations = [point.correlation for point in found]
-    np.testing.assert_allclose(correlations, table.mean(axis=0), rtol=1e-4)
-    errors = np.std(table, axis=0, ddof=1) / np.sqrt(HELD_OUT_GROUPS)
-    np.testing.assert_allclose([point.standard_error for point in found], errors, rtol=1e-3)
+    found = compare(dataset_of(X, Y, weight, task), [subset(*[c] * len(SPLITS)) for c in chosen])
+    assert found.budgets == [1, 2, 3]
+    expected = correlations_by_rows(X, Y, weight, chosen, task == "binary")
+    np.testing.assert_allclose(found.correlations.T, expected, rtol=1e-3, atol=1e-4)
 
 
-def test_every_group_is_judged_by_the_sets_found_without_it():
+def test_every_split_is_predicted_by_the_sets_found_in_it():
     X, Y, weight = mixed_columns(300, 10)
-    dataset = dataset_of(X, Y, weight)
     chosen = [[[0], [0, 3]], [[3], [2, 3]], [[1], [0, 1]], [[8], [3, 8]]]
-    found = compare(dataset, [subset(*sets) for sets in zip(*chosen, strict=True)])
-    expected = [correlations_by_rows(X, Y, weight, group)[i] for i, group in enumerate(chosen)]
+    sets = [subset(*found) for found in zip(*chosen, strict=True)]
+    found = compare(dataset_of(X, Y, weight), sets)
+    expected = [correlations_by_rows(X, Y, weight, split)[i] for i, split in enumerate(chosen)]
     np.testing.assert_allclose(found.correlations.T, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_columns_that_predict_nothing_have_no_correlation():
-    X, Y, weight = mixed_columns(100, 10)
-    dataset = dataset_of(X, Y, weight)
-    [found] = compare(dataset, [subset(*[[6]] * HELD_OUT_GROUPS)]).held_out()
-    assert found == HeldOut(1.0, 0.0, 0.0)
+    dataset = dataset_of(*mixed_columns(100, 10))
+    [found] = compare(dataset, [subset(*[[6]] * len(SPLITS))]).held_out()
+    assert found.correlation == 0
 
 
-def test_tasks_are_the_splits_for_every_budget():
-    splits = random_splits(N_FOLDS)
-    tasks = division_tasks([2.0, 5.0], splits)
-    assert [task.budget for task in tasks] == [2.0] * HELD_OUT_GROUPS + [5.0] * HELD_OUT_GROUPS
-    assert [task.folds for task in tasks] == 2 * [split.training for split in splits]
+def test_tasks_leave_the_held_out_folds_out_for_every_budget():
+    tasks = division_tasks([2.0, 5.0], SPLITS)
+    assert [task.budget for task in tasks] == [2.0] * len(SPLITS) + [5.0] * len(SPLITS)
+    assert [task.folds for task in tasks] == 2 * [split.training for split in SPLITS]
 
 
-def comparison(means: list[float], errors: list[float], n_rows: int = 10_000) -> Comparison:
-    """Of two groups that differ by twice the standard error."""
-    mean, error = np.array(means), np.array(errors)
-    table = np.stack([mean - error, mean + error], axis=1)
-    return Comparison(range(len(means)), table, n_rows)
+def comparison(correlations, n_rows: float = 10_000) -> Comparison:
+    """Of two splits that differ."""
+    mean = np.array(correlations)
+    splits = [Split((0,), (1,)), Split((1,), (0,))]
+    return Comparison(range(len(mean)), np.stack([mean - 0.1, mean + 0.1], axis=1), n_rows, splits)
 
 
 @pytest.mark.parametrize(
-    ("correlations", "errors", "expected"),
+    ("correlations", "smallest", "best"),
     [
-        ([0.5, 0.7, 0.8], [0.01, 0.01, 0.01], 2),
-        ([0.5, 0.7, 0.8], [0.01, 0.01, 0.12], 1),
-        ([0.5, 0.7, 0.8], [0.9, 0.9, 0.01], 2),
-        ([0.5, 0.8, 0.7], [0.01, 0.01, 0.5], 1),
-        ([0.5, 0.5, 0.5], [0.0, 0.0, 0.0], 0),
-        ([0.3], [0.1], 0),
+        ([0.5, 0.7, 0.8], 2, 2),
+        ([0.5, 0.8, 0.7], 1, 1),
+        ([0.5, 0.7, 0.799, 0.8], 2, 3),
+        ([0.5, 0.5, 0.5], 0, 0),
+        ([0.3], 0, 0),
+        # What a single size has by chance does not count, a step does.
+        ([0.5, 0.5, 0.8, 0.5, 0.5, 0.5], 0, 0),
+        ([0.3, 0.5, 0.8, 0.8, 0.8, 0.8, 0.79], 2, 2),
     ],
 )
-def test_smallest_budget_within_one_error_of_the_best(correlations, errors, expected: int):
-    assert comparison(correlations, errors).smallest_good() == expected
+def test_the_smallest_budget_that_is_about_as_good_as_the_best(correlations, smallest, best):
+    found = comparison(correlations)
+    assert found.smallest_good() == smallest
+    assert found.best == best
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "tolerance"), [(100, SIZE_TOLERANCE * 0.8), (10**6, (1 - 0.8**2) / 1000)]
+)
+def test_a_budget_suffices_within_one_error_and_a_share_of_the_best(n_rows, tolerance):
+    assert comparison([0.8 - 0.99 * tolerance, 0.8], n_rows).smallest_good() == 0
+    assert comparison([0.8 - 1.01 * tolerance, 0.8], n_rows).smallest_good() == 1
+
+
+def test_errors_are_those_of_a_correlation():
+    assert comparison([0.6], 100).held_out() == (HeldOut(0, 0.6, pytest.approx(0.064)),)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.99, None), (1.01, 1)])
 def test_nothing_is_good_that_noise_could_be(share: float, expected: int | None):
     best = share * NOTHING_ERRORS * np.sqrt(2 / 100)
-    assert comparison([-1.0, best], [0.0, 0.0], n_rows=100).smallest_good() == expected
+    assert comparison([-1.0, best], n_rows=100).smallest_good() == expected
 
 
-def test_a_group_can_be_kept_from_judging():
-    judges = Comparison([1.0, 2.0], np.array([[0.5, 0.5, -0.9], [0.4, 0.4, 0.9]]), 300)
-    assert judges.smallest_good() == 1
-    assert judges.without(2).smallest_good() == 0
-    assert judges.without(2).n_effective == 200
+def test_splits_of_the_same_rows_can_be_kept_from_choosing():
+    splits = [Split((1, 2), (0,)), Split((0, 2), (1,)), Split((0, 1), (2,)), Split((0,), (1, 2))]
+    table = np.array([[0.5, 0.5, -0.9, -0.9], [0.4, 0.4, 0.9, 0.9]])
+    every = Comparison([1.0, 2.0], table, 400, splits)
+    assert every.smallest_good() == 1
+    others = every.without(splits[2])
+    assert others.smallest_good() == 0
+    assert others.n_effective == 200
+
+
+def test_all_splits_choose_where_they_hold_out_the_same_rows():
+    splits = [Split((0,), (1, 2)), Split((0,), (2,))]
+    every = Comparison([1.0], np.array([[0.5, 0.6]]), 100, splits)
+    assert every.without(splits[0]) is every
 
 
 @pytest.mark.parametrize(
@@ -138,4 +158,4 @@ def test_a_group_can_be_kept_from_judging():
     [([0.1, 0.2, 0.3], True), ([0.1, 0.3, 0.2], True), ([3, 2, 1], False)],
 )
 def test_whether_larger_budgets_may_be_better(correlations: list[float], expected: bool):
-    assert comparison(correlations, [0.0, 0.0, 0.0]).still_rises == expected
+    assert comparison(correlations).still_rises == expected

@@ -14,6 +14,7 @@ def budgets_for(units=None, n_features: int = 10, **changes):
         "keep": None,
         "search": "auto",
         "fdr": None,
+        "min_features_to_select": 0,
     } | changes
     return read_budgets(singles(n_features) if units is None else units, n_features, **options)
 
@@ -29,6 +30,9 @@ def budgets_for(units=None, n_features: int = 10, **changes):
         ({"n_features_to_select": 3, "path_sizes": (3, 3, 2)}, [2, 3], 1),
         ({}, list(range(1, 11)), None),
         ({"path_sizes": [4, 2]}, [2, 4], None),
+        ({"min_features_to_select": 9}, [9, 10], None),
+        ({"path_sizes": [2, 4], "min_features_to_select": 3}, [4], None),
+        ({"path_sizes": [2], "min_features_to_select": 3}, [3], None),
         ({"max_cost": 2.5, "costs": [1.0]}, [2.5], 0),
     ],
 )
@@ -36,6 +40,14 @@ def test_sizes_become_rising_budgets(options: dict, budgets: list[float], chosen
     found = budgets_for(**options)
     assert found.values == budgets
     assert found.chosen == chosen
+
+
+@pytest.mark.parametrize(
+    ("units", "least", "expected"),
+    [(None, 0, True), (None, 1, False), (units_of(range(10), kept=[2]), 0, False)],
+)
+def test_whether_no_features_may_be_chosen(units, least: int, expected: bool):
+    assert budgets_for(units, min_features_to_select=least).may_be_none == expected
 
 
 def test_the_penalty_decides_where_it_is_asked_to():

@@ -36,15 +36,18 @@ class Comparison:
     ----------
     budgets : sequence of float
         Rising.
-    correlations : ndarray of shape (budgets, groups)
-        Of prediction and target in each group.
+    correlations : ndarray of shape (budgets, splits)
+        Of prediction and target in the held-out rows of each split.
     n_effective : float
-        Rows of equal weight that would say as much as all rows.
+        Independent rows of equal weight that would say as much as all held-out rows.
+    splits : sequence of Split
+        Those that were compared.
     """
 
     budgets: Sequence[float]
     correlations: Floats
     n_effective: float
+    splits: Sequence[Split]
 
     @cached_property
     def curve(self) -> Floats:
@@ -75,7 +78,7 @@ class Comparison:
         """Place of the smallest budget that is about as good as the best.
 
         None where even the best does not predict better than noise may, whose mean correlation has
-        a standard error of ``sqrt(2 / n_effective)``: two rows of different groups predict each
+        a standard error of ``sqrt(2 / n_effective)``: two rows of different splits predict each
         other.
         """
         best = self.held_out()[self.best]
@@ -84,11 +87,14 @@ class Comparison:
         tolerance = min(best.standard_error, SIZE_TOLERANCE * best.correlation)
         return int(np.argmax(self.curve >= best.correlation - tolerance))
 
-    def without(self, group: int) -> "Comparison":
-        """Judged by the other groups."""
-        n_groups = self.correlations.shape[1]
-        others = np.delete(self.correlations, group, axis=1)
-        return Comparison(self.budgets, others, self.n_effective * (n_groups - 1) / n_groups)
+    def without(self, split: Split) -> "Comparison":
+        """By the splits that hold out other folds, or by all where there are none."""
+        others = [i for i, one in enumerate(self.splits) if not set(one.test) & set(split.test)]
+        if not others:
+            return self
+        n_effective = self.n_effective * len(others) / len(self.splits)
+        splits = [self.splits[i] for i in others]
+        return Comparison(self.budgets, self.correlations[:, others], n_effective, splits)
 
 
 def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
@@ -105,8 +111,10 @@ def compare(dataset: Dataset, subsets: Sequence[Subset]) -> Comparison:
         for i, subset in enumerate(subsets):
             places = np.searchsorted(columns, subset.divisions[j])
             correlations[i, j] = _correlation(*parts, places)
-    n_effective = moments.n_effective(dataset.whole) / dataset.design_effect()
-    return Comparison([subset.budget for subset in subsets], correlations, n_effective)
+    held_out = dataset.division(sorted({fold for split in dataset.splits for fold in split.test}))
+    n_effective = moments.n_effective(held_out) / dataset.design_effect()
+    budgets = [subset.budget for subset in subsets]
+    return Comparison(budgets, correlations, n_effective, dataset.splits)
 
 
 def _correlation(training: Totals, test: Totals, variance: Floats, columns: Indices) -> float:

@@ -226,8 +226,9 @@ def _compared(outcome: Outcome, comparison: Comparison, budgets: Budgets) -> Out
         place = judges.smallest_good()
         return otherwise if place is None else subsets[place]
 
-    n_splits = comparison.correlations.shape[1]
-    divisions = tuple(choose(comparison.without(i)).divisions[i] for i in range(n_splits))
+    divisions = tuple(
+        choose(comparison.without(split)).divisions[i] for i, split in enumerate(comparison.splits)
+    )
     outcome = outcome._replace(held_out=comparison.held_out(), divisions=divisions)
     chosen = comparison.smallest_good()
     if chosen is not None:
