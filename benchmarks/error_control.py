@@ -1,16 +1,18 @@
-"""Realised false discovery rate and power of `fdr`, beside one knockoff and knockpy.
+"""Realised false discovery rate and power of `fdr`, compared with knockpy and hidimstat.
 
-    python -m benchmarks.error_control [--runs N] [--shapes 300x200 ...] [--search] [--out FOLDER]
+    python -m benchmarks.error_control [--runs N] [--shapes 300x200 ...] [--targets ...] [--hiv]
 
-Gaussian columns, independent, autoregressive or in blocks of ten with correlation 0.7; thirty of
-them have coefficients of one size and random signs, and noise of variance 1 is added; the sign of
-all that is a binary target. False are columns without a coefficient. Scored are the mean share of
-false ones among the chosen columns, with its standard error, and the mean share of the thirty that
-is found. "one knockoff" is the usual filter with the same statistic for the first of the knockoffs.
-"e-values" combine all of them so that the rate is kept exactly (Ren & Barber 2024). "search", with
-`--search`, takes the scores of the search for thirty features in place of the lasso's coefficients.
-knockpy takes the same kind of copies and its own lasso, logistic for a binary target, and is left
-out where it is not installed.
+Twelve designs: Gaussian columns, independent, autoregressive or in blocks of ten with correlation
+0.7; the same with other distributions; few true columns, and none. Thirty columns are true in most:
+they have coefficients of one size and random signs, and noise of variance 1 is added; the sign of
+all that is a target of two classes. Scored are the mean share of false ones among the chosen
+columns, with its standard error, and the mean share of the true ones that is found. "exact" are the
+e-values of `discoveries_`. Peers have their defaults: knockpy Gaussian copies and its lasso,
+logistic for two classes; hidimstat one knockoff, and conditional randomisation (D0CRT) with
+`--slow-peers`. They are left out where they are not installed.
+
+`--hiv` chooses mutations of HIV that explain resistance to drugs, where the data are at hand. A
+stand-in for the truth is a list of mutations that treatment is known to select.
 """
 
 import argparse
@@ -23,91 +25,82 @@ import numpy as np
 
 from benchmarks.progress import Progress
 from benchmarks.quality.summary import row
+from benchmarks.sources import locate
 from featgrad import FeatureGradientSelector
-from featgrad.knockoffs.filter import frequencies, threshold
-from featgrad.knockoffs.gaussian import Knockoffs
-from featgrad.knockoffs.statistic import differences
-from featgrad.plan import KNOCKOFF_COPIES, KNOCKOFF_MAJORITY
+from featgrad.knockoffs.filter import threshold
 
 RATES = (0.1, 0.2)
-SIGNALS = 30
-# Coefficients times the root of the number of rows.
-SIZES = {"independent": 4.0, "AR(.5)": 5.0, "AR(.9)": 10.0, "blocks": 6.0}
-SHAPES = ("300x200", "1000x500", "300x1000", "2000x2000")
-METHODS = ("featgrad", "one knockoff", "e-values", "search", "knockpy")
+# Correlation of columns, their distribution, how many are true, and coefficients times the root of
+# the number of rows.
+DESIGNS = {
+    "independent": ("independent", None, 30, 4.0),
+    "AR(.5)": ("AR(.5)", None, 30, 5.0),
+    "AR(.9)": ("AR(.9)", None, 30, 10.0),
+    "blocks": ("blocks", None, 30, 6.0),
+    "log-normal": ("AR(.5)", "log-normal", 30, 5.0),
+    "cubes": ("blocks", "cubes", 30, 6.0),
+    "dummies": ("AR(.5)", "dummies", 30, 5.0),
+    "counts": ("blocks", "counts", 30, 4.0),
+    "heavy tails": ("AR(.5)", "heavy tails", 30, 5.0),
+    "two kinds": ("AR(.5)", "two kinds", 30, 5.0),
+    "five true": ("AR(.5)", None, 5, 5.0),
+    "none true": ("AR(.5)", None, 0, 0.0),
+}
+SHAPES = ("300x200", "1000x300")
+METHODS = ("featgrad", "exact", "knockpy", "hidimstat", "hidimstat D0CRT")
 TARGETS = ("regression", "binary")
+HIV = ("hiv_pi", "hiv_nrti")
 RESULTS = Path(__file__).resolve().parent / "results" / "error_control"
 
 
-def columns_of(design, n_rows, n_columns, rng):
+def columns_of(correlation, kind, n_rows, n_columns, rng):
     """Standardised columns."""
     X = rng.standard_normal((n_rows, n_columns))
-    if design == "blocks":
+    if correlation == "blocks":
         shared = np.repeat(rng.standard_normal((n_rows, -(-n_columns // 10))), 10, axis=1)
         X = np.sqrt(0.7) * shared[:, :n_columns] + np.sqrt(0.3) * X
-    elif design != "independent":
-        r = float(design[3:-1])
+    elif correlation != "independent":
+        r = float(correlation[3:-1])
         for j in range(1, n_columns):
             X[:, j] = r * X[:, j - 1] + np.sqrt(1 - r**2) * X[:, j]
+    if kind == "log-normal":
+        X = np.exp(0.7 * X)
+    elif kind == "cubes":
+        X = X**3
+    elif kind == "dummies":
+        X = (X > 0.8).astype(float)
+    elif kind == "counts":
+        X = rng.poisson(np.exp(X)).astype(float)
+    elif kind == "heavy tails":
+        X /= np.sqrt(rng.chisquare(4, size=(n_rows, 1)))
+    elif kind == "two kinds":
+        X += 2 * (rng.random((n_rows, 1)) < 0.3) * rng.standard_normal(n_columns)
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 def draw(design, target, n_rows, n_columns, seed):
-    """(X, y, which columns have a say)."""
+    """(X, y, which columns are true)."""
     rng = np.random.default_rng(seed)
-    X = columns_of(design, n_rows, n_columns, rng)
+    correlation, kind, n_true, size = DESIGNS[design]
+    X = columns_of(correlation, kind, n_rows, n_columns, rng)
     beta = np.zeros(n_columns)
-    beta[rng.permutation(n_columns)[:SIGNALS]] = rng.choice([-1.0, 1.0], SIGNALS)
-    y = X @ beta * SIZES[design] / np.sqrt(n_rows) + rng.standard_normal(n_rows)
+    beta[rng.permutation(n_columns)[:n_true]] = rng.choice([-1.0, 1.0], n_true)
+    y = X @ beta * size / np.sqrt(n_rows) + rng.standard_normal(n_rows)
     return X, y if target == "regression" else np.sign(y), beta != 0
 
 
-def by_e_values(statistics, rate):
-    """Chosen columns: the mean over knockoffs of e-values at half the rate, and e-BH."""
-    n_columns = statistics.shape[1]
-    values = np.zeros(n_columns)
-    for W in statistics:
-        least = threshold(W, rate / 2)
-        values += n_columns * (least <= W) / (1 + np.sum(-least >= W)) / len(statistics)
-    ranked = np.sort(values)[::-1]
-    enough = np.flatnonzero(ranked * np.arange(1, n_columns + 1) >= n_columns / rate)
-    return values >= ranked[enough[-1]] if len(enough) else np.zeros(n_columns, bool)
-
-
-def search_statistic(X, copies, y, rng):
-    """Scores of columns less those of their knockoffs, which change places at random."""
-    signs = rng.choice([-1.0, 1.0], X.shape[1])
-    both = np.where(signs > 0, X, copies), np.where(signs > 0, copies, X)
-    selector = FeatureGradientSelector(SIGNALS, estimate=False, random_state=0)
-    first, second = np.split(selector.fit(np.hstack(both), y).scores_, 2)
-    return signs * (first - second)
-
-
-def choices(X, y, seed, with_search=False):
+def choices(X, y, seed, slow_peers=False):
     """Chosen columns and seconds, by method and rate."""
-    rng = np.random.RandomState(seed)
-    weights, units = np.full(len(y), 1 / len(y)), np.arange(X.shape[1])
-    outputs = ((y - y.mean()) / y.std())[:, None]
-    start = time.process_time()
-    knockoffs = Knockoffs(X, weights, units)
-    statistics = np.array(
-        [
-            differences(X, copies, outputs, weights, units, rng)
-            for copies in knockoffs.draw(KNOCKOFF_COPIES, rng)
-        ]
-    )
-    seconds = time.process_time() - start
-    for rate in RATES:
-        yield "featgrad", rate, frequencies(statistics, rate) > KNOCKOFF_MAJORITY, seconds
-        yield "one knockoff", rate, statistics[0] >= threshold(statistics[0], rate), None
-        yield "e-values", rate, by_e_values(statistics, rate), None
-    if with_search:
-        scores = [
-            search_statistic(X, copies, y, rng) for copies in knockoffs.draw(KNOCKOFF_COPIES, rng)
-        ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         for rate in RATES:
-            yield "search", rate, frequencies(np.array(scores), rate) > KNOCKOFF_MAJORITY, None
-    yield from _of_knockpy(X, y if len(np.unique(y)) == 2 else outputs[:, 0], seed)
+            start = time.process_time()
+            selector = FeatureGradientSelector(fdr=rate, estimate=False, random_state=seed)
+            found = selector.fit(X, y).discoveries_
+            yield "featgrad", rate, found.chosen, time.process_time() - start
+            yield "exact", rate, found.exact, None
+        yield from _of_knockpy(X, y, seed)
+        yield from _of_hidimstat(X, y, seed, slow_peers)
 
 
 def _of_knockpy(X, y, seed):
@@ -118,25 +111,41 @@ def _of_knockpy(X, y, seed):
     np.random.seed(seed)  # noqa: NPY002 - knockpy draws from it
     found = KnockoffFilter(ksampler="gaussian", fstat="lasso")
     start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found.forward(X=X, y=y, fdr=RATES[0], shrinkage="ledoitwolf")
+    found.forward(X=X, y=y, fdr=RATES[0], shrinkage="ledoitwolf")
     seconds = time.process_time() - start
     for rate in RATES:
         yield "knockpy", rate, threshold(found.W, rate) <= found.W, seconds
 
 
-def measure(design, target, shape, runs, report, with_search=False):
+def _of_hidimstat(X, y, seed, slow_peers):
+    try:
+        import hidimstat
+    except ImportError:
+        return
+    from sklearn.linear_model import LassoCV
+
+    peers = {"hidimstat": hidimstat.ModelXKnockoff(random_state=seed)}
+    if slow_peers:
+        peers["hidimstat D0CRT"] = hidimstat.D0CRT(LassoCV(random_state=seed), random_state=seed)
+    for name, peer in peers.items():
+        start = time.process_time()
+        peer.fit_importance(X, y)
+        seconds = time.process_time() - start
+        for rate in RATES:
+            yield name, rate, np.asarray(peer.fdr_selection(rate)).ravel() > 0, seconds
+
+
+def measure(design, target, shape, runs, report, slow_peers=False):
     """Figures of one design, by method and rate."""
     n_rows, n_columns = map(int, shape.split("x"))
     shares, found, seconds = {}, {}, {}
     for seed in range(runs):
         X, y, truth = draw(design, target, n_rows, n_columns, seed)
-        for method, rate, chosen, taken in choices(X, y, seed, with_search):
+        for method, rate, chosen, taken in choices(X, y, seed, slow_peers):
             place = method, rate
             false = np.sum(chosen & ~truth) / max(1, np.sum(chosen))
             shares.setdefault(place, []).append(float(false))
-            found.setdefault(place, []).append(float(np.sum(chosen & truth)) / SIGNALS)
+            found.setdefault(place, []).append(np.sum(chosen & truth) / max(1, np.sum(truth)))
             seconds.setdefault(place, []).append(taken)
         report(f"{design}, {target}, {shape}: run {seed}")
     return [
@@ -145,7 +154,7 @@ def measure(design, target, shape, runs, report, with_search=False):
             "method": method, "fdr": rate,
             "realised": float(np.mean(shares[method, rate])),
             "standard_error": float(np.std(shares[method, rate]) / np.sqrt(runs)),
-            "power": float(np.mean(found[method, rate])),
+            "power": float(np.mean(found[method, rate])) if truth.any() else None,
             "seconds": None if seconds[method, rate][0] is None
             else float(np.median(seconds[method, rate])),
         }
@@ -153,26 +162,68 @@ def measure(design, target, shape, runs, report, with_search=False):
     ]  # fmt: skip
 
 
-def summary(figures):
-    """A table with one line for each design and rate."""
-    known = {figure["method"] for figure in figures}
-    methods = [method for method in METHODS if method in known]
-    text = "# Error control\n\n"
-    text += "Realised false discovery rate (standard error), power, median processor seconds.\n\n"
-    for command in sorted({figure["command"] for figure in figures}):
-        text += f"    {command}\n"
-    head = ["design", "target", "rows", "columns", "runs", "fdr", *methods]
-    text += "\n" + row(*head) + "\n" + row(*["---"] * len(head)) + "\n"
+def of_hiv(name, report):
+    """Mutations found for each drug, and how many of them treatment is known to select."""
+    from scipy import sparse
+
+    with np.load(locate(f"{name}.npz")) as file:
+        parts = tuple(file[part].astype(int) for part in ("data", "indices", "indptr"))
+        X, drugs = sparse.csr_array(parts, shape=file["shape"]).toarray(), file["drugs"]
+        Y, known, position = file["y"], file["in_tsm"], file["position_in_tsm"]
+    figures = []
+    for drug, y in zip(drugs, Y.T, strict=True):
+        measured = np.isfinite(y)
+        # Mutations seen less often can hardly be told from noise.
+        often = X[measured].sum(axis=0) >= 3
+        tried = X[np.ix_(measured, often)].astype(float)
+        for method, rate, chosen, seconds in choices(tried, y[measured], 0):
+            figures.append({
+                "set": name, "drug": str(drug), "rows": int(measured.sum()),
+                "columns": int(often.sum()), "method": method, "fdr": rate,
+                "chosen": int(chosen.sum()), "known": int(np.sum(chosen & known[often])),
+                "at_known_position": int(np.sum(chosen & position[often])), "seconds": seconds,
+            })  # fmt: skip
+        report(f"{name}, {drug}")
+    return figures
+
+
+def table(figures, head, cell):
+    """Lines of a table with one column for each method."""
+    methods = [name for name in METHODS if name in {figure["method"] for figure in figures}]
+    names = [*head, *methods]
     lines = {}
     for figure in figures:
-        place = tuple(figure[name] for name in head[:6])
-        seconds = "" if figure["seconds"] is None else f", {figure['seconds']:.1f} s"
-        lines.setdefault(place, {})[figure["method"]] = (
-            f"{figure['realised']:.3f} ({figure['standard_error']:.3f}), "
-            f"{figure['power']:.2f}{seconds}"
-        )
+        lines.setdefault(tuple(figure[name] for name in head), {})[figure["method"]] = cell(figure)
+    text = row(*names) + "\n" + row(*["---"] * len(names)) + "\n"
     for place, cells in lines.items():
         text += row(*map(str, place), *(cells.get(method, "") for method in methods)) + "\n"
+    return text
+
+
+def _simulated_cell(figure):
+    power = "" if figure["power"] is None else f", {figure['power']:.2f}"
+    seconds = "" if figure["seconds"] is None else f", {figure['seconds']:.1f} s"
+    return f"{figure['realised']:.3f} ({figure['standard_error']:.3f}){power}{seconds}"
+
+
+def _hiv_cell(figure):
+    return f"{figure['chosen']}: {figure['known']}, {figure['at_known_position']}"
+
+
+def summary(figures):
+    """A table with one line for each design and rate, and one for each drug and rate."""
+    simulated = [figure for figure in figures if "design" in figure]
+    real = [figure for figure in figures if "drug" in figure]
+    text = "# Error control\n\n"
+    for command in sorted({figure["command"] for figure in figures}):
+        text += f"    {command}\n"
+    text += "\nRealised false discovery rate (standard error), power, median processor seconds.\n\n"
+    head = ("design", "target", "rows", "columns", "runs", "fdr")
+    text += table(simulated, head, _simulated_cell)
+    if real:
+        text += "\nMutations of HIV chosen for resistance to a drug: all, those that treatment is "
+        text += "known to select, those at a position of such a mutation.\n\n"
+        text += table(real, ("set", "drug", "rows", "columns", "fdr"), _hiv_cell)
     return text
 
 
@@ -181,35 +232,40 @@ def record(figures, folder):
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.json"
     known = json.loads(path.read_text()) if path.exists() else []
-    names = ("rows", "columns", "target", "design", "fdr", "method")
-    every = {tuple(figure[name] for name in names): figure for figure in [*known, *figures]}
-    figures = [every[place] for place in sorted(every)]
+    names = ("rows", "columns", "target", "design", "set", "drug", "fdr", "method")
+    every = {tuple(figure.get(name) for name in names): figure for figure in [*known, *figures]}
+    figures = list(every.values())
     path.write_text(json.dumps(figures, indent=1) + "\n")
-    text = summary(figures)
-    (folder / "summary.md").write_text(text)
-    print(text)
+    (folder / "summary.md").write_text(summary(figures))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="ROWSxCOLUMNS")
-    parser.add_argument("--designs", nargs="+", default=list(SIZES), choices=SIZES)
-    parser.add_argument("--targets", nargs="+", default=TARGETS[:1], choices=TARGETS)
-    parser.add_argument("--search", action="store_true")
+    parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
+    parser.add_argument("--targets", nargs="+", default=TARGETS, choices=TARGETS)
+    parser.add_argument("--slow-peers", action="store_true")
+    parser.add_argument("--hiv", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER")
     given = parser.parse_args()
+    command = "python -m benchmarks.error_control"
+    if given.hiv:
+        sets = [name for name in HIV if locate(f"{name}.npz") is not None]
+        for name in sets:
+            figures = of_hiv(name, print)
+            record([{**figure, "command": f"{command} --hiv"} for figure in figures], given.out)
+        return
     cases = [
         (design, target, shape)
         for shape in given.shapes for target in given.targets for design in given.designs
     ]  # fmt: skip
-    command = f"python -m benchmarks.error_control --runs {given.runs} --shapes "
     progress = Progress(len(cases) * given.runs)
     for design, target, shape in cases:
-        figures = measure(design, target, shape, given.runs, progress.step, given.search)
-        extra = "" if target == TARGETS[0] else f" --targets {target}"
-        extra += " --search" if given.search else ""
-        record([{**figure, "command": command + shape + extra} for figure in figures], given.out)
+        figures = measure(design, target, shape, given.runs, progress.step, given.slow_peers)
+        extra = f" --runs {given.runs} --shapes {shape}"
+        extra += " --slow-peers" if given.slow_peers else ""
+        record([{**figure, "command": command + extra} for figure in figures], given.out)
 
 
 if __name__ == "__main__":

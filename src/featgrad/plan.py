@@ -199,11 +199,18 @@ CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 AUTO_STAGES = (30, 100)
 
 # Knockoffs.
-# Largest number of columns: their covariance is kept.
+# Largest number of columns, as their covariance is kept. Of more, a share of the rows chooses some:
+# so many for each row of the others.
 KNOCKOFF_COLUMNS = 5000
+SCREENING_ROWS = 1 / 3
+SCREENED_PER_ROW = 3.0
 # Knockoffs that choose by themselves, and the share of them that has to agree.
 KNOCKOFF_COPIES = 20
 KNOCKOFF_MAJORITY = 1 / 2
+# Where they choose none: the share of the rate that p-values of single features keep, and the least
+# share of a column's variance that others do not explain.
+TESTED_RATE = 1.0
+LEAST_OWN_VARIANCE = 1e-3
 # Steps towards the knockoffs of maximum entropy, and the gain per column that ends them.
 ENTROPY_STEPS = 50
 ENTROPY_GAIN = 1e-4
@@ -357,7 +364,7 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
         limit = f"sets above {LARGEST_SET} of {facts.n_features} features"
         decisions.append(Decision("search of large sets", f"stream for {sizes}", limit))
     if search == "knockoffs":
-        decisions.append(_knockoffs(facts))
+        decisions += _knockoffs(facts)
     if wanted.compares_sizes:
         groups = f"{HELD_OUT_GROUPS} groups of folds are held out in turn"
         tried = f"one of {len(wanted.budgets)} up to {wanted.budgets[-1]:g}"
@@ -449,14 +456,13 @@ def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> l
     return decisions
 
 
-def _knockoffs(facts: Facts) -> Decision:
+def _knockoffs(facts: Facts) -> list[Decision]:
+    agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose none"
+    decisions = [Decision("knockoffs", f"{KNOCKOFF_COPIES} copies", agree)]
     if facts.n_features > KNOCKOFF_COLUMNS:
-        raise ValueError(
-            f"fdr takes at most {KNOCKOFF_COLUMNS} features, the covariance of which it keeps, but "
-            f"X has {facts.n_features}: choose that many from other rows first."
-        )
-    agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree"
-    return Decision("knockoffs", f"{KNOCKOFF_COPIES} copies", agree)
+        part = f"{SCREENING_ROWS:.0%} of the rows, which are not used again"
+        decisions.append(Decision("screening", part, f"more than {KNOCKOFF_COLUMNS} features"))
+    return decisions
 
 
 def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:

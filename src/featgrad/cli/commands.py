@@ -73,7 +73,8 @@ def select(arguments: Namespace) -> None:
     found = selector.discoveries_
     if found is not None:
         answer["fdr"], answer["frequencies"] = found.fdr, found.frequencies[features].tolist()
-        explained.append(f"expected share of false features: about {found.fdr:g} at most")
+        answer["p_values"] = None if found.p_values is None else found.p_values[features].tolist()
+        explained += [str(found)] if len(features) else []
     if arguments.explain:
         answer["plan"] = [decision._asdict() for decision in selector.plan_.decisions]
         answer["held_out"] = [point._asdict() for point in selector.plan_.held_out]
@@ -93,7 +94,11 @@ def select(arguments: Namespace) -> None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
-    warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
+    warned = [
+        f"warning: {concern.title.lower()}. {concern.text}"
+        for concern in concerning
+        if arguments.quiet or concern.text not in arguments.notes
+    ]
     lines = [text, *_about_task(selector.task_, arguments), *_about_rows(rows), *warned, *explained]
     suspects = [name for concern in concerning for name in concern.suspects]
     answer["next"] = [
@@ -112,7 +117,7 @@ def _concerns(
     features = selector.get_support(indices=True)
     of_rows = concerns.of_rows(selector, all_names(rows.source))
     if len(features) == 0:
-        return of_rows + concerns.limits(selector.learnability_)
+        return of_rows + concerns.limits(selector.learnability_, selector.discoveries_)
     X = rows.block.X[:, features]
     X = X.toarray() if sparse.issparse(X) else X
     ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
@@ -128,7 +133,7 @@ def _concerns(
         *of_rows,
         *concerns.leakage(data.alone(), all_names(rows.source)),
         *concerns.group_leakage(data, features, selector.feature_groups),
-        *concerns.weakness(chosen, everything, []),
+        *concerns.weakness(chosen, everything, [], selector.discoveries_),
         *concerns.near_duplicates(chosen, names),
         *concerns.drift(X, outputs, chosen, names),
     ]

@@ -35,12 +35,17 @@ def differences(
     signs = rng.choice([-1.0, 1.0], count)
     stays = signs[units] > 0
     both = np.where(stays, X, copies), np.where(stays, copies, X)
-    root = np.sqrt(weights * len(weights))
-    columns = np.concatenate(both, axis=1).T * root
-    columns = np.ascontiguousarray(columns / np.sqrt(np.mean(columns**2, axis=1))[:, None])
-    targets = np.ascontiguousarray((outputs * root[:, None]).T)
-    first, second = np.split(np.linalg.norm(best_coefficients(columns, targets), axis=1), 2)
+    columns = weighted(np.concatenate(both, axis=1), weights)
+    beta = best_coefficients(columns, weighted(outputs, weights))
+    first, second = np.split(np.linalg.norm(beta, axis=1), 2)
     return signs * np.bincount(units, first - second, minlength=count)
+
+
+def weighted(X: Floats, weights: Floats) -> Floats:
+    """Columns as rows, times the roots of the weights, with mean square 1."""
+    columns = X.T * np.sqrt(weights * len(weights))
+    squares = np.mean(columns**2, axis=1)
+    return np.ascontiguousarray(columns / np.sqrt(squares + (squares == 0))[:, None])
 
 
 def best_coefficients(columns: Floats, targets: Floats) -> Floats:

@@ -11,6 +11,7 @@ from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.report.columns import moments
 from featgrad.report.facts import Concern, SizeFacts
+from featgrad.search.base import Discoveries
 
 # Share of the target's variance from which one feature is suspected to hold the target itself.
 _LEAK = 0.9
@@ -99,11 +100,14 @@ def drift(X: Any, outputs: Floats, selection: SizeFacts, names: Sequence[str]) -
 
 
 def weakness(
-    selection: SizeFacts, everything: Estimate, sizes: Sequence[SizeFacts]
+    selection: SizeFacts,
+    everything: Estimate,
+    sizes: Sequence[SizeFacts],
+    discoveries: Discoveries | None,
 ) -> list[Concern]:
     """What limits the estimate, or a path that ends while it still rises."""
     here = selection.learnability
-    found = limits(here)
+    found = limits(here, discoveries)
     last = len(sizes) > 1 and selection is sizes[-1]
     if not found and last and everything.interval[0] > here.interval[1]:
         text = (
@@ -114,10 +118,12 @@ def weakness(
     return found
 
 
-def limits(estimate: Estimate | None) -> list[Concern]:
+def limits(estimate: Estimate | None, discoveries: Discoveries | None) -> list[Concern]:
     """What a reader of an estimate should know."""
     if estimate is None:
         return []
+    if estimate.n_features == 0 and discoveries is not None:
+        return [Concern("Nothing found at this rate", str(discoveries))]
     if estimate.n_features == 0:
         text = (
             "No linear model predicts held-out rows better than noise would, so no features were "

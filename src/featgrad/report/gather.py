@@ -115,7 +115,7 @@ def gather_facts(
         *concerns.of_rows(selector, every_name),
         *concerns.leakage(univariate, names),
         *concerns.group_leakage(data, path[chosen].features, selector.feature_groups),
-        *concerns.weakness(sizes[chosen], everything, sizes),
+        *concerns.weakness(sizes[chosen], everything, sizes, selector.discoveries_),
         *concerns.near_duplicates(sizes[chosen], names),
         *concerns.drift(drawn, outputs, sizes[chosen], names),
     ]

@@ -1,5 +1,6 @@
 """What every search takes and gives."""
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -86,6 +87,8 @@ def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags)
 class Discoveries:
     """How features compare with their knockoffs; those of a group share their values.
 
+    ``print(discoveries_)`` says what chose the features, or why none are chosen.
+
     Attributes
     ----------
     fdr : float
@@ -95,16 +98,47 @@ class Discoveries:
     frequencies : ndarray of shape (n_features,)
         Share of the knockoffs each of which by itself, at this rate, chooses a feature. Those above
         one half are chosen.
+    p_values : ndarray of shape (n_features,) or None
+        Where knockoffs choose none: of the hypothesis that a feature says nothing about the target
+        beyond all others. The choice is that of Benjamini & Hochberg.
+    exact : ndarray of bool of shape (n_features,)
+        Features that e-values of the knockoffs choose. They keep the rate exactly, where the choice
+        of most knockoffs keeps it about, and are fewer.
     """
 
     fdr: float
     statistics: Floats
     frequencies: Floats
+    p_values: Floats | None
+    exact: Flags
     chosen: Flags = field(repr=False)
     usable: Flags = field(repr=False)
+
+    @property
+    def fewest(self) -> int:
+        """The fewest features that one knockoff can choose at this rate."""
+        return math.ceil(1 / self.fdr - 1e-9)
+
+    def __str__(self) -> str:
+        kept = f"the expected share of false features is about {self.fdr:g} at most"
+        if self.p_values is None:
+            exact = np.count_nonzero(self.exact)
+            return f"chosen by knockoffs: {kept}; e-values, which keep it exactly, choose {exact}"
+        few = f"knockoffs choose at least {self.fewest} at this rate or none"
+        if self.chosen.any():
+            return f"chosen by p-values: {kept}; {few}"
+        return (
+            f"No features are chosen at a false discovery rate of {self.fdr:g}, which does not mean "
+            f"that none matter: {few}, and the smallest p-value of a single feature, "
+            f"{self.p_values.min():.2g}, is too large for {np.count_nonzero(self.usable)} features. "
+            "More rows, fewer candidates or a higher rate may find some."
+        )
 
     def subset(self) -> Subset:
         """The chosen features, with statistics as scores."""
         features = np.flatnonzero(self.chosen)
-        scores = signed_scores(self.statistics, self.statistics, self.chosen, self.usable)
+        statistics = (
+            self.statistics if self.p_values is None else -np.log(self.p_values.clip(1e-300))
+        )
+        scores = signed_scores(statistics, statistics, self.chosen, self.usable)
         return Subset(float(len(features)), features, scores, [])
