@@ -49,7 +49,7 @@ def on_dask(
 
     sizes = uneven(len(Y))
     given = (array(X, sizes, n_column_chunks), array(Y, sizes))
-    partitions = partitions_of(*given, None if weight is None else array(weight, sizes))
+    partitions = partitions_of(*given, None if weight is None else array(weight, sizes), None)
     made = preparation(
         task=task, preprocess=preprocess, missing=missing, n_folds=n_folds, seed=seed
     )

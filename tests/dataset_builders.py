@@ -8,6 +8,7 @@ import numpy as np
 
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Preparation, Prepared
+from featgrad.dataset.splits import Belonging, Layout
 from featgrad.dataset.streamed import Streamed
 from featgrad.math import filters
 from featgrad.math.targets import centre
@@ -58,6 +59,11 @@ def folds_of_rows(weight: np.ndarray, n_folds: int = N_FOLDS, seed: int = 0) -> 
     return folds
 
 
+def layout(rows: np.ndarray, n_folds: int) -> Layout:
+    """Folds of rows that do not depend on each other, in their random order."""
+    return Belonging().layout(rows, None, len(rows), n_folds, order=3)
+
+
 def in_memory(
     X: Any,
     Y: np.ndarray,
@@ -72,8 +78,8 @@ def in_memory(
     rows = order_of(weight, seed)
     weights = weight[rows] / weight.sum()
     target = centre(np.reshape(Y, (len(Y), -1))[rows], task, weights)
-    prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3))
-    return InMemory(X, prepared, preprocess, n_folds)
+    prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3), layout(rows, n_folds))
+    return InMemory(X, prepared, preprocess)
 
 
 def streamed(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dataset_builders import N_FOLDS, order_of
+from dataset_builders import N_FOLDS, layout, order_of
 from featgrad.math import filters
 from featgrad.math.targets import centre
 
@@ -45,4 +45,4 @@ def on_device(
     reading = FirstReading(matrix, sent(weights, device), sent(np.ones(X.shape[1], int), device))
     order = sent(rows, device), sent(weights[rows], device), reading.has_missing("mean")
     family = filters.up_to("monotone", 3)
-    return OnDevice(matrix, *order, target, family, preprocess, n_folds)
+    return OnDevice(matrix, *order, target, family, preprocess, layout(rows, n_folds))

@@ -195,7 +195,7 @@ def test_halves_of_the_rows_choose_by_themselves():
             4, "monotone", "regression", "zscore", "error", np.random.RandomState(0), 12
         )
         prepared = prepare(X, y, None, made)
-        dataset = InMemory(X, prepared, "zscore", 12)
+        dataset = InMemory(X, prepared, "zscore")
         others = np.flatnonzero(dataset._folds >= 6)
         dataset._outputs[others] = np.random.default_rng(seed).permutation(dataset._outputs[others])
         tasks = [Task(5.0, half)]

@@ -56,8 +56,8 @@ def marginals_of(state: Accumulated) -> Prices:
 def moments_of(state: Accumulated) -> MomentDataset:
     kept = state.rows()
     encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
-    prepared = prepare_encoded(kept.X, *encoded, preparation())
-    sample = InMemory(kept.X, prepared, state.preprocess, state.n_folds)
+    prepared = prepare_encoded(kept.X, *encoded, preparation(n_folds=state.n_folds))
+    sample = InMemory(kept.X, prepared, state.preprocess)
     return MomentDataset(state.sums, sample, state.preprocess)
 
 
@@ -285,8 +285,8 @@ def test_other_rows_are_refused(difference: dict, named: str):
 def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(n_folds, exact: bool):
     X, y, weights = table()
     encoded = y[:, None], "regression", weights / weights.sum()
-    prepared = prepare_encoded(X, *encoded, preparation())
-    dataset = SampledChunks(X, prepared, "zscore", 5)
+    prepared = prepare_encoded(X, *encoded, preparation(n_folds=5))
+    dataset = SampledChunks(X, prepared, "zscore")
     dataset.exact = Prices(np.arange(9.0), np.ones(1))
     [found] = dataset.marginals([dataset.division(range(n_folds))])
     assert (found is dataset.exact) == exact
