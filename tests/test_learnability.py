@@ -209,7 +209,7 @@ def test_hardly_any_rows_tell_nothing(table, n_rows: int):
     found = Learnability(X[:n_rows], y[:n_rows]).estimate()
     assert np.isnan(found.value)
     assert found.interval == (-1, 1)
-    assert str(found) == "unknown (too few rows)"
+    assert str(found) == "unknown (too few independent rows)"
 
 
 @pytest.mark.parametrize("task", ["regression", "multiclass", "ordinal"])

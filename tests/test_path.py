@@ -127,7 +127,7 @@ def test_auto_with_too_few_rows_to_hold_out_takes_the_smallest():
     X, y = planted(n_rows=12)
     selector = select("auto", path_sizes=[2, 3, 4]).fit(X, y)
     assert selector.n_features_ == 2
-    assert str(selector.learnability_) == "unknown (too few rows)"
+    assert str(selector.learnability_) == "unknown (too few independent rows)"
 
 
 BAD = {

@@ -69,7 +69,7 @@ def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
     there.marginals([np.ones(N_FOLDS)])
     on_gpu = seconds(lambda: price(there), repeats=3)
     prepared = prepare(X, y, None, preparation())
-    here = InMemory(X, prepared, "zscore", N_FOLDS)
+    here = InMemory(X, prepared, "zscore")
     here.marginals([np.ones(N_FOLDS)])
     _, on_cpu = taken(lambda: price(here))
     yield (

@@ -71,9 +71,9 @@ def looked_at(scores: Floats, n_rows: int) -> Indices:
 def findings(
     sample: Sample, columns: Indices, features: Indices, n_chosen: int, *, as_independent: bool
 ) -> list[Finding]:
-    """What rows show in some of the columns that a sample holds, the chosen ones first.
+    """What rows that were taken as independent show in some of the columns that a sample holds.
 
-    Whether rows depend on each other is looked for where they were taken as independent.
+    The chosen ones come first.
     """
     some = _runs(np.argsort(sample.rows))
     engine = sample.problem.engine.take(some).columns(np.searchsorted(columns, features))
@@ -84,8 +84,8 @@ def findings(
     if len(some) < _FEWEST or len(features) == 0:
         return []
     rows = _Rows(values, sample.problem.outputs[some], sample.target.task)
-    found = rows.dependence() if as_independent else []
-    return found + rows.curves(features, n_chosen)
+    # Rows that depend on each other confirm any curve that some of them follow.
+    return (rows.dependence() or rows.curves(features, n_chosen)) if as_independent else []
 
 
 class _Rows:

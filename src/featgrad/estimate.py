@@ -56,7 +56,7 @@ class Estimate:
 
     def __str__(self) -> str:
         if math.isnan(self.value):
-            return "unknown (too few rows)"
+            return "unknown (too few independent rows)"
         low, high = self.interval
         bound = "at least " if self.is_lower_bound else ""
         caution = ", too high: from the rows that chose" if self.is_optimistic else ""

@@ -31,7 +31,16 @@ from featgrad.math.tasks import Task
 from featgrad.moments.array_api import on_host
 from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint, Sizes
-from featgrad.plan import ESTIMATE_ROWS, Decision, Facts, Plan, Wanted, folds_of, plan
+from featgrad.plan import (
+    ESTIMATE_ROWS,
+    HELD_OUT_GROUPS,
+    Decision,
+    Facts,
+    Plan,
+    Wanted,
+    folds_of,
+    plan,
+)
 from featgrad.readers import Source
 from featgrad.search.base import Subset
 from featgrad.search.progress import OnStep, Reporter
@@ -135,7 +144,8 @@ class Fit:
     def job(self, dataset: Dataset, n_rows: int | None = None) -> Job:
         """What the plan makes of the rows; of so many, where some are known by their sums."""
         n_rows = dataset.n_rows if n_rows is None else n_rows
-        planned = self.plan(dataset.n_features, n_rows, dataset.n_outputs)
+        shape = dataset.n_features, n_rows, dataset.n_outputs
+        planned = self.plan(*shape, len(dataset.splits), dataset.held_out_by)
         self.settings.warn_of_ignored(planned.search, self.defaults)
         if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
             dataset = with_all_moments(dataset, self.settings.preprocess)
@@ -144,7 +154,14 @@ class Fit:
         planned = replace(planned, decisions=(*planned.decisions, task))
         return Job(dataset, planned, budgets, self.settings, self.on_step, self.rng)
 
-    def plan(self, n_features: int, n_rows: int = 0, n_outputs: int = 1) -> Plan:
+    def plan(
+        self,
+        n_features: int,
+        n_rows: int = 0,
+        n_outputs: int = 1,
+        n_splits: int = HELD_OUT_GROUPS,
+        held_out_by: str = "rows",
+    ) -> Plan:
         """The plan; refuses what cannot be done, also where no row is known yet."""
         settings, budgets = self.settings, self.budgets.for_rows(n_rows)
         wanted = Wanted(
@@ -157,7 +174,7 @@ class Fit:
             settings.n_resamples,
             settings.fdr,
         )
-        return plan(Facts(self.home, n_rows, n_features, n_outputs), wanted)
+        return plan(Facts(self.home, n_rows, n_features, n_outputs, n_splits, held_out_by), wanted)
 
     def _preparation(self, groups: Any = None) -> Preparation:
         given, n_folds = self.settings, folds_of(self.settings.order)

@@ -1,5 +1,6 @@
 """Is there anything to learn? Scores compared with those of shuffled targets."""
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -9,7 +10,9 @@ from sklearn.utils import check_random_state
 
 from featgrad.arrays import Floats
 from featgrad.checks import check_number
+from featgrad.dataset.splits import roles_of_rows, split_layout
 from featgrad.readers.frames import ordered_labels
+from featgrad.readers.groups import group_keys
 
 
 class PermutationTest(NamedTuple):
@@ -35,13 +38,16 @@ def permutation_test(
     X: Any,
     y: Any,
     *,
+    groups: Any = None,
     n_permutations: int = 99,
     random_state: int | np.random.RandomState | None = None,
 ) -> PermutationTest:
     """Test whether the features predict the target better than chance.
 
     The whole search, with its held-out rows, is repeated for shuffled targets. The p-value is exact
-    whatever the features and the target are like, as long as rows are exchangeable.
+    whatever the features and the target are like, as long as rows, or groups of them, are
+    exchangeable. Rows that depend on their neighbours are not: where `cv` of the selector holds out
+    runs of rows, targets are shifted along the rows instead.
 
     Parameters
     ----------
@@ -49,6 +55,9 @@ def permutation_test(
         Fitted or not; it stays as it is.
     X, y
         As for its `fit`.
+    groups : array-like of shape (n_rows,), default=None
+        Labels of rows that belong together, as for `fit`; all rows of a group have one target, and
+        whole groups are shuffled.
     n_permutations : int, default=99
         Number of shuffled targets: the p-value is at least ``1 / (1 + n_permutations)``.
     random_state : int, RandomState instance or None, default=None
@@ -71,14 +80,34 @@ def permutation_test(
     rng = check_random_state(random_state)
     y = np.asarray(ordered_labels(y))
     # Shuffled targets are of the same task, so that scores can be compared.
-    selector = clone(selector).set_params(estimate=True).fit(X, y)
+    selector = clone(selector).set_params(estimate=True).fit(X, y, groups=groups)
     score = _best_score(selector, y)
     selector.set_params(task=str(selector.task_))
-    targets = (rng.permutation(y) for _ in range(n_permutations))
-    fits = (clone(selector).fit(X, target) for target in targets)
+    shuffle = _shuffle_of(y, groups, selector.cv, rng)
+    fits = (clone(selector).fit(X, shuffle(), groups=groups) for _ in range(n_permutations))
     shuffled = np.array([_best_score(fitted, y) for fitted in fits])
     p_value = (1 + np.count_nonzero(shuffled >= score)) / (1 + n_permutations)
     return PermutationTest(float(p_value), score, shuffled)
+
+
+def _shuffle_of(y: Any, groups: Any, cv: Any, rng: np.random.RandomState) -> Callable[[], Any]:
+    """Makes targets that depend on each other as those given do, but not on the features."""
+    if groups is not None:
+        keys = group_keys(groups, len(y))
+        _, first, of_row = np.unique(keys, return_index=True, return_inverse=True)
+        if not np.array_equal(y[first][of_row], y):
+            raise ValueError(
+                "groups have rows of different targets, which cannot be shuffled between groups: "
+                "give one row for each group, or leave groups out if rows are independent."
+            )
+        return lambda: rng.permutation(y[first])[of_row]
+    if cv is not None and split_layout(*_rows_of(cv, y), None, 1).clusters is not None:
+        return lambda: np.roll(y, rng.randint(1, len(y)), axis=0)
+    return lambda: rng.permutation(y)
+
+
+def _rows_of(cv: Any, y: Any) -> tuple[Any, Any]:
+    return roles_of_rows(cv, y, None, len(y)), np.arange(len(y))
 
 
 def _best_score(fitted: Any, y: Any) -> float:

@@ -246,14 +246,26 @@ class Facts(NamedTuple):
         accelerator, or in partitions that workers of Dask compute or read.
     n_rows, n_features, n_outputs : int
         Shape of the data.
+    n_splits : int
+        How often rows are held out.
+    held_out_by : {"rows", "groups", "cv"}
+        What is held out: rows by themselves, groups of them, or parts that a splitter makes.
     """
 
     home: str
     n_rows: int
     n_features: int
     n_outputs: int
+    n_splits: int = HELD_OUT_GROUPS
+    held_out_by: str = "rows"
 
 
+# What is held out, in words.
+_HELD_OUT = {
+    "rows": "parts of the rows",
+    "groups": "parts of the groups of rows",
+    "cv": "test sets of cv",
+}
 # In words, and what puts rows there.
 _HOMES = {
     "memory": ("in memory", "X is an array"),
@@ -331,6 +343,8 @@ class Plan:
         The same in words, with the limits that decided.
     held_out : tuple of HeldOut
         What held-out rows said of each budget, where they chose the size.
+    held_out_by : {"rows", "groups", "cv"}
+        What is held out: rows by themselves, groups of them, or parts that a splitter makes.
     """
 
     search: str
@@ -339,6 +353,7 @@ class Plan:
     moments_of_all_columns: bool
     decisions: tuple[Decision, ...]
     held_out: tuple[HeldOut, ...] = ()
+    held_out_by: str = "rows"
 
     def __str__(self) -> str:
         width = max(len(decision.subject) for decision in self.decisions)
@@ -366,14 +381,15 @@ def plan(facts: Facts, wanted: Wanted) -> Plan:
     if search == "knockoffs":
         decisions += _knockoffs(facts)
     if wanted.compares_sizes:
-        groups = f"{HELD_OUT_GROUPS} groups of folds are held out in turn"
+        groups = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]} are held out in turn"
         tried = f"one of {len(wanted.budgets)} up to {wanted.budgets[-1]:g}"
         decisions.append(Decision("size", tried, groups))
     decisions.append(_estimates(facts, wanted, search, n_folds))
     if wanted.n_resamples:
         halves = f"n_resamples={wanted.n_resamples}"
         decisions.append(Decision("stability", "complementary halves of the folds", halves))
-    return Plan(search, streamed, n_folds, moments.choice == "all columns", tuple(decisions))
+    planned = search, streamed, n_folds, moments.choice == "all columns", tuple(decisions)
+    return Plan(*planned, held_out_by=facts.held_out_by)
 
 
 def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
@@ -382,6 +398,12 @@ def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
             raise ValueError(
                 f"fdr={wanted.fdr!r} needs all rows in the host's memory to make knockoffs of them "
                 f"and takes none {_HOMES[facts.home][0]}: use fit with an array, or a sample."
+            )
+        if facts.held_out_by != "rows":
+            raise ValueError(
+                f"fdr={wanted.fdr!r} is kept for independent rows only, and {facts.held_out_by} "
+                "says that they are not: give one row of each group, or choose by "
+                "n_features_to_select."
             )
         return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
     if not wanted.budgets:
@@ -414,7 +436,8 @@ def _estimates(facts: Facts, wanted: Wanted, search: str, n_folds: int) -> Decis
         return Decision("estimates", "rows that chose", f"search {search!r} is not repeated")
     if facts.n_rows < 2 * n_folds:
         return Decision("estimates", "none", f"fewer than {2 * n_folds} rows")
-    repeated = f"the search is repeated without each of {HELD_OUT_GROUPS} groups of folds"
+    parts = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]}"
+    repeated = f"the search is repeated without each of {parts}"
     return Decision("estimates", "held-out rows", repeated)
 
 

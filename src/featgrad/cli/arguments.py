@@ -19,6 +19,7 @@ _EXAMPLES = {
     "select": [
         "featgrad select patients.csv --target diagnosis",
         "featgrad select patients.csv --target diagnosis -k 10 --report report.html",
+        "featgrad select visits.csv --target diagnosis --group patient",
         "featgrad select big.parquet --target y --checkpoint fit.npz --write small.parquet",
         "featgrad select 'part-*.parquet' --target y --dask tcp://scheduler:8786",
     ],
@@ -128,6 +129,10 @@ def _search_options() -> ArgumentParser:
     group = shared.add_argument_group("search")
     add = group.add_argument
     add("--keep", nargs="+", metavar="COL", help="features that must be selected")
+    text = "column or columns whose rows belong together, such as a patient: held out together"
+    add("--group", nargs="+", metavar="COL", help=text)
+    add("--in-order", action="store_true", help="rows are in order of time: hold out later ones")
+    add("--time", metavar="COL", help="column of numbers or dates that says the order of rows")
     add("--ungrouped", action="store_true", help="select single values of a text column")
     text = "halves of the rows for stability, default 0"
     add("--resamples", type=_count, default=0, metavar="N", help=text)

@@ -29,7 +29,7 @@ from featgrad.report import concerns, gather_facts, write_report
 from featgrad.report.columns import nearest_chosen
 from featgrad.report.facts import Concern, Facts, SizeFacts
 from featgrad.report.summary import summarise_data
-from featgrad.report.table import as_text, selection_rows
+from featgrad.report.table import as_text, estimate_of_all, selection_rows
 from featgrad.report.text import counted
 from featgrad.selector import FeatureGradientSelector
 
@@ -82,7 +82,7 @@ def select(arguments: Namespace) -> None:
         answer["certificate"] = None if certificate is None else certificate._asdict()
         explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
-    everything = data.estimate()
+    everything = estimate_of_all(selector, data)
     if arguments.report is not None:
         concerning = list(_report(selector, rows, arguments).concerns)
     else:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad.cli.cluster import connected
 from featgrad.cli.columns import features_named, groups_of
@@ -56,6 +57,7 @@ class Fitting:
             feature_groups=self.groups,
             keep=self._kept(),
             n_resamples=arguments.resamples,
+            cv=self._splitter(),
             task=arguments.task,
             order=arguments.order,
             missing="mean",
@@ -67,7 +69,7 @@ class Fitting:
             rows = self._on_cluster(selector, rows)
         elif rows.is_complete:
             block = rows.block
-            selector.fit(block.X, block.y, sample_weight=block.weight)
+            selector.fit(block.X, block.y, sample_weight=block.weight, groups=block.groups)
         else:
             progress.note("too large for memory: read block by block")
             rows = self._streamed(selector, rows.source)
@@ -77,9 +79,18 @@ class Fitting:
         selector.set_callbacks()
         return selector, rows
 
+    def _splitter(self) -> TimeSeriesSplit | None:
+        """Holds out later rows where they are in order of time."""
+        arguments = self._arguments
+        if not arguments.in_order and arguments.time is None:
+            return None
+        if arguments.group is not None:
+            raise UsageError("--group and --in-order or --time are two ways: leave one out.")
+        return TimeSeriesSplit()
+
     def _streamed(self, selector: FeatureGradientSelector, source: ProgressSource) -> LoadedRows:
         """Fit block by block; returns a sample of the rows."""
-        source.collect_sample = True
+        source.collect_sample = source.must_be_in_order = True
         with resumable(self._arguments.checkpoint):
             selector.fit_source(source, checkpoint=self._arguments.checkpoint)
         # A fit that was resumed from a checkpoint may have read nothing.

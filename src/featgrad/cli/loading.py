@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class ProgressSource(SourceWrapper):
     """
 
     collect_sample = False
+    must_be_in_order = False
     skipped: int
 
     def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
@@ -42,10 +43,17 @@ class ProgressSource(SourceWrapper):
     def __iter__(self) -> Iterator[Block]:
         collect = self.collect_sample and self.sample is None
         sample = Sample(plan.LOADED_SAMPLE_BYTES, seed=0) if collect else None
-        rows = 0
+        rows, last = 0, -np.inf
         with self._progress.reading(self.expected_rows):
             for block in self._source:
                 rows += len(block)
+                if self.must_be_in_order and block.time is not None and len(block):
+                    if last > block.time[0] or np.any(np.diff(block.time) < 0):
+                        raise ValueError(
+                            f"{self.name} is read block by block and its rows are not in the order "
+                            "of --time: sort them first."
+                        )
+                    last = block.time[-1]
                 if sample is not None:
                     sample.add(block)
                 self._progress.advance(len(block))
@@ -96,6 +104,8 @@ def open_file(arguments: Namespace) -> ProgressSource:
     """Open FILE with the options of the command line, and say how it was read."""
     options: dict[str, Any] = {name: getattr(arguments, name) for name in _READING_OPTIONS}
     options |= {name: getattr(arguments, option) for option, name in DIALECT.items()}
+    options |= {"groups": getattr(arguments, "group", None)}
+    options |= {"time": getattr(arguments, "time", None)}
     # Columns that are named are not left out, whatever they look like.
     named = [
         *(getattr(arguments, "keep", None) or ()),
@@ -125,7 +135,8 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
             return LoadedRows(source, sample.n_rows, block, is_complete=False)
     if sample.n_rows == 0:
         raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
-    return LoadedRows.from_sample(source, sample)
+    loaded = LoadedRows.from_sample(source, sample)
+    return replace(loaded, block=loaded.block.in_order())
 
 
 def _is_too_large(sample: Sample, expected_rows: int | None) -> bool:

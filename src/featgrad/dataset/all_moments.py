@@ -75,6 +75,7 @@ class MomentDataset(Dataset):
         self.n_rows, self.n_folds = int(moments.n_rows.sum()), rows.n_folds
         self.task, self.filters, self.standardiser = rows.task, rows.filters, moments.standardiser
         self.splits, self._n_strata = rows.splits, len(rows.class_shares)
+        self.held_out_by = rows.held_out_by
         total = moments.sums.sum(axis=0)
         self._weight = total[0, 0]
         of_classes = moments.sums[:, 0, 0].reshape(-1, self._n_strata).sum(axis=0)

@@ -76,6 +76,7 @@ class Dataset(ABC):
     n_outputs: int
     n_folds: int
     splits: Sequence[Split]  # which folds are held out, and from which
+    held_out_by = "rows"  # what is held out: single rows, "groups" of them, or parts of a "cv"
     task: Task
     filters: tuple[Floats, ...]  # the filter, preceded by those of lower orders
     standardiser: Standardiser  # by all rows; learned by `marginals`

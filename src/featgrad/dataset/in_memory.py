@@ -36,6 +36,7 @@ class InMemory(Dataset):
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self.n_outputs = target.outputs.shape[1]
         self.n_folds, self.splits = prepared.layout.n_folds, prepared.layout.splits
+        self.held_out_by = prepared.layout.held_out_by
         self.task, self.filters = target.task, prepared.filters
         # By row of X; rows that are not in use have no weight and belong to no cell.
         self._weights = np.zeros(X.shape[0])

@@ -182,12 +182,13 @@ class Placed(Dataset):
             layout = split_layout(roles, rows, None, preparation.order)
             self.n_folds, self.splits = layout.n_folds, layout.splits
             self._folds = layout.folds.astype(np.int16)
-            self._are_runs = layout.clusters is not None
+            self._are_runs, self.held_out_by = layout.clusters is not None, "cv"
             return None
         self.n_folds = min(n_folds, len(groups.keys) or self.n_rows)
         self.splits = random_splits(self.n_folds)
         if len(groups.keys) == 0:
             return None
+        self.held_out_by = "groups"
         return groups.keys, folds_of_groups(groups.keys, groups.counts, n_folds)
 
     def _learn_fill(self, first: FirstSums) -> None:

@@ -31,6 +31,7 @@ class Layout(NamedTuple):
     splits: Sequence[Split]
     # Rows that share a label belong together; None where each row is independent of the others.
     clusters: Indices | None = None
+    held_out_by: str = "rows"  # or "groups" or "cv"
 
 
 class Belonging(NamedTuple):
@@ -44,9 +45,10 @@ class Belonging(NamedTuple):
         keys = None if self.groups is None else group_keys(self.groups, n_rows)
         if self.cv is not None:
             roles = roles_of_rows(self.cv, y, keys, n_rows)
-            return split_layout(roles[rows], rows, None if keys is None else keys[rows], order)
+            own = None if keys is None else keys[rows]
+            return split_layout(roles[rows], rows, own, order)._replace(held_out_by="cv")
         if keys is not None:
-            return grouped_layout(keys[rows], n_folds)
+            return grouped_layout(keys[rows], n_folds)._replace(held_out_by="groups")
         n_folds = min(n_folds, len(rows))
         folds = np.arange(len(rows)) * n_folds // len(rows)
         return Layout(folds, n_folds, random_splits(n_folds))

@@ -51,6 +51,13 @@ class Block:
         """The rows where `keep` is true."""
         return self._take(self.X[np.flatnonzero(keep)], keep)
 
+    def in_order(self) -> "Block":
+        """Rows by their time, where they have one; equal ones stay as they are."""
+        if self.time is None or np.all(np.diff(self.time) >= 0):
+            return self
+        order = np.argsort(self.time, kind="stable")
+        return self._take(self.X[order], order)
+
     def _take(self, X: Any, rows: Any) -> "Block":
         others = (self.weight, self.groups, self.time)
         return Block(X, self.y[rows], *(None if part is None else part[rows] for part in others))

@@ -150,8 +150,8 @@ def limits(estimate: Estimate | None, discoveries: Discoveries | None) -> list[C
         return [Concern("Perhaps no linear relation", text)]
     if estimate.is_lower_bound:
         text = (
-            "There are fewer than two rows for each chosen feature, or the features are nearly "
-            "collinear: they explain at least the estimate, perhaps much more."
+            "There are fewer than two independent rows for each chosen feature, or the features "
+            "are nearly collinear: they explain at least the estimate, perhaps much more."
         )
         return [Concern("A lower bound", text)]
     return []

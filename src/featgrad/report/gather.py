@@ -25,6 +25,7 @@ from featgrad.report.summary import (
     summarise_data,
     versions,
 )
+from featgrad.report.table import estimate_of_all
 from featgrad.report.values import Profile, Series, profiles, target_series
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
@@ -97,7 +98,7 @@ def gather_facts(
     data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
     matrix = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     about = about or {}
-    path, everything, univariate = selector.path_, data.estimate(), data.alone()
+    path, everything, univariate = selector.path_, estimate_of_all(selector, data), data.alone()
     chosen = [point.size for point in path].index(selector.n_features_)
     shown = _shown(path, univariate)
     seen_names = getattr(selector, "feature_names_in_", None)

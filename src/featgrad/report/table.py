@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad.dataset.constraints import group_labels
-from featgrad.estimate import Estimate
+from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
 from featgrad.moments.array_api import on_host
@@ -75,7 +75,13 @@ def summarise(
     data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
     names = feature_names(selector) if names is None else names
     rows = selection_rows(selector, data, names)
-    return as_text(rows, selector.learnability_, selector.score_, data.estimate())
+    return as_text(rows, selector.learnability_, selector.score_, estimate_of_all(selector, data))
+
+
+def estimate_of_all(selector: Any, data: Learnability) -> Estimate:
+    """What all features explain, which takes rows that are independent of each other."""
+    is_known = selector.plan_.held_out_by == "rows"
+    return data.estimate() if is_known else unknown(data.n_features_in_)
 
 
 def selection_rows(selector: Any, data: Learnability, names: Sequence[str]) -> list[Row]:

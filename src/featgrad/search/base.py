@@ -128,10 +128,10 @@ class Discoveries:
         if self.chosen.any():
             return f"chosen by p-values: {kept}; {few}"
         return (
-            f"No features are chosen at a false discovery rate of {self.fdr:g}, which does not mean "
-            f"that none matter: {few}, and the smallest p-value of a single feature, "
-            f"{self.p_values.min():.2g}, is too large for {np.count_nonzero(self.usable)} features. "
-            "More rows, fewer candidates or a higher rate may find some."
+            f"No features are chosen at a false discovery rate of {self.fdr:g}, which does not "
+            f"mean that none matter: {few}, and the smallest p-value of a single feature, "
+            f"{self.p_values.min():.2g}, is too large for {np.count_nonzero(self.usable)} "
+            "features. More rows, fewer candidates or a higher rate may find some."
         )
 
     def subset(self) -> Subset:

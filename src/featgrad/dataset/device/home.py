@@ -160,6 +160,7 @@ class OnDevice(Dataset):
         self.n_rows, self.n_features = len(rows), matrix.shape[1]
         self.n_outputs, self._clusters = target.outputs.shape[1], layout.clusters
         self.n_folds, self.splits = layout.n_folds, layout.splits
+        self.held_out_by = layout.held_out_by
         # By row of the matrix; rows that are not in use have no weight and belong to no cell.
         device = matrix.device
         self._weights = torch.zeros(matrix.shape[0], dtype=torch.float64, device=device)
