@@ -188,7 +188,6 @@ def test_halves_of_the_rows_choose_by_themselves():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((240, 400)), rng.standard_normal(240)
     units = Units(np.arange(400), np.ones(400), np.zeros(400, bool))
-    half = np.arange(6)
     found = []
     for seed in (0, 1):
         made = Preparation(
@@ -196,9 +195,9 @@ def test_halves_of_the_rows_choose_by_themselves():
         )
         prepared = prepare(X, y, None, made)
         dataset = InMemory(X, prepared, "zscore")
-        others = np.flatnonzero(dataset._folds >= 6)
+        others = np.flatnonzero(dataset._cells >= 6)
         dataset._outputs[others] = np.random.default_rng(seed).permutation(dataset._outputs[others])
-        tasks = [Task(5.0, half)]
+        tasks = [Task(5.0, tuple(range(6)))]
         found += search(dataset, units, tasks, prepared.filters[-1], 26, lambda *_: False)
     assert found[0].features.tolist() == found[1].features.tolist()
 

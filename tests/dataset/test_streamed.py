@@ -96,14 +96,15 @@ def test_fewer_rows_than_folds_are_folds_of_one_row():
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
     X, Y, weight = mixed_columns(200, 9, 2)
-    problem, target, folds = streamed(container(X), Y, weight).sample(COLUMNS)
-    same, expected, same_folds = in_memory(container(X), Y, weight).sample(COLUMNS)
-    np.testing.assert_array_equal(folds, same_folds)
-    np.testing.assert_allclose(target.outputs, expected.outputs, rtol=1e-9, atol=1e-12)
-    assert target.variance == pytest.approx(expected.variance)
-    np.testing.assert_allclose(problem.weights, same.weights)
+    sample = streamed(container(X), Y, weight).sample(COLUMNS)
+    same = in_memory(container(X), Y, weight).sample(COLUMNS)
+    assert sample.clusters is None
+    np.testing.assert_array_equal(sample.folds, same.folds)
+    np.testing.assert_allclose(sample.target.outputs, same.target.outputs, rtol=1e-9, atol=1e-12)
+    assert sample.target.variance == pytest.approx(same.target.variance)
+    np.testing.assert_allclose(sample.problem.weights, same.problem.weights)
     mask = np.linspace(0.2, 1, 5)
-    found, value = (each.value_and_gradient(mask)[0] for each in (problem, same))
+    found, value = (each.problem.value_and_gradient(mask)[0] for each in (sample, same))
     assert found == pytest.approx(value, rel=1e-6)
 
 
@@ -111,14 +112,14 @@ def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
     monkeypatch.setattr(placed, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
     dataset = streamed(X, Y, weight)
-    problem, target, folds = dataset.sample(COLUMNS)
+    sample = dataset.sample(COLUMNS)
     order = order_of(weight)
     spread = order[np.arange(len(order)) * 70 % len(order) < 70]
     centred = Y - weight @ Y / weight.sum()
-    np.testing.assert_allclose(target.outputs, centred[spread], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(problem.weights, weight[spread] / weight[spread].sum())
-    assert len(folds) == 70
-    assert np.ptp(np.bincount(folds, minlength=dataset.n_folds)) <= 1
+    np.testing.assert_allclose(sample.target.outputs, centred[spread], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sample.problem.weights, weight[spread] / weight[spread].sum())
+    assert len(sample.folds) == 70
+    assert np.ptp(np.bincount(sample.folds, minlength=dataset.n_folds)) <= 1
 
 
 def test_sample_has_the_variance_of_all_rows(monkeypatch):
