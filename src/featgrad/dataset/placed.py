@@ -235,6 +235,11 @@ class Placed(Dataset):
             return sample
         return sample._replace(clusters=np.unique(clusters, return_inverse=True)[1])
 
+    def design_effect(self) -> float:
+        """Takes a visit where rows belong together."""
+        are_clustered = self._are_runs or self._encoder.groups is not None
+        return super().design_effect() if are_clustered else 1.0
+
     def sampling(self) -> Callable[[], RowSums]:
         """All columns of the sample."""
         return self._gathering(np.arange(self.n_features))
