@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import toeplitz
 
 from featgrad import Learnability
+from featgrad.estimate import Estimate
 
 N_FEATURES = 80
 EXPLAINED = 0.6
@@ -83,3 +84,11 @@ def test_a_quarter_as_many_rows_as_features_still_tells():
     assert max(part.std() for part in values.values()) < 0.4
     # Standard error of the difference of two means of 10: below 0.18.
     assert values[0.8].mean() - values[0.0].mean() > 0.4
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "ends"),
+    [(0.5, 0.1, (0.304, 0.696)), (0.1, 0.1, (0, 0.296)), (-0.1, 0.1, (-0.1, 0.096))],
+)
+def test_interval_stays_within_what_is_possible(value, error, ends):
+    assert Estimate(value, error, 1).interval == pytest.approx(ends, abs=1e-4)

@@ -29,7 +29,7 @@ class Estimate:
         directions that the filter misses, or sets found from fewer rows. Infinite for a lower
         bound.
     interval : tuple of float
-        The 95 % interval, within -1 and 1.
+        The 95 % interval, within 0 and 1; it begins at the value where that is below 0.
     is_optimistic : bool
         Whether the features were chosen from the same rows, so that the estimate is too high.
     is_lower_bound : bool
@@ -46,9 +46,10 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         if math.isnan(self.value):
-            return -1.0, 1.0
+            return 0.0, 1.0
         half = float(ndtri(0.975)) * self.standard_error
-        return max(-1.0, self.value - half), min(1.0, self.value + half + self.margin)
+        low = max(min(self.value, 0.0), self.value - half)
+        return low, min(1.0, self.value + half + self.margin)
 
     @property
     def is_lower_bound(self) -> bool:

@@ -34,4 +34,4 @@ def test_select_and_its_report_run(file: str, tmp_path, capsys):
 @pytest.mark.parametrize("command", ["score", "path"])
 def test_other_commands_run(command: str, file: str, capsys):
     assert main([command, file, "-q"]) == 0
-    assert "-1.000 to 1.000" not in capsys.readouterr().out
+    assert "0.000 to 1.000" not in capsys.readouterr().out
