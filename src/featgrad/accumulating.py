@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from featgrad.arrays import Keys
 from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.fitting import new_fit
@@ -91,7 +92,7 @@ class AccumulatingMixin:
             X, y, weights = X[used], y[used], weights[used]
             keys = None if keys is None else keys[used]
         if state is None:
-            state = self._begin(X, y, classes)
+            state = self._begin(X, y, classes, keys)
         elif classes is not None:
             state.encoding.check_classes(classes)
         state.add(X, y, weights, keys)
@@ -149,8 +150,8 @@ class AccumulatingMixin:
         other._adopt_state(state.shard())
         return other
 
-    def _begin(self, X: Any, y: Any, classes: Any) -> Accumulated:
-        rows = RowsOf(X.__getitem__, np.arange(X.shape[0]))
+    def _begin(self, X: Any, y: Any, classes: Any, keys: Keys | None) -> Accumulated:
+        rows = RowsOf(X.__getitem__, np.arange(X.shape[0]), keys)
         encoding, n_folds = Encoding.of(y, self.task, classes, rows), folds_of(self.order)
         rng = np.random.RandomState(check_random_state(self.random_state).randint(1 << 31))
         return Accumulated(encoding, X.shape[1], sparse.issparse(X), self.preprocess, n_folds, rng)

@@ -65,7 +65,7 @@ class Learnability:
         never exceed 1. "auto" needs none where there are two rows for each feature: `estimate` is
         then the adjusted R^2 of least squares; else it is "chebyshev".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
-        Type of the target.
+        Type of the target; "auto" finds it as `FeatureGradientSelector` does.
     preprocess : {"zscore", "center"}, default="zscore"
         Whether features are standardised or only centred.
     sample_weight : array-like of shape (n_rows,), default=None

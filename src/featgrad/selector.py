@@ -118,8 +118,12 @@ class FeatureGradientSelector(
     penalty : float, default=1.0
         Weight of the mask's size relative to the loss in the search "penalty".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
-        What the target is. Two classes count the same in the search, however rare one of them is
-        (not in the search "penalty", which is the paper's).
+        What the target is. "auto" takes two values, strings and booleans for classes and ordered
+        categories (of pandas, or an Enum of polars) for "ordinal", in their declared order. Whole
+        numbers with negatives, gaps or more than 20 values are numbers, others classes, unless
+        held-out rows are predicted better the other way; `plan_` says why. Two classes count the
+        same in the search, however rare one of them is (not in the search "penalty", which is the
+        paper's).
     link : {"auto", "residual", "root", "probit"}, default="auto"
         Loss as a function of the explained fraction z in the search "penalty": the residual
         ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate. "auto" takes
@@ -194,7 +198,7 @@ class FeatureGradientSelector(
     history_ : dict of str to ndarray
         "objective", "explained" and "size", the mask summed over features, at each step.
     task_ : str
-        What the target was taken for.
+        What the target was taken for; its `reason` says why.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -326,11 +330,11 @@ class FeatureGradientSelector(
 
         The source is read block by block: three times up to some 1,100 features, once for the
         target, once for all moments and once for the estimates; four times and twice for each round
-        of pricing beyond; and `n_epochs` + 4 times for the searches "stream" and "penalty". In
-        memory are one block and the next, a few numbers per feature and the moments of a few
-        hundred features, however many rows there are. The sets found are about those of `fit`;
-        copies of a row count as rows of their own, and learnability is estimated from some 10,000
-        rows at most.
+        of pricing beyond; and `n_epochs` + 4 times for the searches "stream" and "penalty"; once
+        more where a target of whole numbers may be classes. In memory are one block and the next, a
+        few numbers per feature and the moments of a few hundred features, however many rows there
+        are. The sets found are about those of `fit`; copies of a row count as rows of their own,
+        and learnability is estimated from some 10,000 rows at most.
 
         Parameters
         ----------

@@ -184,7 +184,7 @@ def test_info_shows_columns_and_target(table, capsys):
     assert found["columns"] == NAMES
     assert found["text_columns"] == ["colour"]
     assert found["summary"]["Rows"] == "200"
-    assert found["summary"]["Task"] == "regression"
+    assert found["summary"]["Task"] == "regression (not all values are whole numbers)"
     assert "price" in answer(capsys, "info", "sales.csv")["columns"]
 
 

@@ -216,7 +216,7 @@ class Placed(Dataset):
         gathering = partial(Gathered, np.arange(self.n_features), count, self.n_rows)
         rows, outputs = self.visit("task", gathering).rows(), self._encoder.outputs
         y = np.round(rows.outputs[:, 0] * outputs.deviations + outputs.means)
-        some = RowsOf(rows.X.__getitem__, np.arange(len(y)))
+        some = RowsOf(rows.X.__getitem__, np.arange(len(y)), rows.cells)
         self._encode(first, task_by_rows(self._guess, y, some))
 
     def sample(self, columns: Indices) -> Sample:

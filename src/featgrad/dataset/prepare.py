@@ -53,7 +53,9 @@ class Prepared(NamedTuple):
 def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
     """Encode the target and put the rows into a random order."""
     weights = check_weights(sample_weight, X.shape[0])
-    raw, task = encode(y, preparation.task, RowsOf(X.__getitem__, np.flatnonzero(weights)))
+    keys = preparation.belonging.keys(X.shape[0])
+    rows = RowsOf(X.__getitem__, np.flatnonzero(weights), keys)
+    raw, task = encode(y, preparation.task, rows)
     return prepare_encoded(X, raw, task, weights, preparation, y)
 
 

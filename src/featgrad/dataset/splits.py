@@ -40,9 +40,13 @@ class Belonging(NamedTuple):
     cv: Any = None  # a splitter of scikit-learn, or what it makes one of
     groups: Any = None  # labels of the rows, or several columns of them
 
+    def keys(self, n_rows: int) -> Keys | None:
+        """A number for each row, the same for rows of one group."""
+        return None if self.groups is None else group_keys(self.groups, n_rows)
+
     def layout(self, rows: Indices, y: Any, n_rows: int, n_folds: int, order: int) -> Layout:
         """Of the rows in use, in their random order, among all rows of X."""
-        keys = None if self.groups is None else group_keys(self.groups, n_rows)
+        keys = self.keys(n_rows)
         if self.cv is not None:
             roles = roles_of_rows(self.cv, y, keys, n_rows)
             own = None if keys is None else keys[rows]

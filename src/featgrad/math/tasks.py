@@ -35,6 +35,7 @@ class RowsOf(NamedTuple):
 
     X: Callable[[Indices], Any]  # gives some, as an array or a CSR matrix
     used: Indices  # those of positive weight
+    keys: NDArray[Any] | None = None  # random numbers, the same for rows that belong together
 
 
 class Task(str):
@@ -93,7 +94,7 @@ def task_of_values(values: NDArray[Any], n_rows: int) -> tuple[Task, bool]:
                 stacklevel=2,
             )
         return Task("multiclass", f"{count} labels"), True
-    numbers = values.astype(np.float64)
+    numbers = values.astype(np.float64) + 0.0  # -0 is 0
     if np.any(numbers != np.round(numbers)):
         return Task("regression", "not all values are whole numbers"), True
     if count > MOST_CLASSES:
@@ -120,13 +121,16 @@ def task_by_rows(guess: Task, y: NDArray[Any], rows: RowsOf) -> Task:
     some = rows.used[np.linspace(0, count - 1, min(count, TASK_ROWS)).astype(np.intp)]
     y = y[some].astype(np.float64)
     values, code = np.unique(y, return_inverse=True)
-    if len(y) < FEWEST_TASK_ROWS or len(values) < 2:
+    X = _filled(rows.X(some))
+    folds = _folds(X) if rows.keys is None else rows.keys[some] % TASK_FOLDS
+    if len(y) < FEWEST_TASK_ROWS or min(len(values), len(np.unique(folds))) < 2:
         return Task(guess, f"{guess.reason}; too few rows to compare with the other reading")
-    loss = _held_out_losses(_filled(rows.X(some)), code, values)
+    loss = _held_out_losses(X, code, values, folds)
     few = guess == "multiclass" and len(values) <= FEW_CLASSES
-    as_numbers = max(_errors(loss.none - loss.numbers), _errors(loss.spread - loss.squares))
-    numbers_do = as_numbers > (FEW_CLASS_ERRORS if few else TASK_ERRORS)
-    classes_do = _errors(loss.none - loss.classes) > TASK_ERRORS
+    needed = FEW_CLASS_ERRORS if few else TASK_ERRORS
+    numbers_do = _predicts(loss.numbers, loss.none, needed)
+    numbers_do |= _predicts(loss.squares, loss.spread, needed)
+    classes_do = _predicts(loss.classes, loss.none, TASK_ERRORS)
     if not numbers_do and not classes_do:
         is_open = len(values) > FEW_CLASSES and guess == "multiclass"
         return _found(guess, guess, "neither reading predicts held-out rows", warns=is_open)
@@ -164,6 +168,12 @@ class _Losses(NamedTuple):
     squares: Floats  # of the number
 
 
+def _predicts(loss: Floats, none: Floats, errors: float) -> bool:
+    """Whether losses are lower than without features: by more than chance and a row counts."""
+    gains = none - loss
+    return bool(gains.sum() > none.mean()) and _errors(gains) > errors
+
+
 def _errors(gains: Floats) -> float:
     """The mean in standard errors."""
     error = gains.std() / len(gains) ** 0.5
@@ -184,15 +194,20 @@ def _filled(X: Any) -> Any:
 
 
 @np.errstate(all="ignore")
-def _held_out_losses(X: Any, code: Indices, values: Floats) -> _Losses:
-    numbers = (values - values.mean()) / values.std()
-    # In an order that follows from what rows hold, not from where they stand.
-    order = np.random.RandomState(0).permutation(len(code))
+def _folds(X: Any) -> Indices:
+    """A fold for each row, which follows from what the row holds and not from where it stands."""
+    order, folds = np.random.RandomState(0).permutation(X.shape[0]), np.empty(X.shape[0], np.intp)
     order = order[np.argsort(X[order] @ np.sin(1.0 + np.arange(X.shape[1])), kind="stable")]
+    folds[order] = np.arange(len(order)) % TASK_FOLDS
+    return folds
+
+
+@np.errstate(all="ignore")
+def _held_out_losses(X: Any, code: Indices, values: Floats, folds: NDArray[Any]) -> _Losses:
+    numbers = (values - values.mean()) / values.std()
     losses = _Losses(*np.zeros((len(_Losses._fields), len(code))))
-    for fold in range(TASK_FOLDS):
-        held_out = order[fold::TASK_FOLDS]
-        kept = np.setdiff1d(order, held_out)
+    for fold in np.unique(folds):
+        kept, held_out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         model = _Models(X[kept], code[kept], numbers)
         for loss, found in zip(losses, model.losses(X[held_out], code[held_out]), strict=True):
             loss[held_out] = found

@@ -1,11 +1,13 @@
 """From a validated matrix, target and weights to a home of rows on a device."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
+from featgrad.arrays import Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights, refuse_infinite, refuse_missing
 from featgrad.dataset.device.home import OnDevice
 from featgrad.dataset.device.matrix import DenseMatrix, mixed
@@ -25,10 +27,9 @@ def on_device(
     check_option("preprocess", preparation.preprocess, PREPROCESS)
     matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
     weights = check_weights(sample_weight, X.shape[0])
-    used = RowsOf(
-        lambda rows: matrix.rows_on_host(sent(rows, matrix.device)), np.flatnonzero(weights)
-    )
-    raw, task = encode(y, preparation.task, used)
+    groups = preparation.belonging.keys(X.shape[0])
+    own = partial(_rows_on_host, matrix)
+    raw, task = encode(y, preparation.task, RowsOf(own, np.flatnonzero(weights), groups))
     target = centre(raw, task, weights)
     keys, output_keys = (random_keys(preparation.rng, size) for size in (X.shape[1], raw.shape[1]))
     there = sent(weights, matrix.device)
@@ -43,6 +44,10 @@ def on_device(
     filters = usable_filters(preparation, len(rows))
     options = preparation.preprocess, layout
     return OnDevice(matrix, rows, merged, has_missing, target, filters, *options)
+
+
+def _rows_on_host(matrix: Any, rows: Indices) -> Any:
+    return matrix.rows_on_host(sent(rows, matrix.device))
 
 
 def named_device(name: str) -> Any:
