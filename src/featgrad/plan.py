@@ -138,10 +138,11 @@ ONLINE_ADVANTAGE = 3.5
 ALARM_ADVANTAGE = 1.0
 # Alarms: half-lives that errors and the dependence of rows are remembered for, blocks before the
 # first alarm, the rise of errors that is still forgiven and what a single block counts at most, in
-# standard deviations.
+# standard deviations, and how many standard errors of the mean are forgiven as well.
 ALARM_MEMORY = 4
 ALARM_WARM_UP = 20
 ALARM_REFERENCE = 0.5
+ALARM_UNCERTAINTY = 1.5
 # How much worse an earlier set may predict than the present one until that counts as a shift, in
 # the same units: the first sets of a stream are a little worse, although nothing has changed.
 SHIFT_REFERENCE = 1.0

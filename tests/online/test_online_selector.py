@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.signal import lfilter
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featgrad import OnlineFeatureSelector
@@ -308,3 +309,11 @@ def test_columns_that_are_worth_the_same_do_not_take_turns():
     selector = OnlineFeatureSelector(5, half_life=300).partial_fit(X, y)
     late = [event for event in selector.history_ if event.row > 2000]
     assert sum(len(event.entered) for event in late) <= 2
+
+
+def test_rows_that_depend_on_those_before_raise_no_alarms():
+    rng, correlation = np.random.default_rng(0), 0.99
+    noise = np.sqrt(1 - correlation**2) * rng.standard_normal((60_000, 21))
+    rows = lfilter([1], [1, -correlation], noise, axis=0)
+    X, y = rows[:, :20], rows[:, :10].sum(axis=1) / np.sqrt(10) + rows[:, 20]
+    assert OnlineFeatureSelector(5).partial_fit(X, y).alarms_ == []

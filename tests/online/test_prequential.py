@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from featgrad.online.prequential import Dependence, RisenErrors, Shift, threshold
+
+
+def correlated(rng, blocks: int, correlation: float = 0.5) -> np.ndarray:
+    """Values of variance 1 that depend on those before."""
+    noise = np.sqrt(1 - correlation**2) * rng.standard_normal(blocks)
+    return lfilter([1], [1, -correlation], noise)
+
 
 ERRORS = {
     "normal rows": lambda rng, blocks: rng.chisquare(100, blocks) / 100,
     "heavy tails": lambda rng, blocks: np.mean(rng.standard_t(6, (blocks, 100)) ** 2, axis=1),
+    "blocks that depend on those before": lambda rng, blocks: np.exp(0.1 * correlated(rng, blocks)),
+    "a few large errors": lambda rng, blocks: np.exp(0.1 * rng.gamma(2, size=blocks)),
 }
 
 
@@ -52,10 +62,12 @@ def test_what_is_still_true_is_the_slope_since_errors_rose():
     assert detector.still_true == pytest.approx(0.25, abs=0.1)
 
 
-def test_set_that_predicts_as_well_raises_no_more_shifts_than_stated():
-    rng, shift, found = np.random.default_rng(0), Shift(1e-5), 0
+@pytest.mark.parametrize("repeats", [1, 10])
+def test_set_that_predicts_as_well_raises_no_more_shifts_than_stated(repeats: int):
+    rng, shift, found = np.random.default_rng(0), Shift(1e-5, half_life=2000), 0
     for _ in range(10_000):  # 1 million rows
-        noise, before, now = rng.standard_normal((3, 100, 1))
+        rows = rng.standard_normal((3, 100 // repeats, 1))
+        noise, before, now = np.repeat(rows, repeats, axis=1)
         if shift.add(noise + before, noise + now):
             found += 1
             shift.restart()
@@ -63,7 +75,7 @@ def test_set_that_predicts_as_well_raises_no_more_shifts_than_stated():
 
 
 def test_set_that_predicts_worse_raises_a_shift():
-    rng, shift = np.random.default_rng(0), Shift(1e-6)
+    rng, shift = np.random.default_rng(0), Shift(1e-6, half_life=2000)
     blocks = (rng.standard_normal((2, 100, 1)) for _ in range(50))
     assert any(shift.add(noise + lost, noise) for noise, lost in blocks)
 

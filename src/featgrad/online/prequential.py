@@ -1,16 +1,17 @@
 """What predictions of rows not yet seen say: learnability now, and alarms when something changes.
 
 Every block of rows is predicted before anything is learned from it. Errors have risen if a
-cumulative sum exceeds its threshold: of standardised logarithms of the mean squared errors of
-blocks, less half a standard deviation each, that stays at 0 or above. For normal ones it exceeds
-``h`` after ``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed (Siegmund
-1985).
+cumulative sum exceeds its threshold: of logarithms of the mean squared errors of blocks less their
+mean, in standard deviations, less half a one each, that stays at 0 or above. For normal ones it
+exceeds ``h`` after ``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed
+(Siegmund 1985). Standard deviations are those of sums over many blocks, because neighbouring blocks
+may depend on each other, and of values above the mean, because errors may have a long upper tail.
 
 The set has changed beyond chance if the same sum does so for the errors of the set of before, less
 those of the present one. Both are predicted beforehand, so that nothing was chosen by them.
 
-How much of the past is still true is told by the rows since the sum of errors left 0: the slope of
-their targets on their predictions is 1 if nothing has changed, 0 if predictions say nothing.
+How much of the past is still true follows from the rows since the sum of errors left 0: the slope
+of their targets on their predictions is 1 if nothing has changed, 0 if predictions say nothing.
 """
 
 import math
@@ -23,6 +24,7 @@ from featgrad.plan import (
     ALARM_LARGEST,
     ALARM_MEMORY,
     ALARM_REFERENCE,
+    ALARM_UNCERTAINTY,
     ALARM_WARM_UP,
     ONLINE_BLOCK,
     SHIFT_REFERENCE,
@@ -106,8 +108,53 @@ class Dependence:
         self._weight += other._weight
 
 
+class BlockSeries:
+    """Values of blocks, of which earlier ones are forgotten: their mean and long-run variance.
+
+    Parameters
+    ----------
+    half_life : float
+        Of the selector, in rows; values live longer.
+    """
+
+    def __init__(self, half_life: float) -> None:
+        self._decay = _memory(half_life)
+        self.count, self.weight, self._total, self._last = 0, 0.0, 0.0, 0.0
+        # Of deviations from the mean of before: squares, products with the one before; number and
+        # squares of those above 0.
+        self._sums = np.zeros(4)
+
+    def add(self, value: float) -> None:
+        if self.count:
+            above = value - self.mean
+            new = [above**2, above * self._last, above > 0, max(above, 0.0) ** 2]
+            self._sums = self._decay * self._sums + new
+            self._last = above
+        self.count += 1
+        self.weight = self._decay * self.weight + 1
+        self._total = self._decay * self._total + value
+
+    @property
+    def mean(self) -> float:
+        return self._total / max(self.weight, 1.0)
+
+    @property
+    def long_run_variance(self) -> float:
+        """What each block adds to the variance of a sum over many blocks, above its mean.
+
+        Values depend on the one before by their correlation (an autoregression of order 1). Only
+        those above the mean count: they raise alarms, and may be further away than others.
+        """
+        squares, products, n_above, squares_above = self._sums.tolist()
+        if squares_above <= 1e-18 * n_above * self.mean**2:
+            return 0.0
+        # Dependence that lasts longer than the memory cannot be seen.
+        correlation = min(max(products / squares, 0.0), 1 - 1 / self.weight)
+        return float(squares_above / n_above * (1 + correlation) / (1 - correlation))
+
+
 class CumulativeSum:
-    """How far standardised values of blocks have been above 0 for a while.
+    """How far values of blocks have been above their mean for a while, in standard deviations.
 
     Parameters
     ----------
@@ -120,11 +167,19 @@ class CumulativeSum:
     def __init__(self, rate: float, reference: float) -> None:
         self.height, self._reference = 0.0, reference
         self._threshold = threshold(rate * ONLINE_BLOCK, reference)
+        self._variance = 0.0
 
-    def add(self, standardised: float, uncertainty: float = 0.0) -> bool:
-        """Take a value, less what is forgiven of it; whether the sum is too high."""
-        forgiven = self._reference + uncertainty
-        self.height = max(0.0, self.height + min(standardised, ALARM_LARGEST) - forgiven)
+    def add(self, above: float, variance: float, uncertainty: float = 0.0) -> bool:
+        """Take a value less its mean, and the variance; whether the sum is too high.
+
+        The variance is that of before the sum left 0: a change must not raise it.
+        """
+        if self.height == 0:
+            self._variance = variance
+        if self._variance == 0:
+            return False
+        value = min(above / math.sqrt(self._variance), ALARM_LARGEST)
+        self.height = max(0.0, self.height + value - self._reference - uncertainty)
         return self.height > self._threshold
 
 
@@ -140,14 +195,14 @@ class RisenErrors:
     """
 
     def __init__(self, rate: float, half_life: float) -> None:
-        self._decay = _memory(half_life)
+        self._half_life = half_life
         self._sum = CumulativeSum(rate, ALARM_REFERENCE)
         self.restart()
 
     def restart(self) -> None:
         """Forget what errors were like."""
-        self._sum.height, self._count = 0.0, 0
-        self._weight = self._total = self._squares = 0.0
+        self._sum.height = 0.0
+        self._errors = BlockSeries(self._half_life)
         self._agreement = self._power = 0.0
 
     @property
@@ -162,38 +217,45 @@ class RisenErrors:
         predictions = deviations - residuals
         self._agreement += float(np.sum(predictions * deviations))
         self._power += float(np.sum(predictions**2))
-        return self._add(math.log(max(float(np.mean(np.sum(residuals**2, axis=1))), 1e-300)))
-
-    def _add(self, error: float) -> bool:
-        risen = False
-        if self._count >= ALARM_WARM_UP:
-            mean = self._total / self._weight
-            deviation = math.sqrt(max(self._squares / self._weight - mean**2, 0.0))
-            if deviation > 1e-9 * abs(mean):
-                # The mean is uncertain itself, most of all soon after a restart.
-                uncertainty = 1 / math.sqrt(self._weight)
-                risen = self._sum.add((error - mean) / deviation, uncertainty)
-        self._count += 1
-        self._weight = self._decay * self._weight + 1
-        self._total = self._decay * self._total + error
-        self._squares = self._decay * self._squares + error**2
+        error = math.log(max(float(np.mean(np.sum(residuals**2, axis=1))), 1e-300))
+        errors, risen = self._errors, False
+        if errors.count >= ALARM_WARM_UP:
+            # The mean is uncertain itself, most of all soon after a restart.
+            uncertainty = ALARM_UNCERTAINTY / math.sqrt(errors.weight)
+            risen = self._sum.add(error - errors.mean, errors.long_run_variance, uncertainty)
+        errors.add(error)
         return risen
 
 
 class Shift:
-    """Whether a set of before predicts worse than the present one."""
+    """Whether a set of before predicts worse than the present one.
 
-    def __init__(self, rate: float) -> None:
+    Parameters
+    ----------
+    rate : float
+        False alarms for each row.
+    half_life : float
+        Of the selector, in rows.
+    """
+
+    def __init__(self, rate: float, half_life: float) -> None:
         self._sum = CumulativeSum(rate, SHIFT_REFERENCE)
+        self._differences = BlockSeries(half_life)
 
     def restart(self) -> None:
         self._sum.height = 0.0
 
-    def add(self, before: Floats, now: Floats) -> bool:
-        """Take the residuals of both."""
+    def add(self, before: Floats, now: Floats, dependence: float = 1.0) -> bool:
+        """Take the residuals of both, and how many rows say as much as an independent one."""
         worse = np.sum(before**2 - now**2, axis=1)
-        error = float(np.std(worse)) / math.sqrt(len(worse))
-        return error > 0 and self._sum.add(float(np.mean(worse)) / error)
+        length = float(np.linalg.norm(worse))
+        if length == 0:
+            return False
+        # Of variance 1 if rows are independent and both sets predict as well as each other.
+        difference = float(np.sum(worse)) / length
+        variance = max(dependence, self._differences.long_run_variance)
+        self._differences.add(difference)
+        return self._sum.add(difference, variance)
 
 
 def _memory(half_life: float) -> float:

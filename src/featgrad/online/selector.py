@@ -45,7 +45,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         Type of the target; "auto" finds it from the first rows, as `FeatureGradientSelector` does.
     alarm_rate : float, default=1e-6
-        False alarms for each row, at most, while nothing changes; half of them for each kind.
+        False alarms for each row, at most, while nothing changes; half of them for each kind. Rows
+        may depend on those before, as far as that shows within four half-lives.
 
     Attributes
     ----------

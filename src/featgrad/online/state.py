@@ -88,7 +88,7 @@ class OnlineState:
         self._dependence = Dependence(half_life)
         # Each kind of alarm has half of the rate.
         self._errors = RisenErrors(alarm_rate / 2, half_life)
-        self._shift = Shift(alarm_rate / 2)
+        self._shift = Shift(alarm_rate / 2, half_life)
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats]] = []
         self._n_waiting = 0
@@ -198,7 +198,7 @@ class OnlineState:
             risen = self._errors.add(deviations, residuals)
             if self._model_before is not None:
                 before = self._model_before.residuals(self._working, values, outputs)
-                shifted = self._shift.add(before, residuals)
+                shifted = self._shift.add(before, residuals, self._dependence.factor)
             left = self._pricing.residuals(self._working, values, outputs)
             self._dependence.add(self._working.centred(values), left)
         self._working.add(values, outputs, weights)
