@@ -27,8 +27,8 @@ X, y = draw(200, 0.5)
 # How many features?
 # ------------------
 # - **For the best prediction** give no number. ``"auto"``, the default, takes the smallest size
-#   that predicts held-out rows as well as any, within one standard error, and no features at all
-#   where no linear model predicts them better than noise would.
+#   that predicts held-out rows about as well as the best one, and no features at all where no
+#   linear model predicts them better than noise would. ``sizes_`` has both, with what they explain.
 # - **For a given number or budget** say so: ``FeatureGradientSelector(5)`` searches for the best
 #   five, and ``max_cost`` for the best within a total cost.
 # - **To see for yourself** ask for several sizes with ``path_sizes``; one fit finds the best set of
@@ -37,6 +37,7 @@ X, y = draw(200, 0.5)
 #   :ref:`sphx_glr_auto_howto_plot_error_control.py`.
 automatic = FeatureGradientSelector(random_state=0).fit(X, y)
 print("chosen by held-out rows:", automatic.n_features_, "features")
+print("the best size:", automatic.sizes_.best.size, "features")
 PathDisplay.from_estimator(automatic)
 plt.show()
 
@@ -100,7 +101,7 @@ plt.show()
 # Is there anything to learn?
 # ---------------------------
 # ``n_features_to_select="auto"`` chooses nothing where no linear model predicts held-out rows
-# better than noise would. Curves and products may still be there: a fit warns where it finds any.
+# better than noise would, with a warning. Curves and products may still be there: a fit warns where it finds any.
 # A permutation test repeats the whole search for shuffled targets.
 X, y = draw(100, 0.0)
 print("features:", FeatureGradientSelector(random_state=0).fit(X, y).n_features_)

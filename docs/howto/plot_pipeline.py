@@ -38,3 +38,12 @@ plt.ylabel("AUC, cross-validated")
 plt.show()
 chosen = search.best_estimator_[0].get_support(indices=True)
 print("best size:", len(chosen), "of them noise:", np.count_nonzero(chosen >= 30))
+
+# %%
+# Where held-out rows say that nothing can be learned, ``"auto"`` chooses no features, and the next
+# step would get no columns. ``min_features_to_select=1`` keeps the best one.
+pipeline.set_params(
+    select__n_features_to_select="auto", select__min_features_to_select=1, select__random_state=0
+)
+pipeline.fit(X, np.random.default_rng(1).permutation(y))
+print("chosen for a shuffled target:", pipeline[0].n_features_)

@@ -87,9 +87,11 @@ HELD_OUT_GROUPS = 4
 # chosen.
 NOTHING_ERRORS = 2.5
 # Sizes whose median stands for the one in their middle, and how far below the best correlation a
-# size still suffices: by one standard error, but at most by this share of it.
+# size still suffices: by one standard error, but at most by this share of it. Where the curve is
+# flat, half or twice of that would decide otherwise: the mean of all three sizes is chosen.
 SMOOTHED_SIZES = 5
 SIZE_TOLERANCE = 0.01
+TOLERANCE_FACTORS = np.array([0.5, 1.0, 2.0])
 # Rows for each column that least squares needs; fewer give a lower bound of what columns explain.
 ROWS_PER_COLUMN = 2
 # Ridge of the held-out judge, as a sum of squares: that of a logistic model with C = 1.

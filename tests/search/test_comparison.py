@@ -7,7 +7,7 @@ import reference
 from dataset_builders import folds_of_rows, in_memory, mixed_columns
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.splits import Split, random_splits
-from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, HeldOut
+from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, TOLERANCE_FACTORS, HeldOut
 from featgrad.search.base import Subset
 from featgrad.search.comparison import Comparison, compare, division_tasks
 
@@ -97,7 +97,9 @@ def comparison(correlations, n_rows: float = 10_000) -> Comparison:
     """Of two splits that differ."""
     mean = np.array(correlations)
     splits = [Split((0,), (1,)), Split((1,), (0,))]
-    return Comparison(range(len(mean)), np.stack([mean - 0.1, mean + 0.1], axis=1), n_rows, splits)
+    return Comparison(
+        range(1, len(mean) + 1), np.stack([mean - 0.1, mean + 0.1], axis=1), n_rows, splits
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,12 +125,20 @@ def test_the_smallest_budget_that_is_about_as_good_as_the_best(correlations, sma
     ("n_rows", "tolerance"), [(100, SIZE_TOLERANCE * 0.8), (10**6, (1 - 0.8**2) / 1000)]
 )
 def test_a_budget_suffices_within_one_error_and_a_share_of_the_best(n_rows, tolerance):
-    assert comparison([0.8 - 0.99 * tolerance, 0.8], n_rows).smallest_good() == 0
-    assert comparison([0.8 - 1.01 * tolerance, 0.8], n_rows).smallest_good() == 1
+    least, most = tolerance * TOLERANCE_FACTORS[[0, -1]]
+    assert comparison([0.8 - 0.99 * least, 0.8], n_rows).smallest_good() == 0
+    assert comparison([0.8 - 1.01 * most, 0.8], n_rows).smallest_good() == 1
+
+
+def test_a_flat_curve_is_cut_in_the_middle():
+    losses = 0.8 * SIZE_TOLERANCE * np.geomspace(4, 0.25, 20)
+    smallest = [np.argmax(losses <= 0.8 * SIZE_TOLERANCE * f) for f in TOLERANCE_FACTORS]
+    found = comparison([*(0.8 - losses), 0.8, 0.8, 0.8], 100).smallest_good()
+    assert smallest[0] > found > smallest[-1]
 
 
 def test_errors_are_those_of_a_correlation():
-    assert comparison([0.6], 100).held_out() == (HeldOut(0, 0.6, pytest.approx(0.064)),)
+    assert comparison([0.6], 100).held_out() == (HeldOut(1, 0.6, pytest.approx(0.064)),)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.99, None), (1.01, 1)])

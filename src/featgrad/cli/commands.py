@@ -82,6 +82,8 @@ def select(arguments: Namespace) -> None:
         answer["certificate"] = None if certificate is None else certificate._asdict()
         explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
+    elif selector.sizes_ is not None:
+        explained += ["{}: {} ({})".format(*line) for line in selector.sizes_.decisions()]
     everything = estimate_of_all(selector, data)
     if arguments.report is not None:
         concerning = list(_report(selector, rows, arguments).concerns)

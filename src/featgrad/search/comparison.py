@@ -19,7 +19,14 @@ from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import Split
 from featgrad.moments.array_api import to_numpy
 from featgrad.moments.folds import Totals
-from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, SMOOTHED_SIZES, HeldOut
+from featgrad.plan import (
+    JUDGE_RIDGE,
+    NOTHING_ERRORS,
+    SIZE_TOLERANCE,
+    SMOOTHED_SIZES,
+    TOLERANCE_FACTORS,
+    HeldOut,
+)
 from featgrad.search.base import Subset, Task
 
 
@@ -55,8 +62,11 @@ class Comparison:
 
         This leaves steps as they are and removes what chance adds to a single budget.
         """
-        means = self.correlations.mean(axis=1)
-        return np.asarray(median_filter(means, SMOOTHED_SIZES, mode="nearest"))
+        return np.asarray(median_filter(self._means, SMOOTHED_SIZES, mode="nearest"))
+
+    @property
+    def _means(self) -> Floats:
+        return np.asarray(self.correlations.mean(axis=1))
 
     def held_out(self) -> tuple[HeldOut, ...]:
         """The curve, with the standard error that a correlation has."""
@@ -72,7 +82,7 @@ class Comparison:
     @property
     def still_rises(self) -> bool:
         """Whether one of the two largest budgets is the best."""
-        return self.best >= len(self.budgets) - 2
+        return int(np.argmax(self._means)) >= len(self.budgets) - 2
 
     def smallest_good(self) -> int | None:
         """Place of the smallest budget that is about as good as the best.
@@ -85,7 +95,10 @@ class Comparison:
         if best.correlation <= NOTHING_ERRORS * math.sqrt(2 / self.n_effective):
             return None
         tolerance = min(best.standard_error, SIZE_TOLERANCE * best.correlation)
-        return int(np.argmax(self.curve >= best.correlation - tolerance))
+        bounds = best.correlation - tolerance * TOLERANCE_FACTORS
+        smallest = np.argmax(self.curve >= bounds[:, None], axis=1)
+        sizes = np.log(self.budgets)
+        return int(np.argmin(np.abs(sizes - sizes[smallest].mean())))
 
     def without(self, split: Split) -> "Comparison":
         """By the splits that hold out other folds, or by all where there are none."""
