@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from featgrad.dataset.constraints import groups_by_origin
+    from featgrad.diagnosis import DataWarning
     from featgrad.estimate import Estimate
     from featgrad.explained_variance import Learnability, learnability
     from featgrad.held_out import Score
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
+    "DataWarning",
     "Estimate",
     "FeatureGradientSelector",
     "Learnability",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _MODULES = {
+    "DataWarning": "diagnosis",
     "Estimate": "estimate",
     "FeatureGradientSelector": "selector",
     "Learnability": "explained_variance",

@@ -16,6 +16,7 @@ from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
+from featgrad.preprocess.fences import Fences, some_rows
 from featgrad.preprocess.magnitude import Limits
 from featgrad.readers.frames import ordered_labels
 from featgrad.readers.groups import group_keys
@@ -95,6 +96,8 @@ class AccumulatingMixin:
             state = self._begin(X, y, classes, keys)
         elif classes is not None:
             state.encoding.check_classes(classes)
+        if state.fences is not None:
+            X, y = state.fences.columns(X), state.fences.target(y)
         state.add(X, y, weights, keys)
         self._adopt_state(state)
         return self
@@ -154,7 +157,11 @@ class AccumulatingMixin:
         rows = RowsOf(X.__getitem__, np.arange(X.shape[0]), keys)
         encoding, n_folds = Encoding.of(y, self.task, classes, rows), folds_of(self.order)
         rng = np.random.RandomState(check_random_state(self.random_state).randint(1 << 31))
-        return Accumulated(encoding, X.shape[1], sparse.issparse(X), self.preprocess, n_folds, rng)
+        options = sparse.issparse(X), self.preprocess, n_folds, rng
+        fences = None
+        if self.preprocess == "robust":
+            fences = Fences.of([some_rows(X, y)], encoding.task)
+        return Accumulated(encoding, X.shape[1], *options, fences)
 
     def _accumulated(self, argument: str) -> Accumulated:
         check_is_fitted(self)

@@ -12,7 +12,7 @@ from featgrad.arrays import Floats, Indices
 from featgrad.moments.array_api import namespace
 from featgrad.preprocess.present_means import has_missing
 
-PREPROCESS = ("zscore", "center")
+PREPROCESS = ("zscore", "center", "robust")
 MISSING = ("error", "mean")
 # What scikit-learn's validation lets through as X.
 MATRIX = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}

@@ -15,10 +15,12 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Sample
 from featgrad.moments.array_api import to_numpy
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
+from featgrad.preprocess.fences import far_off
 
-# Rows that are looked at, in runs of neighbours where there are more; columns, at most, and entries
-# of a sample that is looked at; entries that are compared, and rows that look for their nearest.
+# Rows that are looked at, in runs of neighbours where there are more, and the fewest; columns, at
+# most, and entries of a sample; entries that are compared, and rows that look for their nearest.
 _ROWS = 2000
+_FEWEST_ROWS = 60
 _RUN = 100
 _COLUMNS = 200
 _ENTRIES = 1 << 21
@@ -44,6 +46,10 @@ _PARTS = 4
 _RIDGE = 0.01
 _LINEAR = 50
 _CUT = 3.0
+# Linear scores of classes that may bend.
+_SCORES = 6
+# Columns with outliers that are named.
+_LISTED = 5
 
 
 class DataWarning(UserWarning):
@@ -69,11 +75,18 @@ def looked_at(scores: Floats, n_rows: int) -> Indices:
 
 
 def findings(
-    sample: Sample, columns: Indices, features: Indices, n_chosen: int, *, as_independent: bool
+    sample: Sample,
+    columns: Indices,
+    features: Indices,
+    n_chosen: int,
+    *,
+    as_independent: bool,
+    X: Any = None,
 ) -> list[Finding]:
-    """What rows that were taken as independent show in some of the columns that a sample holds.
+    """What rows show in some of the columns that a sample holds, the chosen ones first.
 
-    The chosen ones come first.
+    Dependence and curves are looked for where rows were taken as independent, outliers in all of X
+    where it is given.
     """
     some = _runs(np.argsort(sample.rows))
     engine = sample.problem.engine.take(some).columns(np.searchsorted(columns, features))
@@ -81,11 +94,35 @@ def findings(
     deviations = values.std(axis=0)
     varies = deviations > 1e-6 * np.abs(values).max(axis=0)
     features, values = features[varies], values[:, varies] / deviations[varies]
-    if len(some) < _FEWEST or len(features) == 0:
+    if len(some) < _FEWEST_ROWS or len(features) == 0:
         return []
     rows = _Rows(values, sample.problem.outputs[some], sample.target.task)
-    # Rows that depend on each other confirm any curve that some of them follow.
-    return (rows.dependence() or rows.curves(features, n_chosen)) if as_independent else []
+    is_regression = sample.target.task == "regression"
+    of_target = sum(far_off(sample.problem.outputs).values()) if is_regression else 0
+    of_columns = far_off(values if X is None else X)
+    if X is None:
+        of_columns = {int(features[column]): count for column, count in of_columns.items()}
+    found = _outliers(of_columns, of_target)
+    # Rows that depend on each other confirm any product by chance.
+    if as_independent:
+        found += rows.dependence() or rows.curves(features, n_chosen)
+    return found
+
+
+def _outliers(of_columns: dict[int, int], of_target: int) -> list[Finding]:
+    """Numbers of cells that are far off."""
+    if not of_columns and not of_target:
+        return []
+    listed = [f"{{{i}}} ({count})" for i, count in enumerate(of_columns.values())][:_LISTED]
+    more = len(of_columns) - len(listed)
+    listed += [f"{more} more columns"] if more else []
+    listed += [f"the target ({of_target})"] if of_target else []
+    text = (
+        f"Few cells that are far off make up most of the variance of {', '.join(listed)}; how many "
+        'is in brackets. Where they are errors or fill values, use preprocess="robust" (--robust), '
+        "which clips them, or mark them as missing."
+    )
+    return [Finding("Outliers", text, tuple(of_columns))]
 
 
 class _Rows:
@@ -159,6 +196,8 @@ class _Rows:
         many = (distinct >= max(10, n_rows / 20)) & (ordered[:, middle] < ordered[:, -middle])
         ranks = np.empty((np.count_nonzero(many), n_rows), np.float32)
         np.put_along_axis(ranks, order[many], np.arange(n_rows)[None], axis=1)
+        # Ranks of one column would lie on a grid.
+        ranks += self._rng.random(ranks.shape, np.float32)
         return np.ascontiguousarray(ranks.T) / n_rows - 0.5
 
     def _alike(self) -> float:
@@ -201,8 +240,8 @@ class _Rows:
         x, e, y = cut[second], residuals[second, output], self._outputs[second, output]
         known = [x[:, i], x[:, j], *self._values[second][:, [i, j]].T]
         known += [*x[:, : min(n_chosen, len(x) // 10)].T]
-        if not self._is_regression:  # classes bend a line at its ends
-            known += [self._predicted[second, output] ** power for power in (2, 3)]
+        if not self._is_regression:
+            known += [*_bent(self._predicted)[second].T]
         product, e = _without(np.column_stack([x[:, i] * x[:, j], e]), known).T
         along, square = product @ e, product**2 @ e**2
         added = (along**2 - square) / max(product @ product * (y @ y), 1e-300)
@@ -217,6 +256,14 @@ class _Rows:
         return [
             Finding("A relation that is not linear", text, (int(features[i]), int(features[j])))
         ]
+
+
+def _bent(predicted: Floats) -> Floats:
+    """What classes make of linear scores: they bend at their ends, and some lie between others."""
+    centred = predicted - predicted.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[0][:, :_SCORES] * np.sqrt(len(centred))
+    rows, columns = np.triu_indices(axes.shape[1])
+    return np.hstack([axes[:, rows] * axes[:, columns], axes**3])
 
 
 def _runs(order: Indices) -> Indices:

@@ -30,6 +30,7 @@ from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
 from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
+from featgrad.preprocess.fences import clipped
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers.frames import ordered_labels
 
@@ -66,7 +67,7 @@ class Learnability:
         then the adjusted R^2 of least squares; else it is "chebyshev".
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         Type of the target; "auto" finds it as `FeatureGradientSelector` does.
-    preprocess : {"zscore", "center"}, default="zscore"
+    preprocess : {"zscore", "center", "robust"}, default="zscore"
         Whether features are standardised or only centred.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows; a row of weight zero counts as absent.
@@ -125,6 +126,8 @@ class Learnability:
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
             check_missing(X, missing)
             X = in_range(X, preprocess, self.feature_names_in_)
+            if preprocess == "robust":
+                X, y = clipped(X, y, sample_weight, task)
             prepared = prepare(X, y, sample_weight, preparation)
             problem, target = prepared.problem(X, preprocess), prepared.target
         self._adopt(scaled(problem), target)

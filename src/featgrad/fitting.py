@@ -195,8 +195,8 @@ class Choice(NamedTuple):
 
 
 @one_blas_thread()
-def judged(job: Job, outcome: Outcome) -> Choice:
-    """The choice, with estimates of what each set explains."""
+def judged(job: Job, outcome: Outcome, X: Any = None) -> Choice:
+    """The choice, with estimates of what each set explains; X where it is in memory."""
     everywhere = [subset.features for subset in outcome.subsets]
     everywhere += [found for subset in outcome.subsets for found in subset.divisions]
     chosen = outcome.subsets[outcome.chosen]
@@ -218,7 +218,7 @@ def judged(job: Job, outcome: Outcome) -> Choice:
     if job.settings.estimate:
         among = judges.sample, columns, features, len(chosen.features)
         independent = job.settings.cv is None and judges.sample.clusters is None
-        found = findings(*among, as_independent=independent)
+        found = findings(*among, as_independent=independent, X=X)
     return Choice(job.dataset.task, planned, outcome, path, found, sizes)
 
 

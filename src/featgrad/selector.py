@@ -37,6 +37,7 @@ from featgrad.held_out import Score
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
+from featgrad.preprocess.fences import clipped
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
 from featgrad.readers.frames import ordered_labels
@@ -128,8 +129,11 @@ class FeatureGradientSelector(
         Loss as a function of the explained fraction z in the search "penalty": the residual
         ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate. "auto" takes
         the residual for regression and the authors' otherwise.
-    preprocess : {"zscore", "center"}, default="zscore"
-        Whether features are brought to one variance or only centred.
+    preprocess : {"zscore", "center", "robust"}, default="zscore"
+        Whether features are brought to one variance or only centred. "robust" first clips
+        features, and targets that are numbers, three interquartile ranges outside their quartiles:
+        for outliers and fill values. Quartiles are those of entries other than 0 in some of the
+        rows, in `partial_fit` of the first chunk. What is explained is then the clipped target.
     learning_rate : float, default=0.1
         Step of Adam in the search "penalty".
     max_iter : int, default=1000
@@ -314,10 +318,13 @@ class FeatureGradientSelector(
         context.call_on_fit_task_begin(estimator=self)
         given = X if keeps_its_place(X) and not is_collection(X) else None
         home, X, y = self._validated(X, y)
+        if self.preprocess == "robust" and home != "dask":
+            X, y = clipped(X, y, on_host(sample_weight), self.task)
         fit = new_fit(self, home, self.n_features_in_, context)
         job = fit.job(fit.of_rows(X, y, sample_weight, groups))
         outcome = SEARCHES[job.plan.search](job)
-        self._adopt(judged(job, outcome), given)
+        in_memory = home == "memory" and sample_weight is None
+        self._adopt(judged(job, outcome, X if in_memory else None), given)
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self

@@ -327,7 +327,7 @@ def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(
     found = answer(capsys, "select", "noise.csv", "--target", "y")
     assert found["features"] == []
     assert found["next"] == []
-    assert found["warnings"][0].startswith("No features predict held-out rows")
+    assert found["warnings"][0].startswith("No linear model predicts held-out rows")
 
 
 def test_an_interrupt_while_the_library_is_loaded_is_one_line(monkeypatch, capsys):

@@ -30,6 +30,8 @@ _EXAMPLES = {
     "convert": ["featgrad convert clicks.vw clicks.arrow --hash-dim 1048576"],
 }
 
+_ROBUST = "clip outliers of features, and of targets that are numbers"
+
 
 def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
@@ -68,6 +70,7 @@ def build_parser() -> ArgumentParser:
     option("--explain", action="store_true", help="print which search ran, and why")
     score = add("score", "estimate how much features explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
+    score.add_argument("--robust", action="store_true", help=_ROBUST)
     text = "estimate how much the best set of each size explains"
     path = add("path", text, task, search)
     path.add_argument(
@@ -140,6 +143,7 @@ def _search_options() -> ArgumentParser:
     text = "fit on a Dask cluster: its address, or local for the cores of this machine"
     add("--dask", metavar="ADDRESS", help=text)
     add("--device", metavar="NAME", help="fit on an accelerator, such as cuda; needs torch")
+    add("--robust", action="store_true", help=_ROBUST)
     add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
 

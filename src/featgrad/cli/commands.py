@@ -316,5 +316,6 @@ def _data(rows: LoadedRows, arguments: Namespace, task: str) -> Learnability:
     """The same estimates as those of a selector."""
     options: dict[str, Any] = {"task": task, "missing": "mean"}
     options["sample_weight"] = rows.block.weight
+    options["preprocess"] = "robust" if arguments.robust else "zscore"
     chance = {"order": getattr(arguments, "order", 4), "random_state": arguments.seed}
     return Learnability(rows.block.X, rows.block.y, **options, **chance)

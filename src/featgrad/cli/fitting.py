@@ -61,6 +61,7 @@ class Fitting:
             task=arguments.task,
             order=arguments.order,
             missing="mean",
+            preprocess="robust" if arguments.robust else "zscore",
             device=arguments.device,
             random_state=arguments.seed,
         )

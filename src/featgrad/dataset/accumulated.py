@@ -23,6 +23,7 @@ from featgrad.dataset.row_sums import CrossSums, OutputSums, PartMeans, Prices, 
 from featgrad.dataset.splits import parts_of, random_splits
 from featgrad.math.targets import Encoding, stratified
 from featgrad.moments.cells import CellShape, Division
+from featgrad.preprocess.fences import Fences
 from featgrad.preprocess.standardise import Standardiser
 
 
@@ -115,7 +116,9 @@ class Accumulated:
         preprocess: str,
         n_folds: int,
         rng: np.random.RandomState,
+        fences: Fences | None,
     ) -> None:
+        self.fences = fences
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.preprocess, self.n_folds = preprocess, n_folds
         self._rng, self.n_rows, self.has_groups = rng, 0, False
@@ -164,9 +167,8 @@ class Accumulated:
             self._begin(self._beginning(), self.rows())
         assert self.beginning is not None
         rng = np.random.RandomState(self._rng.randint(1 << 31))
-        other = Accumulated(
-            self.encoding, self.n_features, self.is_sparse, self.preprocess, self.n_folds, rng
-        )
+        columns = self.n_features, self.is_sparse, self.preprocess
+        other = Accumulated(self.encoding, *columns, self.n_folds, rng, self.fences)
         other.has_groups = self.has_groups
         other._begin(self.beginning, None)
         return other

@@ -29,6 +29,7 @@ from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
 from featgrad.math.tasks import RowsOf, Task, task_by_rows
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
+from featgrad.preprocess.fences import Fences
 from featgrad.preprocess.magnitude import Limits
 from featgrad.preprocess.present_means import Fill, PresentMeans
 from featgrad.preprocess.standardise import ArraySums
@@ -41,14 +42,17 @@ _ORIGIN_ENTRIES = 1 << 22
 class FirstSums(ArraySums):
     """Sums of targets and weights, and the rows of each group."""
 
-    def __init__(self, n_features: int, task: str, missing: str) -> None:
-        self._missing = missing
+    def __init__(
+        self, n_features: int, task: str, missing: str, fences: Fences | None = None
+    ) -> None:
+        self._missing, self.fences = missing, fences
         self._means, self.targets = PresentMeans(n_features, 1), TargetSums(task)
         self.limits, self.groups = Limits(), GroupCounts()
         self.weight, self._n_rows = np.zeros(1), np.zeros(1, np.int64)
 
     def add(self, block: Block) -> None:
         check_missing(block.X, self._missing)
+        block = block if self.fences is None else self.fences.block(block)
         weights = check_raw_weights(block.weight, len(block))
         if self._missing == "mean":
             self._means.add(block.X, weights, np.zeros(len(block), np.intp))
@@ -112,12 +116,14 @@ class Encoder(NamedTuple):
     n_rows: int
     n_folds: int
     task: str  # "binary" where two classes count alike
+    fences: Fences | None
     fill: Fill | None = None
     # Keys of groups of rows, rising, and their folds.
     groups: tuple[Keys, Indices] | None = None
 
     def __call__(self, block: Block, places: Indices, folds: Any = None) -> Rows:
         """Rows of a block, with their places, and their folds where these do not follow."""
+        block = block if self.fences is None else self.fences.block(block)
         weights = check_raw_weights(block.weight, len(block)) / self.weight
         outputs, classes = stratified(self.outputs(block.y), self.task)
         if self.groups is not None and block.groups is not None:
@@ -205,7 +211,8 @@ class Placed(Dataset):
         self._is_certain, weight = task is not None, float(first.weight[0])
         # Classes that count by their shares are numbers.
         shape = self.n_rows, self.n_folds, self.task if balance else "regression"
-        self._encoder = Encoder(outputs, weight, *shape, groups=self._fold_of_groups)
+        groups = self._fold_of_groups
+        self._encoder = Encoder(outputs, weight, *shape, first.fences, groups=groups)
         self.class_shares = self._encoder.class_shares
 
     def _settle_task(self, first: FirstSums) -> None:

@@ -17,10 +17,15 @@ from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_r
 from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.dataset.row_sums import Rows
+from featgrad.preprocess.fences import Fences, some_rows
 from featgrad.preprocess.present_means import filled
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
+from featgrad.readers.sample import Sample
+
+# Of the rows that fences are taken from.
+_FENCE_BYTES = 1 << 24
 
 
 class Streamed(Placed):
@@ -38,7 +43,8 @@ class Streamed(Placed):
     ) -> None:
         self._source, self._name = prefetched(source), getattr(source, "name", "source")
         self._checkpoint, self.n_features = checkpoint, source.n_features
-        first = FirstReading(self.n_features, preparation)
+        fences = self._fences(preparation) if preparation.preprocess == "robust" else None
+        first = FirstReading(self.n_features, preparation, fences)
         self._first = first
         checkpoint.through("first", self._blocks(), first.add_read, first)
         self._learn(first, preparation, balance)
@@ -70,6 +76,14 @@ class Streamed(Placed):
             for stop in [start + batch_rows]
         )
         self._checkpoint.through(name, pieces, consumer.add, consumer)
+
+    def _fences(self, preparation: Preparation) -> Fences:
+        """From random rows; reads the source once."""
+        sample = Sample(_FENCE_BYTES, seed=0)
+        for block in used_rows(self._source):
+            sample.add(block)
+        rows = sample.rows()
+        return Fences.of([some_rows(rows.X, rows.y)], preparation.task)
 
     def _blocks(self) -> Iterator[tuple[Block, int]]:
         """Blocks and their checksums: what was read before must still be the same."""
@@ -104,8 +118,8 @@ class Streamed(Placed):
 class FirstReading(FirstSums):
     """Sums of targets and weights, the first rows, and checksums of all."""
 
-    def __init__(self, n_features: int, preparation: Preparation) -> None:
-        super().__init__(n_features, preparation.task, preparation.missing)
+    def __init__(self, n_features: int, preparation: Preparation, fences: Fences | None) -> None:
+        super().__init__(n_features, preparation.task, preparation.missing, fences)
         self.first_rows: Any = None
         # Of each block.
         self.checksums: list[int] = []

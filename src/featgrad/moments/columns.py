@@ -12,7 +12,7 @@ _ROUNDING = 1e-12
 
 
 def inverse_variance(mean: Floats, variance: Floats, preprocess: str) -> Floats:
-    """1 / variance for "zscore", 1 for "center"; 0 for constant columns."""
+    """1 / variance, or 1 for "center"; 0 for constant columns."""
     varies = variance > (_ROUNDING * np.abs(mean)) ** 2
     if preprocess == "center":
         return varies.astype(np.float64)

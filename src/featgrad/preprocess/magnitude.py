@@ -27,7 +27,7 @@ def in_range(X: Any, preprocess: str, names: Any = None) -> Any:
     _warn_of_offsets(low, high, largest, names)
     if not extreme.any():
         return X
-    if preprocess != "zscore":
+    if preprocess == "center":
         _refuse(largest, extreme, names)
     exponents = np.where(extreme, -np.frexp(np.where(extreme, largest, 1.0))[1], 0)
     if not sparse.issparse(X):

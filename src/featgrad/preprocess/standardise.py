@@ -112,7 +112,7 @@ class Standardiser:
 
     def __init__(self, origin: Floats, preprocess: str, is_sparse: bool) -> None:
         self.origin = origin
-        self._to_one_variance, self._is_sparse = preprocess == "zscore", is_sparse
+        self._to_one_variance, self._is_sparse = preprocess != "center", is_sparse
         self.mean = origin.copy()
         # What a centred column is multiplied by; 0 switches constant columns off.
         self.factor = np.ones_like(origin)

@@ -86,6 +86,10 @@ def _groups(groups: Any) -> str:
     return f"{counted(count, 'group')} of features, each chosen as a whole"
 
 
+_SCALES = {
+    "center": "features are centred, and keep their own variance",
+    "robust": "features, and targets that are numbers, are clipped at Tukey's outer fences",
+}
 # Label and text of a parameter that has another value than its default.
 _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "path_sizes": ("Sizes tried", _sizes),
@@ -93,7 +97,7 @@ _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "keep": ("Always chosen", lambda features: counted(len(features), "feature")),
     "exclude": ("Never chosen", lambda features: counted(len(features), "feature")),
     "n_resamples": ("Stability", lambda n: f"{n} searches, each on a random half of the rows"),
-    "preprocess": ("Scale", lambda _: "features are centred, and keep their own variance"),
+    "preprocess": ("Scale", lambda kind: _SCALES[kind]),
     "missing": ("Missing values", lambda _: "count as the mean of their column"),
     "device": ("Device", str),
 }

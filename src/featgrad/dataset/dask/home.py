@@ -13,6 +13,7 @@ import copy
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -29,6 +30,7 @@ from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import Places, RandomOrder
 from featgrad.dataset.row_sums import BatchSums, RowSums
 from featgrad.moments.threads import one_thread
+from featgrad.preprocess.fences import Fences, some_rows
 from featgrad.preprocess.present_means import filled
 from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source
@@ -41,6 +43,8 @@ _MANY = 1 << 12
 _TASKS = 4
 # Entries of the rows that are added at once.
 _BLOCK_ENTRIES = 1 << 22
+# Partitions that fences are taken from.
+_FENCE_PARTS = 32
 T = TypeVar("T")
 
 
@@ -63,7 +67,8 @@ class OnDask(Placed):
 
     def __init__(self, parts: Sequence[Part], n_features: int, preparation: Preparation) -> None:
         self.n_features = n_features
-        empty = FirstSums(n_features, preparation.task, preparation.missing)
+        fences = _fences(parts, preparation.task) if preparation.preprocess == "robust" else None
+        empty = FirstSums(n_features, preparation.task, preparation.missing, fences)
         delayed_ones = isinstance(parts[0], Partition)
         self._at_once = 1 if delayed_ones else 1 + int(len(parts) ** 0.5 / _TASKS)
         first = _over(parts, self._at_once, _first_reading, _merged_readings, empty)
@@ -150,6 +155,18 @@ def _merged_readings(empty: FirstSums, parts: Sequence[_FirstReading]) -> _First
     for part in parts:
         sums.merge(part.sums)
     return _FirstReading(counts, sums)
+
+
+def _fences(parts: Sequence[Part], task: str) -> Fences:
+    """From some rows of some partitions."""
+    some = parts[:: -(-len(parts) // _FENCE_PARTS)]
+    found = _computed(delayed([delayed(_some_rows)(part, len(some)) for part in some]))
+    return Fences.of([rows for part in found for rows in part], task)
+
+
+def _some_rows(part: Part, n_parts: int) -> list[tuple[Any, Any]]:
+    """Of the first block, if there is one."""
+    return [some_rows(b.X, b.y, n_parts=n_parts) for b in islice(part.rows(), 1)]
 
 
 def _origins(means: Floats | None, preprocess: str, part: Part) -> tuple[Standardiser, int]:

@@ -1,0 +1,130 @@
+"""Values clipped at Tukey's outer fences, so that a few that are far off do not decide.
+
+Fences lie three interquartile ranges outside the quartiles of a column's entries other than 0: the
+zeros of counts and of sparse columns say nothing about how far entries spread. Columns of which
+half of these entries are equal are left as they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from scipy import sparse
+
+from featgrad.arrays import Floats
+from featgrad.math.targets import Encoding
+from featgrad.math.tasks import RowsOf
+from featgrad.moments.array_api import namespace, placed_like, to_numpy
+from featgrad.preprocess.magnitude import column_limits
+
+_REACH = 3.0
+# The same for cells that are far off, the share of their column's variance that they make up, half
+# of it if all are one fill value, and the share of its rows at most.
+_FAR = 10.0
+_MOST_VARIANCE = 0.97
+_OF_FILL_VALUES = 0.5
+_FEW_ROWS = 0.05
+# Entries of the rows that quartiles are taken from, and the fewest rows.
+_ENTRIES = 1 << 20
+_FEWEST = 64
+
+
+class Fences(NamedTuple):
+    """Lowest and highest values of columns, and of outputs if they are numbers."""
+
+    low: Floats
+    high: Floats
+    of_outputs: "Fences | None" = None
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Any, Any]], task: str) -> "Fences":
+        """From the columns and targets of some rows."""
+        columns = sparse.vstack([sparse.csc_array(X) for X, _ in parts], format="csc")
+        y = np.concatenate([np.asarray(y) for _, y in parts])
+        with catch_warnings():  # the task of all rows is decided, and spoken of, later
+            simplefilter("ignore")
+            rows = RowsOf(columns.tocsr().__getitem__, np.arange(len(y)))
+            is_regression = Encoding.of(y, task, rows=rows).task == "regression"
+        outputs = cls(*_limits(sparse.csc_array(y.reshape(len(y), -1)))) if is_regression else None
+        return cls(*_limits(columns), outputs)
+
+    def columns(self, X: Any) -> Any:
+        """Clipped columns of any array library, or of CSR rows; missing entries stay so."""
+        if not np.isfinite(self.low).any():
+            return X
+        if sparse.issparse(X):
+            X = sparse.csr_array(X, copy=True)
+            X.data = np.clip(X.data, self.low[X.indices], self.high[X.indices])
+            return X
+        low, high = (placed_like(X, limit.astype(_float_type(X))) for limit in self[:2])
+        return namespace(X).clip(X, low, high)
+
+    def target(self, y: Any) -> Any:
+        """Numbers as they are clipped, classes as they are."""
+        if self.of_outputs is None:
+            return y
+        clipped = self.of_outputs.columns(np.reshape(y, (len(y), -1)))
+        return clipped.reshape(np.shape(y))
+
+    def block(self, block: Any) -> Any:
+        """A block of rows whose columns and targets are clipped."""
+        return replace(block, X=self.columns(block.X), y=self.target(block.y))
+
+
+def some_rows(X: Any, y: Any, weights: Any = None, n_parts: int = 1) -> tuple[Any, Any]:
+    """Evenly spaced rows of positive weight to learn from, on the host; of one of some parts."""
+    rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
+    width = X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
+    rows = rows[:: -(-len(rows) // (max(_FEWEST, _ENTRIES // width) // n_parts + 1)) or 1]
+    X = X[rows] if sparse.issparse(X) else to_numpy(X[placed_like(X, rows)])
+    return X, np.asarray(y)[rows]
+
+
+def clipped(X: Any, y: Any, weights: Any, task: str) -> tuple[Any, Any]:
+    """Columns and targets in memory, clipped at their own fences."""
+    fences = Fences.of([some_rows(X, y, weights)], task)
+    return fences.columns(X), fences.target(y)
+
+
+def far_off(X: Any) -> dict[int, int]:
+    """Columns of which a few cells make up most of the variance, and the number of these."""
+    some, _ = some_rows(X, np.zeros(X.shape[0]))
+    low, high = _limits(sparse.csc_array(some), _FAR)
+    lowest, highest = column_limits(X)
+    suspects = np.flatnonzero((lowest < low) | (highest > high))
+    columns, found = sparse.csc_array(X[:, suspects]), {}
+    for i, column in enumerate(suspects.tolist()):
+        entries = columns.data[columns.indptr[i] : columns.indptr[i + 1]]
+        if len(entries) < X.shape[0] / 2:  # rare words are far from the others by nature
+            continue
+        is_far = (entries < low[column]) | (entries > high[column])
+        squares = (entries - (low[column] + high[column]) / 2) ** 2
+        count, is_one = int(np.count_nonzero(is_far)), len(np.unique(entries[is_far])) == 1
+        share = _OF_FILL_VALUES if count > 1 and is_one else _MOST_VARIANCE
+        is_most = squares[is_far].sum() >= share * np.nansum(squares)
+        if is_most and count <= _FEW_ROWS * X.shape[0]:
+            found[column] = count
+    return found
+
+
+def _float_type(X: Any) -> str:
+    return "float32" if "float32" in str(X.dtype) else "float64"
+
+
+def _limits(columns: Any, reach: float = _REACH) -> tuple[Floats, Floats]:
+    """So many interquartile ranges outside the quartiles of CSC columns; infinite for range 0."""
+    columns.data = np.nan_to_num(columns.data.astype(np.float64), nan=0.0)
+    columns.eliminate_zeros()
+    counts, first = np.diff(columns.indptr), columns.indptr[:-1]
+    of_entry = np.repeat(np.arange(len(counts)), counts)
+    entries = np.append(columns.data[np.lexsort((columns.data, of_entry))], 0.0)
+    lower, upper = (
+        entries[first + np.rint(share * np.maximum(counts - 1, 0)).astype(np.intp)]
+        for share in (0.25, 0.75)
+    )
+    width = np.where(counts > 0, reach * (upper - lower), 0.0)
+    zeros = np.where(counts < columns.shape[0], 0.0, np.nan)
+    low, high = np.fmin(lower - width, zeros), np.fmax(upper + width, zeros)
+    return np.where(width > 0, low, -np.inf), np.where(width > 0, high, np.inf)

@@ -1,0 +1,154 @@
+"""A fit warns of rows that depend on each other and of relations that are not linear."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from featgrad import DataWarning, FeatureGradientSelector, open_source
+from featgrad.cli import main
+from featgrad.report import gather_facts
+
+N_ROWS = 400
+
+
+def warned(X, y, **options) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        selector = FeatureGradientSelector(3, random_state=0, **options).fit(X, y)
+    assert all(issubclass(each.category, DataWarning) for each in caught)
+    assert [str(each.message) for each in caught] == selector.warnings_
+    return selector.warnings_
+
+
+def patients(rng) -> tuple[np.ndarray, np.ndarray]:
+    """Ten rows of each of 40 patients, one after the other; their disease is chance."""
+    of = np.repeat(range(40), 10)
+    X = rng.normal(size=(40, 200))[of] + 0.3 * rng.normal(size=(N_ROWS, 200))
+    return X, rng.integers(0, 2, 40)[of]
+
+
+def walks(rng, n_columns: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    steps = rng.normal(size=(N_ROWS, n_columns + 1)).cumsum(axis=0)
+    return steps[:, :-1], steps[:, -1]
+
+
+def linear(rng, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.normal(size=(N_ROWS, 10))
+    return X, X[:, 0] - X[:, 1] + noise * rng.normal(size=N_ROWS)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_rows_of_the_same_patients_are_nearly_copies(rng, shuffled):
+    X, y = patients(rng)
+    order = rng.permutation(N_ROWS) if shuffled else np.arange(N_ROWS)
+    (text,) = warned(X[order], y[order])
+    assert "nearly copies" in text
+    assert "--group" in text
+
+
+def test_copies_of_continuous_rows_with_other_targets_are_found(rng):
+    X = rng.normal(size=(80, 20))[np.repeat(range(80), 5)]
+    (text,) = warned(X, rng.normal(size=N_ROWS))
+    assert "nearly copies" in text
+
+
+def test_classes_that_are_far_apart_are_no_copies(rng):
+    y = np.arange(N_ROWS) % 10
+    X = 5 * rng.normal(size=(10, 30))[y] + rng.normal(size=(N_ROWS, 30))
+    assert warned(X, y) == []
+
+
+def test_random_walks_are_like_their_neighbours(rng):
+    (text,) = warned(*walks(rng))
+    assert "neighbours" in text
+    assert "--in-order" in text
+
+
+def test_rows_of_a_walk_in_random_order_are_not_like_their_neighbours(rng):
+    X, y = walks(rng)
+    order = rng.permutation(N_ROWS)
+    assert not any("neighbours" in text for text in warned(X[order], y[order]))
+
+
+def test_the_order_of_rows_in_a_source_is_known(rng):
+    X, y = walks(rng)
+    source = open_source(X, target=y, block_rows=90)
+    with pytest.warns(DataWarning, match="neighbours"):
+        FeatureGradientSelector(3, random_state=0).fit_source(source)
+
+
+@pytest.mark.parametrize("by", ["target", "class", "column"])
+def test_sorted_rows_are_not_like_their_neighbours(rng, by):
+    X, y = linear(rng)
+    if by == "class":
+        y = (y > 0).astype(int)
+    order = np.argsort(X[:, 0] if by == "column" else y, kind="stable")
+    assert warned(X[order], y[order]) == []
+
+
+def test_discrete_rows_that_agree_by_chance_are_no_copies(rng):
+    X = rng.integers(0, 4, size=(N_ROWS, 3)).astype(float)
+    assert len(np.unique(X, axis=0)) < N_ROWS / 5
+    assert warned(X, X[:, 0] + rng.normal(size=N_ROWS)) == []
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_a_product_is_named(rng, classes):
+    X = pd.DataFrame(rng.normal(size=(N_ROWS, 6)), columns=list("abcdef"))
+    y = X["b"] * X["e"] + 0.5 * rng.normal(size=N_ROWS)
+    (text,) = warned(X, y > 0 if classes else y)
+    assert text.startswith(("The product of b and e", "The product of e and b"))
+
+
+def test_a_square_is_named(rng):
+    X = rng.normal(size=(N_ROWS, 6))
+    (text,) = warned(X, np.abs(X[:, 4]) + 0.3 * rng.normal(size=N_ROWS))
+    assert text.startswith("The square of x4 explains")
+
+
+@pytest.mark.parametrize("kind", ["skewed", "heteroscedastic", "rare class"])
+def test_linear_relations_are_silent(kind):
+    alarms = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = linear(rng)
+        if kind == "skewed":
+            X = np.exp(X)
+            y = X[:, 0] + X[:, 1] + rng.normal(size=N_ROWS)
+        elif kind == "heteroscedastic":
+            y = X[:, 0] + X[:, 1] + np.exp(X[:, 0]) * rng.normal(size=N_ROWS)
+        else:
+            y = (y > 1.5).astype(int)
+        alarms += len(warned(X, y))
+    assert alarms <= 1
+
+
+def test_without_estimates_nothing_is_looked_for(rng):
+    assert warned(*walks(rng), estimate=False) == []
+
+
+def test_a_report_repeats_what_the_fit_has_warned_of(rng):
+    X, y = walks(rng)
+    with pytest.warns(DataWarning):
+        selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
+    titles = [concern.title for concern in gather_facts(selector, X, y).concerns]
+    assert "Rows are like their neighbours" in titles
+
+
+def test_the_command_names_columns_of_the_file_once(rng, tmp_path, capsys):
+    table = pd.DataFrame(rng.normal(size=(N_ROWS, 4)), columns=list("abcd"))
+    table["y"] = table["b"] * table["d"]
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert main(["select", str(tmp_path / "table.csv"), "--target", "y", "--json", "-q"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    found = [text for text in answer["warnings"] + answer["notes"] if "product of" in text]
+    assert len(found) == 1
+    assert "b and d" in found[0] or "d and b" in found[0]
