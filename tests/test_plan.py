@@ -103,7 +103,7 @@ def test_ignored_parameters_are_named(parameter: dict):
 HARMLESS = {
     "_AHEAD", "_AT_ONCE", "_BINS", "_BLOCK_ENTRIES", "_BUDGET_SLACK", "_COPIED_AT_ONCE",
     "_COUNTINGS", "_DRAWN_AT_ONCE", "_FORMAT", "_ORIGIN_ENTRIES", "_ORIGIN_ROWS", "_PROMPT_S",
-    "_ROUNDING", "_SENT_ENTRIES", "_SINGLE", "_SLACK", "_SOLVING_STEPS", "_SQUARINGS",
+    "_ROUNDING", "_SENT_ENTRIES", "SINGLE", "_SLACK", "_SOLVING_STEPS", "_SQUARINGS",
     "_SUMS_AT_ONCE", "FAR", "_LEAST", "_MANY", "_MERGED", "_SMALL", "_TASKS", "_MOST_SWEEPS",
     "_TOLERANCE",
     # Of the hash that orders rows and finds copies of them.

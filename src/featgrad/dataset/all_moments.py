@@ -16,11 +16,9 @@ from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums, without_columns
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
 from featgrad.moments.threads import one_blas_thread
-from featgrad.preprocess.standardise import ArraySums, Standardiser
+from featgrad.preprocess.standardise import SINGLE, ArraySums, Standardiser
 
 _BLOCK_ENTRIES = 1 << 20
-# Sums in single precision do not show a variance that is this small relative to the mean square.
-_SINGLE = 1e-6
 
 
 class FoldMoments(ArraySums):
@@ -85,7 +83,7 @@ class MomentDataset(Dataset):
         square = np.diagonal(total) / self._weight
         variance = square - self._mean**2
         self._mean[0] = 0.0
-        self._scale = np.sqrt(np.where(variance > _SINGLE * square, variance, 1.0))
+        self._scale = np.sqrt(np.where(variance > SINGLE * square, variance, 1.0))
         self._scale[0] = 1.0
         if preprocess == "center":
             self._scale[self._first :] = 1.0

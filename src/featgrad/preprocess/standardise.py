@@ -16,8 +16,8 @@ from featgrad.arrays import Flags, Floats, Indices, Singles
 # A column varies by rounding only where its deviation is this small relative to its mean, or, for
 # sums that start from 0, its variance relative to its squared mean.
 _ROUNDING = 1e-12
-# The same relative to the mean square of sums in single precision.
-_SINGLE = 1e-6
+# The same relative to the mean square of sums in single precision, whose error is up to 2e-6.
+SINGLE = 1e-5
 _BLOCK_ENTRIES = 1 << 20
 
 
@@ -141,7 +141,7 @@ class Standardiser:
         self.mean = self.origin + total
         varies = self._is_more_than_rounding(variance)
         # Sums of dense columns are in single precision.
-        varies &= variance > (_ROUNDING if self._is_sparse else _SINGLE) * square
+        varies &= variance > (_ROUNDING if self._is_sparse else SINGLE) * square
         deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
         self.factor = varies / deviation
         self.variance = np.where(varies & (not self._to_one_variance), variance, 1.0)
