@@ -11,7 +11,7 @@ from featgrad.dataset.prepare import Preparation, Prepared
 from featgrad.dataset.splits import Belonging, Layout
 from featgrad.dataset.streamed import Streamed
 from featgrad.math import filters
-from featgrad.math.targets import centre
+from featgrad.math.targets import centre, encode
 from featgrad.readers import open_source
 
 N_FOLDS = 6
@@ -77,7 +77,7 @@ def in_memory(
     weight = np.ones(len(Y)) if weight is None else weight
     rows = order_of(weight, seed)
     weights = weight[rows] / weight.sum()
-    target = centre(np.reshape(Y, (len(Y), -1))[rows], task, weights)
+    target = centre(encode(Y, task)[0][rows], task, weights)
     prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3), layout(rows, n_folds))
     return InMemory(X, prepared, preprocess)
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dataset_builders import N_FOLDS, layout, order_of
 from featgrad.math import filters
-from featgrad.math.targets import centre
+from featgrad.math.targets import centre, encode
 
 
 def a_device() -> Any:
@@ -40,7 +40,7 @@ def on_device(
     weight = np.ones(len(Y)) if weight is None else weight
     rows = order_of(weight, seed)
     weights = weight / weight.sum()
-    target = centre(np.reshape(Y, (len(Y), -1)), task, weights)
+    target = centre(encode(Y, task)[0], task, weights)
     matrix = SparseMatrix(X, device) if sparse.issparse(X) else DenseMatrix(X, device, is_resident)
     reading = FirstReading(matrix, sent(weights, device), sent(np.ones(X.shape[1], int), device))
     order = sent(rows, device), sent(weights[rows], device), reading.has_missing("mean")

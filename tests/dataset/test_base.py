@@ -4,12 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import reference
-from dask_builders import on_dask
-from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns, streamed
-from device_builders import on_device
+from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
@@ -17,23 +14,10 @@ from featgrad.dataset.row_sums import Model, Prices, without_columns
 from featgrad.moments.folds import Folds
 from featgrad.plan import HELD_OUT_GROUPS
 from featgrad.preprocess import standardise
+from homes import HOMES, ON_HOST, with_missing
 
 N_ROWS, N_COLUMNS = 150, 20
 TOLERANCE = 1e-5  # columns are multiplied in single precision
-HOMES = {
-    "dense": in_memory,
-    "CSR": lambda X, *rest, **options: in_memory(sparse.csr_array(X), *rest, **options),
-    "streamed": streamed,
-    "streamed CSR": lambda X, *rest, **options: streamed(sparse.csr_array(X), *rest, **options),
-    "device": on_device,
-    "device CSR": lambda X, *rest, **options: on_device(sparse.csr_array(X), *rest, **options),
-    "device float32": lambda X, *rest, **options: on_device(np.float32(X), *rest, **options),
-    "device blocks": lambda *rest, **options: on_device(*rest, **options, is_resident=False),
-    "Dask": on_dask,
-    "Dask CSR": lambda X, *rest, **options: on_dask(sparse.csr_array(X), *rest, **options),
-    "Dask columns": lambda *rest, **options: on_dask(*rest, **options, n_column_chunks=3),
-}
-ON_HOST = [home for home in HOMES if not home.startswith("device")]
 EVERY_FOLD = tuple(range(N_FOLDS))
 WITHOUT_TWO = (0, 2, 3, 4)
 FOLDS = pytest.mark.parametrize("folds", [EVERY_FOLD, WITHOUT_TWO], ids=["all folds", "some folds"])
@@ -242,8 +226,7 @@ def test_missing_entries_are_priced_as_the_mean_of_their_part(home, folds):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     holes = np.random.default_rng(1).random(X.shape) < 0.1
     holes[:, 6] = False
-    options = {"missing": "mean"} if home.startswith(("streamed", "Dask")) else {}
-    dataset, filled = HOMES[home](np.where(holes, np.nan, X), Y, weight, **options), X.copy()
+    dataset, filled = with_missing(home, np.where(holes, np.nan, X), Y, weight), X.copy()
     assert len(dataset.splits) == HELD_OUT_GROUPS
     for split in dataset.splits:
         own = np.isin(folds_of_rows(weight), split.test)
