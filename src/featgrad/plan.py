@@ -22,6 +22,9 @@ ENTERING_FACTOR = 1
 ENTERING_NOISE = 0.25
 # Rounds of pricing at most; fewer where no column outside is worth more than chance.
 ROUNDS = 2
+# A rank among columns of noise that the best of them passes in one of twenty cases: what is worth
+# more outside the set is more than chance.
+RARE_RANK = 0.35
 # Units that elimination starts from: for each unit of the set, and at least so many more.
 CANDIDATES_FACTOR = 2
 CANDIDATES_MORE = 64
@@ -187,6 +190,15 @@ CLASS_ADVANTAGE = 0.4
 MOST_TEXTS = 1000
 ID_LIKE_SHARE = 0.9
 ID_LIKE_ROWS = 20
+
+# Interquartile ranges from the quartiles to the fences that "robust" clips at, and to cells that
+# are far off. These are named where they make up this share of their column's variance, or this
+# one if all are one fill value, in this share of the rows at most.
+FENCE_REACH = 3.0
+FAR_REACH = 10.0
+FAR_VARIANCE = 0.97
+FAR_FILL_VARIANCE = 0.5
+FAR_ROWS = 0.05
 
 # Sizes.
 # Features up to which "auto" tries every size, and sizes that it tries of more; at most one for

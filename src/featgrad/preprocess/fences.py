@@ -17,15 +17,9 @@ from featgrad.arrays import Floats
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
 from featgrad.moments.array_api import namespace, placed_like, to_numpy
+from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, FENCE_REACH
 from featgrad.preprocess.magnitude import column_limits
 
-_REACH = 3.0
-# The same for cells that are far off, the share of their column's variance that they make up, half
-# of it if all are one fill value, and the share of its rows at most.
-_FAR = 10.0
-_MOST_VARIANCE = 0.97
-_OF_FILL_VALUES = 0.5
-_FEW_ROWS = 0.05
 # Entries of the rows that quartiles are taken from, and the fewest rows.
 _ENTRIES = 1 << 20
 _FEWEST = 64
@@ -91,7 +85,7 @@ def clipped(X: Any, y: Any, weights: Any, task: str) -> tuple[Any, Any]:
 def far_off(X: Any) -> dict[int, int]:
     """Columns of which a few cells make up most of the variance, and the number of these."""
     some, _ = some_rows(X, np.zeros(X.shape[0]))
-    low, high = _limits(sparse.csc_array(some), _FAR)
+    low, high = _limits(sparse.csc_array(some), FAR_REACH)
     lowest, highest = column_limits(X)
     suspects = np.flatnonzero((lowest < low) | (highest > high))
     columns, found = sparse.csc_array(X[:, suspects]), {}
@@ -102,9 +96,9 @@ def far_off(X: Any) -> dict[int, int]:
         is_far = (entries < low[column]) | (entries > high[column])
         squares = (entries - (low[column] + high[column]) / 2) ** 2
         count, is_one = int(np.count_nonzero(is_far)), len(np.unique(entries[is_far])) == 1
-        share = _OF_FILL_VALUES if count > 1 and is_one else _MOST_VARIANCE
+        share = FAR_FILL_VARIANCE if count > 1 and is_one else FAR_VARIANCE
         is_most = squares[is_far].sum() >= share * np.nansum(squares)
-        if is_most and count <= _FEW_ROWS * X.shape[0]:
+        if is_most and count <= FAR_ROWS * X.shape[0]:
             found[column] = count
     return found
 
@@ -113,7 +107,7 @@ def _float_type(X: Any) -> str:
     return "float32" if "float32" in str(X.dtype) else "float64"
 
 
-def _limits(columns: Any, reach: float = _REACH) -> tuple[Floats, Floats]:
+def _limits(columns: Any, reach: float = FENCE_REACH) -> tuple[Floats, Floats]:
     """So many interquartile ranges outside the quartiles of CSC columns; infinite for range 0."""
     columns.data = np.nan_to_num(columns.data.astype(np.float64), nan=0.0)
     columns.eliminate_zeros()

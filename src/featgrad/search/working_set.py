@@ -33,6 +33,7 @@ from featgrad.plan import (
     FIRST_SHARPNESS,
     FOLD_ORDERS,
     NEXT_SHARPNESS,
+    RARE_RANK,
     RIDGE_FACTOR,
     RIDGE_FREEDOM,
     RIDGES,
@@ -49,9 +50,6 @@ from featgrad.search.progress import OnStep, Step
 from featgrad.search.questions import Run, answered
 from featgrad.search.refinement import can_swap, choose, swap_ridge
 from featgrad.search.units import Units, best_first
-
-# A rank among columns of noise that the best of them passes in one of twenty cases.
-_RARE = 0.35
 
 
 def search(
@@ -362,5 +360,5 @@ class _State:
             float(self._remaining.losses.min(initial=np.inf)),
             float(gains[best]) if is_outside else 0.0,
             best if is_outside else -1,
-            float(self._prices.chance(_RARE) * variance / (variance + self._fitted_ridge)),
+            float(self._prices.chance(RARE_RANK) * variance / (variance + self._fitted_ridge)),
         )
