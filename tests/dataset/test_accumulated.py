@@ -26,7 +26,7 @@ def table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def accumulated(X, y, preprocess: str = "zscore", n_folds: int = N_FOLDS, seed: int = 0):
     encoding, rng = Encoding.of(y, "auto"), np.random.RandomState(seed)
-    return Accumulated(encoding, X.shape[1], sparse.issparse(X), preprocess, n_folds, rng)
+    return Accumulated(encoding, X.shape[1], sparse.issparse(X), preprocess, n_folds, rng, None)
 
 
 def in_chunks(X, y, weights, state: Accumulated, size: int = 70) -> Accumulated:
