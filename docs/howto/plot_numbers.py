@@ -101,7 +101,8 @@ plt.show()
 # Is there anything to learn?
 # ---------------------------
 # ``n_features_to_select="auto"`` chooses nothing where no linear model predicts held-out rows
-# better than noise would, with a warning. Curves and products may still be there: a fit warns where it finds any.
+# better than noise would, with a warning. Curves and products may still be there: a fit warns where
+# it finds any.
 # A permutation test repeats the whole search for shuffled targets.
 X, y = draw(100, 0.0)
 print("features:", FeatureGradientSelector(random_state=0).fit(X, y).n_features_)
