@@ -113,6 +113,7 @@ def test_inverse_transform_fills_with_zeros(planted):
 def test_clone_keeps_every_parameter():
     parameters = {
         "n_features_to_select": 3,
+        "min_features_to_select": 2,
         "path_sizes": [2, 4],
         "feature_groups": [[0, 1]],
         "keep": [0],
@@ -121,6 +122,7 @@ def test_clone_keeps_every_parameter():
         "max_cost": 4.0,
         "n_resamples": 2,
         "fdr": 0.1,
+        "cv": 3,
         "estimate": False,
         "search": "working_set",
         "order": 5,
