@@ -346,6 +346,6 @@ def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Est
     >>> from sklearn.datasets import load_diabetes
     >>> from featgrad import learnability
     >>> print(learnability(*load_diabetes(return_X_y=True)))
-    0.507 (0.444 to 0.570)
+    0.507 (0.442 to 0.571)
     """
     return Learnability(X, y, **options).estimate(features)

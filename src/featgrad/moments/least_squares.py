@@ -216,21 +216,23 @@ class Gains(NamedTuple):
 
 
 def best_linear(rows: Weighted) -> tuple[float, float]:
-    """Adjusted R^2 of least squares and its standard error."""
+    """Adjusted R^2 of least squares and its standard error.
+
+    The error is that of the jackknife, which does not take noise for the same everywhere: without
+    a row of leverage h the squared residuals are less by ``r^2 / (1 - h)``.
+    """
     white = rows.whitened()
-    n, k, V = rows.n_effective, white.values.shape[1] - 1, rows.variance
-    share = rows.weights / rows.weights.sum()
-    value, correction = adjusted(white), (n - 1) / max(n - 1 - k, 1.0)
-    coefficients = white.values.T @ (share[:, None] * rows.outputs)
-    residuals = rows.outputs - white.values @ coefficients
-    left, squares = np.sum(residuals**2, axis=1), np.sum(rows.outputs**2, axis=1)
-    influences = share * (correction * left - (1 - value) * squares) / V
-    # Products of noise along the columns. Residuals have lost their part in them, so that squared
-    # influences leave them out; a part of them is in the target's variance, too, and counts twice.
-    noise = residuals.T @ (share[:, None] * residuals) * correction / V
-    products = 2 * k * np.sum(noise**2) / (n * max(n - k, 1.0))
-    twice = 2 * (1 - value) * (1 - k / n)
-    return value, float(np.sqrt(max(np.sum(influences**2) + (1 - twice) * products, products)))
+    n, k = rows.n_effective, white.values.shape[1] - 1
+    w = rows.weights / rows.weights.sum()
+    y = rows.outputs - w @ rows.outputs
+    residuals = y - white.values @ (white.values.T @ (w[:, None] * y))
+    leverage = w * np.sum(white.values**2, axis=1)
+    left, squares = w * np.sum(residuals**2, axis=1), w * np.sum(y**2, axis=1)
+    without = left.sum() - left / np.maximum(1 - leverage, _LEAST_LEFT)
+    ratios = without / (squares.sum() - squares / (1 - w))
+    values = 1 - ratios * (n - 2) / max(n - 2 - k, 1.0)
+    influences = (w @ values - values) * (1 - w)
+    return adjusted(white), float(np.sqrt(np.sum(influences**2) * n / (n - 1)))
 
 
 def losses_without(

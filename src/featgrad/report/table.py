@@ -64,12 +64,12 @@ def summarise(
     >>> print(summarise(FeatureGradientSelector(2, random_state=0).fit(X, y), X, y))
     feature  gain
     -------  -------------
-    bmi      14.1% +- 3.0
-    s5       11.1% +- 3.0
+    bmi      13.9% +- 4.3
+    s5       11.2% +- 3.8
     <BLANKLINE>
-    explained by these 2 features: 0.458 (0.379 to 0.538)
-    ridge model on them:           R2 0.453 (+- 0.033)
-    explained by all 10 features:  0.507 (0.444 to 0.570)
+    explained by these 2 features: 0.461 (0.380 to 0.542)
+    ridge model on them:           R2 0.450 (+- 0.040)
+    explained by all 10 features:  0.507 (0.442 to 0.571)
     """
     options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
     data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
