@@ -18,6 +18,7 @@ def write_benchmark_pages(*_):
     write_page("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary)
     error_control = "python -m benchmarks.error_control"
     write_page("error_control", "Error control", error_control, summary)
+    write_page("honesty", "Are the numbers true?", "python -m benchmarks.honesty", figures)
     write_page("online", "Streams", "python -m benchmarks.online", summary)
     bars = "python -m benchmarks.online.bars"
     write_page("online_bars", "Streams: recovery, speed, alarms", bars, figures)
