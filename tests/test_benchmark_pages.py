@@ -29,8 +29,8 @@ def written(pages) -> dict[str, str]:
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
     assert sorted(texts) == [
-        "dask", "error_control", "gpu", "honesty", "online", "online_bars", "paper", "published", "quality",
-        "scale", "speed", "suppressors", "synthetic",
+        "dask", "error_control", "gpu", "honesty", "online", "online_bars", "paper", "published",
+        "quality", "scale", "speed", "suppressors", "synthetic",
     ]  # fmt: skip
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
