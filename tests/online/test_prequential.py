@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from featgrad.online.prequential import Dependence, RisenErrors, Shift, threshold
+from featgrad.online.prequential import Dependence, Prequential, RisenErrors, Shift, threshold
 
 
 def correlated(rng, blocks: int, correlation: float = 0.5) -> np.ndarray:
@@ -97,3 +97,14 @@ def test_dependence_leaves_out_columns_that_do_not_vary():
         columns[:, 4:] = -0.1
         dependence.add(columns, residuals + 1)
     assert dependence.factor < 1.3
+
+
+def test_error_of_learnability_counts_rows_that_repeat_each_other_once():
+    rng, once, repeated = np.random.default_rng(0), Prequential(2000), Prequential(2000)
+    for _ in range(200):
+        predictions, residuals = rng.standard_normal((2, 25, 1))
+        rows = predictions + residuals, residuals
+        once.add(*rows, np.ones(25))
+        repeated.add(*(np.repeat(part, 4, axis=0) for part in rows), np.ones(100))
+    expected = once.learnability(1).standard_error
+    assert repeated.learnability(1).standard_error == pytest.approx(expected, rel=0.15)

@@ -34,14 +34,28 @@ _OVERSHOOT = 1.166
 
 
 class Prequential:
-    """Explained fraction of the target's variance, of rows that were predicted before."""
+    """Explained fraction of the target's variance, of rows that were predicted before.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    half_life : float
+        Of the selector, in rows.
+    """
+
+    def __init__(self, half_life: float) -> None:
+        self._decay = _memory(half_life)
         self._base = self._gain = 0.0
         # Of all rows, without forgetting.
         self.squared_error = 0.0
         # Sums over squared weights: of gain^2, gain base, base^2.
         self._products = np.zeros(3)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget how rows depend on each other."""
+        # Of what rows add to the error: squares, and those of differences between sums over a block
+        # and over each of the two before, which are small where the error has a mean of its own.
+        self._last, self._squares = np.zeros(2), np.zeros(3)
 
     def add(self, deviations: Floats, residuals: Floats, weights: Floats) -> None:
         """Outputs less their mean so far, and less their predictions."""
@@ -51,6 +65,11 @@ class Prequential:
         self._base += float(weights @ base)
         self._gain += float(weights @ gain)
         self._products += weights**2 @ np.stack([gain**2, gain * base, base**2], axis=1)
+        errors = gain - self._value * base
+        total = np.sum(errors)
+        new = np.append(errors @ errors, (total - self._last) ** 2 / 2)
+        self._squares = self._decay * self._squares + new
+        self._last = np.array([total, self._last[0]])
 
     def rescale(self, factor: float) -> None:
         self._base *= factor
@@ -61,14 +80,22 @@ class Prequential:
         self._base += other._base
         self._gain += other._gain
         self._products += other._products
+        self._squares += other._squares
         self.squared_error += other.squared_error
 
     def learnability(self, n_features: int) -> Estimate:
         if self._base <= 0:
             return unknown(n_features)
-        value = self._gain / self._base
+        value = self._value
         spread = float(self._products @ np.array([1.0, -2 * value, value**2]))
+        # Times the rows that say as much as one would, if all were independent.
+        rows, near, far = self._squares.tolist()
+        spread *= max(1.0, (3 * far - 2 * near) / rows) if rows > 0 else 1.0
         return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
+
+    @property
+    def _value(self) -> float:
+        return self._gain / self._base if self._base > 0 else 0.0
 
 
 class Dependence:

@@ -87,7 +87,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     >>> selector.partial_fit(X[4000:], y[4000:]).get_support(indices=True)
     array([7])
     >>> print(selector.learnability_)
-    0.491 (0.454 to 0.528)
+    0.491 (0.448 to 0.535)
     >>> [alarm.left for alarm in selector.alarms_]
     [(3,)]
     """

@@ -84,7 +84,7 @@ class OnlineState:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.size = size
         self.clock, self.recent = Clock(half_life), RecentRows(half_life)
-        self.judge, self.history = Prequential(), History()
+        self.judge, self.history = Prequential(half_life), History()
         self._dependence = Dependence(half_life)
         # Each kind of alarm has half of the rate.
         self._errors = RisenErrors(alarm_rate / 2, half_life)
@@ -222,6 +222,7 @@ class OnlineState:
         kept = min(max(self._errors.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
         self.clock.skip(-np.log2(kept))
         self._errors.restart()
+        self.judge.restart()
         self._model_before = None
         self._beginning = self.clock.n_rows
         self._next_choice = self._next_entry = self.clock.n_rows + ONLINE_BLOCK
