@@ -1,6 +1,6 @@
 """Realised false discovery rate and power of `fdr`, compared with knockpy and hidimstat.
 
-    python -m benchmarks.error_control [--runs N] [--shapes 300x200 ...] [--targets ...] [--hiv]
+    python -m benchmarks.error_control [--runs N] [--shapes 300x200 ...] [--methods ...] [--hiv]
 
 Twelve designs: Gaussian columns, independent, autoregressive or in blocks of ten with correlation
 0.7; the same with other distributions; few true columns, and none. Thirty columns are true in most:
@@ -8,8 +8,8 @@ they have coefficients of one size and random signs, and noise of variance 1 is 
 all that is a target of two classes. Scored are the mean share of false ones among the chosen
 columns, with its standard error, and the mean share of the true ones that is found. "exact" are the
 e-values of `discoveries_`. Peers have their defaults: knockpy Gaussian copies and its lasso,
-logistic for two classes; hidimstat one knockoff, and conditional randomisation (D0CRT) with
-`--slow-peers`. They are left out where they are not installed.
+logistic for two classes; hidimstat conditional randomisation (D0CRT) and one knockoff. They are
+left out where they are not installed.
 
 `--hiv` chooses mutations of HIV that explain resistance to drugs, where the data are at hand. A
 stand-in for the truth is a list of mutations that treatment is known to select.
@@ -47,7 +47,7 @@ DESIGNS = {
     "none true": ("AR(.5)", None, 0, 0.0),
 }
 SHAPES = ("300x200", "1000x300")
-METHODS = ("featgrad", "exact", "knockpy", "hidimstat", "hidimstat D0CRT")
+METHODS = ("featgrad", "exact", "knockpy", "D0CRT", "ModelXKnockoff")
 TARGETS = ("regression", "binary")
 HIV = ("hiv_pi", "hiv_nrti")
 RESULTS = Path(__file__).resolve().parent / "results" / "error_control"
@@ -89,18 +89,26 @@ def draw(design, target, n_rows, n_columns, seed):
     return X, y if target == "regression" else np.sign(y), beta != 0
 
 
-def choices(X, y, seed, slow_peers=False):
+def choices(X, y, seed, methods):
     """Chosen columns and seconds, by method and rate."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for rate in RATES:
-            start = time.process_time()
-            selector = FeatureGradientSelector(fdr=rate, estimate=False, random_state=seed)
-            found = selector.fit(X, y).discoveries_
-            yield "featgrad", rate, found.chosen, time.process_time() - start
-            yield "exact", rate, found.exact, None
-        yield from _of_knockpy(X, y, seed)
-        yield from _of_hidimstat(X, y, seed, slow_peers)
+        if "featgrad" in methods:
+            yield from _of_featgrad(X, y, seed)
+        if "knockpy" in methods:
+            yield from _of_knockpy(X, y, seed)
+        for name in ("D0CRT", "ModelXKnockoff"):
+            if name in methods:
+                yield from _of_hidimstat(name, X, y, seed)
+
+
+def _of_featgrad(X, y, seed):
+    for rate in RATES:
+        start = time.process_time()
+        selector = FeatureGradientSelector(fdr=rate, estimate=False, random_state=seed)
+        found = selector.fit(X, y).discoveries_
+        yield "featgrad", rate, found.chosen, time.process_time() - start
+        yield "exact", rate, found.exact, None
 
 
 def _of_knockpy(X, y, seed):
@@ -117,31 +125,29 @@ def _of_knockpy(X, y, seed):
         yield "knockpy", rate, threshold(found.W, rate) <= found.W, seconds
 
 
-def _of_hidimstat(X, y, seed, slow_peers):
+def _of_hidimstat(name, X, y, seed):
     try:
         import hidimstat
     except ImportError:
         return
     from sklearn.linear_model import LassoCV
 
-    peers = {"hidimstat": hidimstat.ModelXKnockoff(random_state=seed)}
-    if slow_peers:
-        peers["hidimstat D0CRT"] = hidimstat.D0CRT(LassoCV(random_state=seed), random_state=seed)
-    for name, peer in peers.items():
-        start = time.process_time()
-        peer.fit_importance(X, y)
-        seconds = time.process_time() - start
-        for rate in RATES:
-            yield name, rate, np.asarray(peer.fdr_selection(rate)).ravel() > 0, seconds
+    model = [LassoCV(random_state=seed)] if name == "D0CRT" else []
+    peer = getattr(hidimstat, name)(*model, random_state=seed)
+    start = time.process_time()
+    peer.fit_importance(X, y)
+    seconds = time.process_time() - start
+    for rate in RATES:
+        yield name, rate, np.asarray(peer.fdr_selection(rate)).ravel() > 0, seconds
 
 
-def measure(design, target, shape, runs, report, slow_peers=False):
+def measure(design, target, shape, runs, report, methods=METHODS):
     """Figures of one design, by method and rate."""
     n_rows, n_columns = map(int, shape.split("x"))
     shares, found, seconds = {}, {}, {}
     for seed in range(runs):
         X, y, truth = draw(design, target, n_rows, n_columns, seed)
-        for method, rate, chosen, taken in choices(X, y, seed, slow_peers):
+        for method, rate, chosen, taken in choices(X, y, seed, methods):
             place = method, rate
             false = np.sum(chosen & ~truth) / max(1, np.sum(chosen))
             shares.setdefault(place, []).append(float(false))
@@ -162,7 +168,7 @@ def measure(design, target, shape, runs, report, slow_peers=False):
     ]  # fmt: skip
 
 
-def of_hiv(name, report):
+def of_hiv(name, report, methods):
     """Mutations found for each drug, and how many of them treatment is known to select."""
     from scipy import sparse
 
@@ -176,7 +182,7 @@ def of_hiv(name, report):
         # Mutations seen less often can hardly be told from noise.
         often = X[measured].sum(axis=0) >= 3
         tried = X[np.ix_(measured, often)].astype(float)
-        for method, rate, chosen, seconds in choices(tried, y[measured], 0):
+        for method, rate, chosen, seconds in choices(tried, y[measured], 0, methods):
             figures.append({
                 "set": name, "drug": str(drug), "rows": int(measured.sum()),
                 "columns": int(often.sum()), "method": method, "fdr": rate,
@@ -218,7 +224,7 @@ def summary(figures):
     for command in sorted({figure["command"] for figure in figures}):
         text += f"    {command}\n"
     text += "\nRealised false discovery rate (standard error), power, median processor seconds.\n\n"
-    head = ("design", "target", "rows", "columns", "runs", "fdr")
+    head = ("design", "target", "rows", "columns", "fdr")
     text += table(simulated, head, _simulated_cell)
     if real:
         text += "\nMutations of HIV chosen for resistance to a drug: all, those that treatment is "
@@ -245,7 +251,7 @@ def main():
     parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="ROWSxCOLUMNS")
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
     parser.add_argument("--targets", nargs="+", default=TARGETS, choices=TARGETS)
-    parser.add_argument("--slow-peers", action="store_true")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     parser.add_argument("--hiv", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER")
     given = parser.parse_args()
@@ -253,7 +259,7 @@ def main():
     if given.hiv:
         sets = [name for name in HIV if locate(f"{name}.npz") is not None]
         for name in sets:
-            figures = of_hiv(name, print)
+            figures = of_hiv(name, print, given.methods)
             record([{**figure, "command": f"{command} --hiv"} for figure in figures], given.out)
         return
     cases = [
@@ -262,9 +268,9 @@ def main():
     ]  # fmt: skip
     progress = Progress(len(cases) * given.runs)
     for design, target, shape in cases:
-        figures = measure(design, target, shape, given.runs, progress.step, given.slow_peers)
+        figures = measure(design, target, shape, given.runs, progress.step, given.methods)
         extra = f" --runs {given.runs} --shapes {shape}"
-        extra += " --slow-peers" if given.slow_peers else ""
+        extra += f" --methods {' '.join(given.methods)}"
         record([{**figure, "command": command + extra} for figure in figures], given.out)
 
 

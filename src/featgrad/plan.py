@@ -224,7 +224,7 @@ KNOCKOFF_COPIES = 20
 KNOCKOFF_MAJORITY = 1 / 2
 # Where they choose none: the share of the rate that p-values of single features keep, and the least
 # share of a column's variance that others do not explain.
-TESTED_RATE = 1.0
+TESTED_RATE = 0.75
 LEAST_OWN_VARIANCE = 1e-3
 # Steps towards the knockoffs of maximum entropy, and the gain per column that ends them.
 ENTROPY_STEPS = 50

@@ -1,7 +1,5 @@
 """`fdr` of the selector."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,9 +37,37 @@ def test_false_discovery_rate_is_kept(target: str):
     assert np.mean(found) > (0.8 if target == "regression" else 0.4)
 
 
+def test_few_true_features_are_found_although_knockoffs_choose_many_or_none():
+    X, _, _ = planted(0)
+    y = X[:, 3] - X[:, 20] + np.random.default_rng(0).standard_normal(len(X))
+    for target in (y, np.sign(y)):
+        selector = select(0.05).fit(X, target)
+        assert selector.get_support(indices=True).tolist() == [3, 20]
+        assert selector.ranking_[[3, 20]].max() == 2
+        found = selector.discoveries_
+        assert found.fewest == 20
+        assert found.frequencies.max() == 0
+        assert found.p_values[[3, 20]].max() < 1e-6
+        assert str(found).startswith("chosen by p-values: the expected share of false features is")
+
+
+def test_copies_of_a_true_feature_have_nothing_of_their_own():
+    X, _, _ = planted(0)
+    X[:, 4] = 3 * X[:, 3] + 1
+    y = X[:, 3] - X[:, 20] + np.random.default_rng(0).standard_normal(len(X))
+    selector = select(0.05).fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [20]
+    np.testing.assert_array_equal(selector.discoveries_.p_values[[3, 4]], 1)
+
+
 def test_nothing_is_chosen_from_noise():
     rng = np.random.default_rng(0)
-    selector = select().fit(rng.standard_normal((100, 20)), rng.standard_normal(100))
+    selector = select()
+    with pytest.warns(UserWarning, match="which does not mean that none matter") as warned:
+        selector.fit(rng.standard_normal((100, 20)), rng.standard_normal(100))
+    smallest = selector.discoveries_.p_values.min()
+    assert "knockoffs choose at least 5 at this rate or none" in str(warned[0].message)
+    assert f"single feature, {smallest:.2g}, is too large for 20" in str(warned[0].message)
     assert selector.n_features_ == 0
     assert not selector.get_support().any()
     assert selector.learnability_.value == 0
@@ -58,6 +84,9 @@ def test_attributes_describe_the_choice():
     np.testing.assert_array_equal(found.frequencies > 0.5, chosen)
     assert np.all((selector.scores_ > 0) == chosen)
     assert selector.plan_.search == "knockoffs"
+    assert found.p_values is None
+    assert found.exact.dtype == bool
+    assert str(found).endswith(f"exactly, choose {found.exact.sum()}")
     assert FeatureGradientSelector(3).fit(X, y).discoveries_ is None
 
 
@@ -131,10 +160,17 @@ def test_what_does_not_go_together_is_refused(options: dict, message: str):
         FeatureGradientSelector(**{"fdr": 0.1} | options).fit(X, y)
 
 
-def test_too_many_columns_are_refused():
-    X = np.random.default_rng(0).standard_normal((3, 5001))
-    with pytest.raises(ValueError, match="fdr takes at most 5000 features"):
-        select().fit(X, X[:, 0])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_many_columns_are_screened_by_rows_that_are_not_used_again(container):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 5002))
+    y = X[:, 7] - X[:, 5000] + 0.3 * rng.standard_normal(120)
+    selector = select(exclude=[7]).fit(container(X), y)
+    assert selector.get_support(indices=True).tolist() == [5000]
+    # Three for each of the 80 rows that did not screen.
+    assert np.count_nonzero(selector.discoveries_.usable) == 240
+    assert "screening" in str(selector.plan_)
+    assert select().fit(container(X), y).get_support()[[7, 5000]].all()
 
 
 def test_rows_have_to_be_in_memory():
@@ -147,7 +183,7 @@ def test_rows_have_to_be_in_memory():
         select(device="cpu").fit(X, y)
 
 
-def test_few_rows_give_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+def test_few_rows_give_one_warning():
+    with pytest.warns(UserWarning, match="No features are chosen") as warned:
         select().fit(np.eye(3), [0.0, 1.0, 2.0])
+    assert len(warned) == 1

@@ -127,18 +127,18 @@ class Discoveries:
         few = f"knockoffs choose at least {self.fewest} at this rate or none"
         if self.chosen.any():
             return f"chosen by p-values: {kept}; {few}"
+        n_tested, smallest = np.count_nonzero(self.usable), self.p_values.min()
         return (
             f"No features are chosen at a false discovery rate of {self.fdr:g}, which does not "
             f"mean that none matter: {few}, and the smallest p-value of a single feature, "
-            f"{self.p_values.min():.2g}, is too large for {np.count_nonzero(self.usable)} "
-            "features. More rows, fewer candidates or a higher rate may find some."
+            f"{smallest:.2g}, is too large for {n_tested} features. More rows, fewer candidates or "
+            "a higher rate may find some."
         )
 
     def subset(self) -> Subset:
-        """The chosen features, with statistics as scores."""
-        features = np.flatnonzero(self.chosen)
-        statistics = (
-            self.statistics if self.p_values is None else -np.log(self.p_values.clip(1e-300))
-        )
+        """The chosen features, with statistics as scores, or logarithms of p-values."""
+        features, statistics = np.flatnonzero(self.chosen), self.statistics
+        if self.p_values is not None:
+            statistics = -np.log(self.p_values.clip(np.finfo(np.float64).tiny))
         scores = signed_scores(statistics, statistics, self.chosen, self.usable)
         return Subset(float(len(features)), features, scores, [])
