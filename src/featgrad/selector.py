@@ -94,9 +94,10 @@ class FeatureGradientSelector(
         is followed by its complement. See `stability_`.
     fdr : float or None, default=None
         False discovery rate, such as 0.1, in place of a number of features: as many are chosen as
-        keep the expected share of false ones about below it, none if there are too few. A feature
-        is false if it says nothing about the target beyond all others. Takes at most 5,000
-        features, and `fit` only; assumes that they are about jointly Gaussian. See `discoveries_`.
+        keep the expected share of false ones about below it, by knockoffs or, where these choose
+        none, by p-values. A feature is false if it says nothing about the target beyond all others.
+        For `fit` and independent rows; assumes that features are about jointly Gaussian. More than
+        5,000 are first screened by a third of the rows. See `discoveries_`.
     estimate : bool, default=True
         Whether to estimate what the chosen features explain on rows that had no part in choosing
         them. The search is repeated without each of four parts of the rows, so that a fit takes two
@@ -187,8 +188,8 @@ class FeatureGradientSelector(
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
     discoveries_ : Discoveries or None
-        Where `fdr` is given: how much more each feature matters than its knockoff, and how often it
-        is chosen for one knockoff.
+        Where `fdr` is given: how much more each feature matters than its knockoff, how often it is
+        chosen for one knockoff, p-values where none is, and which features keep the rate exactly.
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
     certificate_ : Certificate or None

@@ -85,7 +85,7 @@ def test_select_keeps_a_false_discovery_rate(tmp_path, monkeypatch, capsys):
     assert found["fdr"] == 0.2
     assert len(found["frequencies"]) == len(found["columns"])
     assert main([*given, "-q", "--report", "report.html"]) == 0
-    assert "expected share of false features: about 0.2 at most" in capsys.readouterr().out
+    assert "the expected share of false features is about 0.2 at most" in capsys.readouterr().out
     assert "expected share of false ones below 0.2" in Path("report.html").read_text()
 
 
@@ -93,9 +93,15 @@ def test_select_may_find_no_feature_at_a_rate(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_rows_for_a_rate()
     given = ["select", "rate.csv", "--target", "noise", "--exclude", "y", "--fdr", "0.1"]
-    assert answer(capsys, *given)["features"] == []
+    found = answer(capsys, *given)
+    assert found["features"] == []
+    assert found["notes"][-1].startswith("No features are chosen at a false discovery rate of 0.1")
     assert main([*given, "-q", "--report", "report.html"]) == 0
-    assert "explained by these 0 features" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "explained by these 0 features" in output
+    for text in (output, Path("report.html").read_text()):
+        assert "knockoffs choose at least 10 at this rate or none" in text
+        assert "better than noise would" not in text
 
 
 def test_rate_and_size_exclude_each_other(table, capsys):
