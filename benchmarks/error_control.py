@@ -177,7 +177,7 @@ def of_hiv(name, report, methods):
         X, drugs = sparse.csr_array(parts, shape=file["shape"]).toarray(), file["drugs"]
         Y, known, position = file["y"], file["in_tsm"], file["position_in_tsm"]
     figures = []
-    for drug, y in zip(drugs, Y.T, strict=True):
+    for drug, y in zip(np.char.replace(drugs, "foldLog10_", ""), Y.T, strict=True):
         measured = np.isfinite(y)
         # Mutations seen less often can hardly be told from noise.
         often = X[measured].sum(axis=0) >= 3

@@ -65,9 +65,9 @@ plt.show()
 #   fewer rows than strongly correlated features the rate can be exceeded.
 # - Rows have to be independent: ``groups`` and ``cv`` are refused. On 40 clusters of 10 rows, given
 #   as independent ones, the share of false features was 0.37 at a rate of 0.1.
-# - More than 5,000 features are screened: a third of the rows chooses those most correlated with the
-#   target, three for each of the other rows, which alone are compared. False is then a feature that
-#   says nothing beyond the others that were kept.
+# - More than 5,000 features are screened: a third of the rows chooses those most correlated with
+#   the target, three for each of the other rows, which alone are compared. False is then a feature
+#   that says nothing beyond the others that were kept.
 # - Classes tell less than numbers: of the explained share of a Gaussian target's variance its sign
 #   keeps 64 %, and less where little noise is left.
 # - Exact copies of each other cannot be distinguished, and none of them is chosen. As one of
@@ -81,7 +81,8 @@ selector = FeatureGradientSelector(fdr=0.1, random_state=0).fit(X, few)
 print(selector.get_support(indices=True), selector.discoveries_.p_values[[10, 70]])
 
 # %%
-# The same on noise, a hundred times: a choice that has no true features to make should be empty, in at least 90 of them.
+# The same on noise, a hundred times: a choice that has no true features to make should be empty, in
+# at least 90 of them on average.
 warnings.simplefilter("ignore", UserWarning)
 sizes = [
     FeatureGradientSelector(fdr=0.1, random_state=0)
