@@ -20,8 +20,10 @@ from featgrad.moments.array_api import namespace, placed_like, to_numpy
 from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, FENCE_REACH
 from featgrad.preprocess.magnitude import column_limits
 
-# Entries of the rows that quartiles are taken from, and the fewest rows.
+# Entries of the rows that quartiles are taken from, to clip and to find what is far off, and the
+# fewest rows.
 _ENTRIES = 1 << 20
+_FAR_ENTRIES = 1 << 16
 _FEWEST = 64
 
 
@@ -67,11 +69,13 @@ class Fences(NamedTuple):
         return replace(block, X=self.columns(block.X), y=self.target(block.y))
 
 
-def some_rows(X: Any, y: Any, weights: Any = None, n_parts: int = 1) -> tuple[Any, Any]:
+def some_rows(
+    X: Any, y: Any, weights: Any = None, n_parts: int = 1, entries: int = _ENTRIES
+) -> tuple[Any, Any]:
     """Evenly spaced rows of positive weight to learn from, on the host; of one of some parts."""
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
     width = X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
-    rows = rows[:: -(-len(rows) // (max(_FEWEST, _ENTRIES // width) // n_parts + 1)) or 1]
+    rows = rows[:: -(-len(rows) // (max(_FEWEST, entries // width) // n_parts + 1)) or 1]
     X = X[rows] if sparse.issparse(X) else to_numpy(X[placed_like(X, rows)])
     return X, np.asarray(y)[rows]
 
@@ -84,7 +88,7 @@ def clipped(X: Any, y: Any, weights: Any, task: str) -> tuple[Any, Any]:
 
 def far_off(X: Any) -> dict[int, int]:
     """Columns of which a few cells make up most of the variance, and the number of these."""
-    some, _ = some_rows(X, np.zeros(X.shape[0]))
+    some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_FAR_ENTRIES)
     low, high = _limits(sparse.csc_array(some), FAR_REACH)
     lowest, highest = column_limits(X)
     suspects = np.flatnonzero((lowest < low) | (highest > high))
