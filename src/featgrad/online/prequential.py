@@ -33,115 +33,13 @@ from featgrad.plan import (
 _OVERSHOOT = 1.166
 
 
-class Prequential:
-    """Explained fraction of the target's variance, of rows that were predicted before.
-
-    Parameters
-    ----------
-    half_life : float
-        Of the selector, in rows.
-    """
-
-    def __init__(self, half_life: float) -> None:
-        self._decay = _memory(half_life)
-        self._base = self._gain = 0.0
-        # Of all rows, without forgetting.
-        self.squared_error = 0.0
-        # Sums over squared weights: of gain^2, gain base, base^2.
-        self._products = np.zeros(3)
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget how rows depend on each other."""
-        # Of what rows add to the error: squares, and those of differences between sums over a block
-        # and over each of the two before, which are small where the error has a mean of its own.
-        self._last, self._squares = np.zeros(2), np.zeros(3)
-
-    def add(self, deviations: Floats, residuals: Floats, weights: Floats) -> None:
-        """Outputs less their mean so far, and less their predictions."""
-        base = np.sum(deviations**2, axis=1)
-        gain = base - np.sum(residuals**2, axis=1)
-        self.squared_error += float(np.sum(residuals**2))
-        self._base += float(weights @ base)
-        self._gain += float(weights @ gain)
-        self._products += weights**2 @ np.stack([gain**2, gain * base, base**2], axis=1)
-        errors = gain - self._value * base
-        total = np.sum(errors)
-        new = np.append(errors @ errors, (total - self._last) ** 2 / 2)
-        self._squares = self._decay * self._squares + new
-        self._last = np.array([total, self._last[0]])
-
-    def rescale(self, factor: float) -> None:
-        self._base *= factor
-        self._gain *= factor
-        self._products *= factor**2
-
-    def merge(self, other: "Prequential") -> None:
-        self._base += other._base
-        self._gain += other._gain
-        self._products += other._products
-        self._squares += other._squares
-        self.squared_error += other.squared_error
-
-    def learnability(self, n_features: int) -> Estimate:
-        if self._base <= 0:
-            return unknown(n_features)
-        value = self._value
-        spread = float(self._products @ np.array([1.0, -2 * value, value**2]))
-        # Times the rows that say as much as one would, if all were independent.
-        rows, near, far = self._squares.tolist()
-        spread *= max(1.0, (3 * far - 2 * near) / rows) if rows > 0 else 1.0
-        return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
-
-    @property
-    def _value(self) -> float:
-        return self._gain / self._base if self._base > 0 else 0.0
-
-
-class Dependence:
-    """How many rows of the stream say as much about columns as one would, if all were independent.
-
-    The sum of products of a column and residuals over a block has so many times the variance that
-    it would have over independent rows. Each column gives the square of its sum, divided by its sum
-    of squares, so that an outlier counts no more than other rows; the factor is the mean over
-    columns that vary and over blocks.
-
-    Parameters
-    ----------
-    half_life : float
-        Of the selector, in rows.
-    """
-
-    def __init__(self, half_life: float) -> None:
-        self._decay = _memory(half_life)
-        self._total = self._weight = 0.0
-
-    @property
-    def factor(self) -> float:
-        return max(1.0, self._total / self._weight) if self._weight > 0 else 1.0
-
-    def add(self, centred: Floats, residuals: Floats) -> None:
-        """Take columns of a block less their means, and what their model leaves."""
-        squares = (centred**2).T @ residuals**2
-        varies = (np.ptp(centred, axis=0) > 0)[:, None] & (squares > 0)
-        if not varies.any():
-            return
-        ratios = (centred.T @ residuals)[varies] ** 2 / squares[varies]
-        self._total = self._decay * self._total + float(np.mean(ratios))
-        self._weight = self._decay * self._weight + 1
-
-    def merge(self, other: "Dependence") -> None:
-        self._total += other._total
-        self._weight += other._weight
-
-
 class BlockSeries:
     """Values of blocks, of which earlier ones are forgotten: their mean and long-run variance.
 
     Parameters
     ----------
     half_life : float
-        Of the selector, in rows; values live longer.
+        Of values, in rows.
     """
 
     def __init__(self, half_life: float) -> None:
@@ -178,6 +76,98 @@ class BlockSeries:
         # Dependence that lasts longer than the memory cannot be seen.
         correlation = min(max(products / squares, 0.0), 1 - 1 / self.weight)
         return float(squares_above / n_above * (1 + correlation) / (1 - correlation))
+
+
+class Prequential:
+    """Explained fraction of the target's variance, of rows that were predicted before.
+
+    Parameters
+    ----------
+    half_life : float
+        Of the selector, in rows.
+    """
+
+    def __init__(self, half_life: float) -> None:
+        self._base = self._gain = 0.0
+        # Of all rows, without forgetting.
+        self.squared_error = 0.0
+        # Sums over squared weights: of gain^2, gain base, base^2.
+        self._products = np.zeros(3)
+        # Sums over the rows of a block of what they add to the error, and of its squares.
+        self._errors, self._squares = BlockSeries(half_life), BlockSeries(half_life)
+
+    def add(self, deviations: Floats, residuals: Floats, weights: Floats) -> None:
+        """Outputs less their mean so far, and less their predictions."""
+        base = np.sum(deviations**2, axis=1)
+        gain = base - np.sum(residuals**2, axis=1)
+        self.squared_error += float(np.sum(residuals**2))
+        self._base += float(weights @ base)
+        self._gain += float(weights @ gain)
+        self._products += weights**2 @ np.stack([gain**2, gain * base, base**2], axis=1)
+        errors = gain - self._value * base
+        self._errors.add(float(np.sum(errors)))
+        self._squares.add(float(errors @ errors))
+
+    def rescale(self, factor: float) -> None:
+        self._base *= factor
+        self._gain *= factor
+        self._products *= factor**2
+
+    def merge(self, other: "Prequential") -> None:
+        self._base += other._base
+        self._gain += other._gain
+        self._products += other._products
+        self.squared_error += other.squared_error
+
+    def learnability(self, n_features: int) -> Estimate:
+        if self._base <= 0:
+            return unknown(n_features)
+        value = self._value
+        spread = float(self._products @ np.array([1.0, -2 * value, value**2]))
+        # Times the rows that say as much as one would, if all were independent.
+        spread *= max(1.0, self._errors.long_run_variance / max(self._squares.mean, 1e-300))
+        return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
+
+    @property
+    def _value(self) -> float:
+        return self._gain / self._base if self._base > 0 else 0.0
+
+
+class Dependence:
+    """How many rows of the stream say as much about columns as one would, if all were independent.
+
+    The sum of products of a column and residuals over a block has so many times the variance that
+    it would have over independent rows. Each column gives the square of its sum, divided by its sum
+    of squares, so that an outlier counts no more than other rows; the factor is the mean over
+    columns that vary and over blocks.
+
+    Parameters
+    ----------
+    half_life : float
+        Of the selector, in rows.
+    """
+
+    def __init__(self, half_life: float) -> None:
+        self._decay = _memory(ALARM_MEMORY * half_life)
+        self._total = self._weight = 0.0
+
+    @property
+    def factor(self) -> float:
+        return max(1.0, self._total / self._weight) if self._weight > 0 else 1.0
+
+    def add(self, centred: Floats, residuals: Floats) -> None:
+        """Take columns of a block less their means, and what their model leaves."""
+        squares = (centred**2).T @ residuals**2
+        varies = (np.ptp(centred, axis=0) > 0)[:, None] & (squares > 0)
+        if not varies.any():
+            return
+        ratios = (centred.T @ residuals)[varies] ** 2 / squares[varies]
+        self._total = self._decay * self._total + float(np.mean(ratios))
+        self._weight = self._decay * self._weight + 1
+
+    def merge(self, other: "Dependence") -> None:
+        self._total += other._total
+        self._weight += other._weight
 
 
 class CumulativeSum:
@@ -229,7 +219,7 @@ class RisenErrors:
     def restart(self) -> None:
         """Forget what errors were like."""
         self._sum.height = 0.0
-        self._errors = BlockSeries(self._half_life)
+        self._errors = BlockSeries(ALARM_MEMORY * self._half_life)
         self._agreement = self._power = 0.0
 
     @property
@@ -267,7 +257,7 @@ class Shift:
 
     def __init__(self, rate: float, half_life: float) -> None:
         self._sum = CumulativeSum(rate, SHIFT_REFERENCE)
-        self._differences = BlockSeries(half_life)
+        self._differences = BlockSeries(ALARM_MEMORY * half_life)
 
     def restart(self) -> None:
         self._sum.height = 0.0
@@ -287,7 +277,7 @@ class Shift:
 
 def _memory(half_life: float) -> float:
     """What is kept of sums over blocks after each one."""
-    return float(2.0 ** (-ONLINE_BLOCK / (ALARM_MEMORY * half_life)))
+    return float(2.0 ** (-ONLINE_BLOCK / half_life))
 
 
 def threshold(rate: float, reference: float) -> float:

@@ -222,7 +222,6 @@ class OnlineState:
         kept = min(max(self._errors.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
         self.clock.skip(-np.log2(kept))
         self._errors.restart()
-        self.judge.restart()
         self._model_before = None
         self._beginning = self.clock.n_rows
         self._next_choice = self._next_entry = self.clock.n_rows + ONLINE_BLOCK
