@@ -4,8 +4,9 @@ Follow which features matter on a stream
 
 Rows arrive one after another, and what matters changes. `OnlineFeatureSelector` forgets rows with a
 half-life, replaces features only for more than chance, and raises an alarm when predictions of rows
-not yet seen become worse ("alarm"), or when the set has shifted slowly so that the one of before
-predicts worse than the present one ("shift").
+not yet seen become worse ("alarm"), or when the set has shifted slowly so that an earlier one
+predicts worse than the present one ("shift"). The rate of false alarms, `alarm_rate`, also holds
+for rows that depend on those before.
 """
 
 import matplotlib.pyplot as plt

@@ -142,8 +142,8 @@ ONLINE_RIDGE = 0.1
 ONLINE_ADVANTAGE = 3.5
 ALARM_ADVANTAGE = 1.0
 # Alarms: half-lives that errors and the dependence of rows are remembered for, blocks before the
-# first alarm, the rise of errors that is still forgiven and what a single block counts at most, in
-# standard deviations, and how many standard errors of the mean are forgiven as well.
+# first alarm, the CUSUM's reference value, its increase for the uncertain mean in standard errors,
+# and what a single block counts at most, in standard deviations.
 ALARM_MEMORY = 4
 ALARM_WARM_UP = 20
 ALARM_REFERENCE = 0.5

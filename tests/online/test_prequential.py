@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from featgrad.online.prequential import Dependence, Prequential, RisenErrors, Shift, threshold
+from featgrad.online.prequential import Dependence, ErrorIncrease, Prequential, Shift, threshold
 
 
 def correlated(rng, blocks: int, correlation: float = 0.5) -> np.ndarray:
@@ -23,7 +23,7 @@ ERRORS = {
 
 def alarms(errors: np.ndarray, rate: float) -> list[int]:
     """Blocks that raise an alarm."""
-    detector, found = RisenErrors(rate, half_life=2000), []
+    detector, found = ErrorIncrease(rate, half_life=2000), []
     for block, error in enumerate(errors):
         residuals = np.sqrt([[error]])
         if detector.add(residuals, residuals):
@@ -51,7 +51,7 @@ def test_lower_rates_have_higher_thresholds():
 
 
 def test_what_is_still_true_is_the_slope_since_errors_rose():
-    rng, detector = np.random.default_rng(0), RisenErrors(1e-6, half_life=2000)
+    rng, detector = np.random.default_rng(0), ErrorIncrease(1e-6, half_life=2000)
     for block in range(200):
         predictions, noise = rng.standard_normal((2, 1000, 1))
         slope = 1.0 if block < 100 else 0.25

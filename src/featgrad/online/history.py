@@ -19,10 +19,10 @@ class Event(NamedTuple):
         Rows of the stream until then.
     kind : {"choice", "alarm", "shift"}
         Whether the set changed, predictions became worse, or the set has shifted beyond chance: the
-        one of before, fitted again, predicts worse than the present one.
+        earlier one, fitted again, predicts worse than the present one.
     entered, left : tuple of int
         Columns that came into the set and went out of it; for an alarm, between it and the next
-        one, or until now; for a shift, since the set of before.
+        one, or until now; for a shift, since the earlier set.
     """
 
     row: int

@@ -1,17 +1,17 @@
-"""What predictions of rows not yet seen say: learnability now, and alarms when something changes.
+"""Learnability and alarms, from predictions of rows before they are learned from.
 
-Every block of rows is predicted before anything is learned from it. Errors have risen if a
-cumulative sum exceeds its threshold: of logarithms of the mean squared errors of blocks less their
-mean, in standard deviations, less half a one each, that stays at 0 or above. For normal ones it
-exceeds ``h`` after ``2 (exp(h + 1.166) - h - 2.166)`` blocks on average where nothing has changed
-(Siegmund 1985). Standard deviations are those of sums over many blocks, because neighbouring blocks
-may depend on each other, and of values above the mean, because errors may have a long upper tail.
+1. Errors: a CUSUM over the logarithms of the mean squared errors of blocks, less their mean, in
+   standard deviations. It stays at 0 or above and raises an alarm above a threshold ``h``. With the
+   reference value 1/2, normal values reach it after ``2 (exp(h + 1.166) - h - 2.166)`` blocks on
+   average while nothing changes (Siegmund 1985). The standard deviation is that of sums over many
+   blocks, because neighbouring blocks may be correlated, and of values above the mean, because
+   errors may be skewed.
+2. Shift of the set: the same for the errors of an earlier set less those of the present one, fitted
+   to the same rows. Both predict rows that chose neither.
 
-The set has changed beyond chance if the same sum does so for the errors of the set of before, less
-those of the present one. Both are predicted beforehand, so that nothing was chosen by them.
-
-How much of the past is still true follows from the rows since the sum of errors left 0: the slope
-of their targets on their predictions is 1 if nothing has changed, 0 if predictions say nothing.
+After an alarm earlier rows keep as much weight as they are still true: the slope of targets on
+predictions since the CUSUM left 0, which is 1 if nothing has changed and 0 if predictions are
+useless.
 """
 
 import math
@@ -45,7 +45,7 @@ class BlockSeries:
     def __init__(self, half_life: float) -> None:
         self._decay = _memory(half_life)
         self.count, self.weight, self._total, self._last = 0, 0.0, 0.0, 0.0
-        # Of deviations from the mean of before: squares, products with the one before; number and
+        # Of deviations from the mean so far: squares, products of neighbours, and the number and
         # squares of those above 0.
         self._sums = np.zeros(4)
 
@@ -65,10 +65,10 @@ class BlockSeries:
 
     @property
     def long_run_variance(self) -> float:
-        """What each block adds to the variance of a sum over many blocks, above its mean.
+        """What each block adds to the variance of a sum over many blocks.
 
-        Values depend on the one before by their correlation (an autoregression of order 1). Only
-        those above the mean count: they raise alarms, and may be further away than others.
+        Values are taken for an autoregression of order 1, and their variance from those above the
+        mean: these raise alarms, and are further away if values are skewed.
         """
         squares, products, n_above, squares_above = self._sums.tolist()
         if squares_above <= 1e-18 * n_above * self.mean**2:
@@ -124,7 +124,7 @@ class Prequential:
             return unknown(n_features)
         value = self._value
         spread = float(self._products @ np.array([1.0, -2 * value, value**2]))
-        # Times the rows that say as much as one would, if all were independent.
+        # Times the rows that are worth one independent row.
         spread *= max(1.0, self._errors.long_run_variance / max(self._squares.mean, 1e-300))
         return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
 
@@ -134,7 +134,7 @@ class Prequential:
 
 
 class Dependence:
-    """How many rows of the stream say as much about columns as one would, if all were independent.
+    """How many rows of the stream are worth one independent row, for what they say about columns.
 
     The sum of products of a column and residuals over a block has so many times the variance that
     it would have over independent rows. Each column gives the square of its sum, divided by its sum
@@ -171,14 +171,14 @@ class Dependence:
 
 
 class CumulativeSum:
-    """How far values of blocks have been above their mean for a while, in standard deviations.
+    """CUSUM: how far values of blocks have been above their mean lately, in standard deviations.
 
     Parameters
     ----------
     rate : float
         False alarms for each row.
     reference : float
-        What is forgiven of each value.
+        Subtracted from each value.
     """
 
     def __init__(self, rate: float, reference: float) -> None:
@@ -189,7 +189,7 @@ class CumulativeSum:
     def add(self, above: float, variance: float, uncertainty: float = 0.0) -> bool:
         """Take a value less its mean, and the variance; whether the sum is too high.
 
-        The variance is that of before the sum left 0: a change must not raise it.
+        The variance is kept while the sum is above 0: a change must not raise it.
         """
         if self.height == 0:
             self._variance = variance
@@ -200,8 +200,8 @@ class CumulativeSum:
         return self.height > self._threshold
 
 
-class RisenErrors:
-    """Whether the errors of blocks have risen, and how much of the past is still true since.
+class ErrorIncrease:
+    """Whether the errors of blocks have increased, and how much of the past is still true since.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class RisenErrors:
 
     @property
     def still_true(self) -> float:
-        """Slope of targets on predictions, since errors began to rise."""
+        """Slope of targets on predictions, since errors began to increase."""
         return self._agreement / self._power if self._power > 0 else 1.0
 
     def add(self, deviations: Floats, residuals: Floats) -> bool:
@@ -235,17 +235,17 @@ class RisenErrors:
         self._agreement += float(np.sum(predictions * deviations))
         self._power += float(np.sum(predictions**2))
         error = math.log(max(float(np.mean(np.sum(residuals**2, axis=1))), 1e-300))
-        errors, risen = self._errors, False
+        errors, increased = self._errors, False
         if errors.count >= ALARM_WARM_UP:
             # The mean is uncertain itself, most of all soon after a restart.
             uncertainty = ALARM_UNCERTAINTY / math.sqrt(errors.weight)
-            risen = self._sum.add(error - errors.mean, errors.long_run_variance, uncertainty)
+            increased = self._sum.add(error - errors.mean, errors.long_run_variance, uncertainty)
         errors.add(error)
-        return risen
+        return increased
 
 
 class Shift:
-    """Whether a set of before predicts worse than the present one.
+    """Whether an earlier set predicts worse than the present one.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class Shift:
         self._sum.height = 0.0
 
     def add(self, before: Floats, now: Floats, dependence: float = 1.0) -> bool:
-        """Take the residuals of both, and how many rows say as much as an independent one."""
+        """Take the residuals of both, and how many rows are worth one independent row."""
         worse = np.sum(before**2 - now**2, axis=1)
         length = float(np.linalg.norm(worse))
         if length == 0:

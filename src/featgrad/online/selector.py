@@ -131,7 +131,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             The features. Rows as dicts from names to numbers may bring new features at any time;
             those that a row lacks are zero.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target. What it is, is told by the first call.
+            The target. Its task is decided by the first call.
         classes : array-like, default=None
             All classes, in the first call, where its y may lack some.
 
@@ -196,7 +196,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         n_doublings = max(0, int(np.log2(max(len(y), 1) / SHORTEST_HALF_LIFE)))
         candidates = SHORTEST_HALF_LIFE * 2.0 ** np.arange(n_doublings + 1)
         errors = [
-            clone(self).set_params(half_life=half_life).fit(X, y)._state.judge.squared_error
+            clone(self).set_params(half_life=half_life).fit(X, y)._state.prequential.squared_error
             for half_life in candidates
         ]
         return float(candidates[np.argmin(errors)])

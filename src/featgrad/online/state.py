@@ -19,7 +19,7 @@ from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
 from featgrad.online.history import Decision, History
-from featgrad.online.prequential import Dependence, Prequential, RisenErrors, Shift
+from featgrad.online.prequential import Dependence, ErrorIncrease, Prequential, Shift
 from featgrad.online.rows import Block, RecentRows, joined
 from featgrad.online.working_moments import WorkingMoments
 from featgrad.plan import (
@@ -40,7 +40,7 @@ from featgrad.search.base import signed_scores
 
 
 class Model(NamedTuple):
-    """Predicts outputs by the columns of a set, and tells what is lost without each."""
+    """Predicts outputs by the columns of a set, and what is lost without each of them."""
 
     features: Indices
     coefficients: Floats
@@ -84,10 +84,10 @@ class OnlineState:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.size = size
         self.clock, self.recent = Clock(half_life), RecentRows(half_life)
-        self.judge, self.history = Prequential(half_life), History()
+        self.prequential, self.history = Prequential(half_life), History()
         self._dependence = Dependence(half_life)
         # Each kind of alarm has half of the rate.
-        self._errors = RisenErrors(alarm_rate / 2, half_life)
+        self._errors = ErrorIncrease(alarm_rate / 2, half_life)
         self._shift = Shift(alarm_rate / 2, half_life)
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats]] = []
@@ -153,7 +153,7 @@ class OnlineState:
         other._rescale(self.clock.relative_to(other.clock))
         self._columns.merge(other._columns)
         self._working.merge(other._working)
-        self.judge.merge(other.judge)
+        self.prequential.merge(other.prequential)
         self._dependence.merge(other._dependence)
         self.recent.merge(other.recent, self.clock.time - other.clock.time)
         before, self.features = self.features, np.union1d(self.features, other.features)
@@ -167,7 +167,7 @@ class OnlineState:
             self.add(X, outputs)
 
     def learnability(self) -> Estimate:
-        return self.judge.learnability(len(self.features))
+        return self.prequential.learnability(len(self.features))
 
     def scores(self) -> Floats:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
@@ -182,7 +182,7 @@ class OnlineState:
         """Predict a block of rows, then learn from it."""
         time, count = self.clock.time, len(outputs)
         weights = self.clock.weights(time, count)
-        risen = shifted = False
+        increased = shifted = False
         if self.clock.n_rows == 0:
             mean = outputs.mean(axis=0)
             origin = None if self.is_sparse else X.mean(axis=0)
@@ -194,8 +194,8 @@ class OnlineState:
             values = self._working.values(X)
             residuals = self._model.residuals(self._working, values, outputs)
             deviations = outputs - self._working.output_means()
-            self.judge.add(deviations, residuals, weights)
-            risen = self._errors.add(deviations, residuals)
+            self.prequential.add(deviations, residuals, weights)
+            increased = self._errors.add(deviations, residuals)
             if self._model_before is not None:
                 before = self._model_before.residuals(self._working, values, outputs)
                 shifted = self._shift.add(before, residuals, self._dependence.factor)
@@ -207,7 +207,7 @@ class OnlineState:
         factor = self.clock.advance(count)
         if factor != 1:
             self._rescale(factor)
-        if risen:
+        if increased:
             self._raise_alarm()
         elif shifted:
             self._note_shift()
@@ -237,7 +237,7 @@ class OnlineState:
         self._shift.restart()
 
     def _rescale(self, factor: float) -> None:
-        for sums in (self._columns, self._working, self.judge):
+        for sums in (self._columns, self._working, self.prequential):
             sums.rescale(factor)
 
     def _grow(self, n_features: int) -> None:
