@@ -118,6 +118,16 @@ def test_copies_of_rows_in_one_cluster_say_no_more_than_the_rows(task: str):
     np.testing.assert_allclose(found.gains, expected.gains, rtol=0.02)
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_few_clusters_in_each_part_leave_a_wider_interval(width: int):
+    X, Y = drawn()
+    rows = in_memory(X, Y, np.ones(len(X)), n_folds=N_FOLDS).sample(COLUMNS)
+    few = rows._replace(clusters=rows.folds // width)
+    found, wide = (by_rows(each, [0], [[0]] * 4).learnability for each in (rows, few))
+    assert wide.value == pytest.approx(found.value, abs=0.1)
+    assert found.standard_error < wide.standard_error < 0.4
+
+
 def test_no_features_explain_nothing():
     X, Y = drawn()
     (found, score, gains), _ = judged(X, Y, np.zeros(0, np.intp), [[]] * 4)

@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import toeplitz
 
 from featgrad import Learnability
-from featgrad.estimate import Estimate
+from featgrad.estimate import Estimate, estimated
 
 N_FEATURES = 80
 EXPLAINED = 0.6
@@ -92,3 +92,10 @@ def test_a_quarter_as_many_rows_as_features_still_tells():
 )
 def test_interval_stays_within_what_is_possible(value, error, ends):
     assert Estimate(value, error, 1).interval == pytest.approx(ends, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "is_known"), [(0.5, 0.2, True), (0.5, 0.5, False), (1.6, 0.1, False)]
+)
+def test_what_says_nothing_is_unknown(value, error, is_known):
+    assert np.isfinite(estimated(value, error, 1).value) == is_known

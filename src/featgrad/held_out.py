@@ -116,16 +116,26 @@ class HeldOutRows:
     def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
         """What the best model on the sets leaves, relative to what a constant leaves."""
         slope = _slope([part.centred for part in parts])
-        left, excess, influences = np.zeros(2), 0.0, np.zeros((2, int(self._clusters.max()) + 1))
-        for part, (_, test) in zip(parts, self._divisions, strict=True):
-            rows, share = part.white, float(part.prediction.weights.sum())
+        shares = np.array([part.prediction.weights.sum() for part in parts])
+        both, excess = [], 0.0
+        for part, share in zip(parts, shares, strict=True):
+            rows = part.white
             predicted = placed_like(rows.outputs, slope * part.prediction.values)
             model = variance_left(rows._replace(outputs=rows.outputs - predicted))
             constant = variance_left(rows._replace(values=0 * rows.values[:, :1] + 1))
-            own = np.unique(self._clusters[test])
-            left += share * np.array([model.value, constant.value])
-            influences[:, own] += share * np.array([model.influences, constant.influences])
+            both.append((model, constant))
             excess += share**2 * max(model.excess - constant.excess, 0.0)
+        values = np.array([[one.value for one in pair] for pair in both])
+        left = shares @ values
+        influences = np.zeros((2, int(self._clusters.max()) + 1))
+        for pair, share, value, (_, test) in zip(
+            both, shares, values, self._divisions, strict=True
+        ):
+            weights = np.bincount(self._clusters[test], self._sample.problem.weights[test])
+            own = np.flatnonzero(weights)
+            # Clusters move the value of their part, and parts may differ.
+            moved = np.multiply.outer(value - left, weights[own] / weights.sum())
+            influences[:, own] += share * (moved + [one.influences for one in pair])
         if left[1] <= 0:
             return unknown(len(chosen))
         ratio = left[0] / left[1]
@@ -133,11 +143,11 @@ class HeldOutRows:
         error = _SHARED_ROWS * self._error(moved, excess=excess / left[1] ** 2)
         whole = self._rows(chosen).whitened()
         enough = _is_enough(whole) and all(part.is_enough for part in parts)
-        shares = [float(part.prediction.weights.sum()) for part in parts]
-        before = sum(share * part.explained for share, part in zip(shares, parts, strict=True))
-        more = adjusted(whole) - before
+        more = adjusted(whole) - float(shares @ [part.explained for part in parts])
         value = 1 - ratio + (min(more, 0.0) if enough else 0.0)
         margin = max(more, 0.0) if enough else math.inf
+        if value <= 0 and not enough:
+            return unknown(len(chosen))
         return estimated(float(value), error, len(chosen), margin=margin)
 
     def _score(self, chosen: Indices, found: "Sequence[Weighted]") -> Score:

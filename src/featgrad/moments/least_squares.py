@@ -156,12 +156,18 @@ def variance_left(white: Weighted) -> Left:
     inside = float((along**2).sum() - own.sum())
     through = 2 * (_summed(w * ((z @ along) * r).sum(1), clusters) - own)
     pairs = max(total**2 - squares, 1e-300)
-    others = ((total - weights) ** 2 - (squares - weights**2)).clip(1e-300)
     by_row = w * (r**2).sum(1)
-    mean = float(by_row.sum()) / total
-    mean_without = (total * mean - _summed(by_row, clusters)) / (total - weights).clip(1e-300)
-    influences = (mean - inside / pairs) - (mean_without - (inside - through) / others)
-    return Left(mean - inside / pairs, to_numpy(influences), 2 / pairs**2 * pair_squares)
+    mean, missed = float(by_row.sum()) / total, inside / pairs
+    mean_without = _quotient(total * mean - _summed(by_row, clusters), total - weights, mean)
+    others = (total - weights) ** 2 - (squares - weights**2)
+    influences = (mean - missed) - (mean_without - _quotient(inside - through, others, missed))
+    return Left(mean - missed, to_numpy(influences), 2 / pairs**2 * pair_squares)
+
+
+def _quotient(dividend: Any, divisor: Any, otherwise: float) -> Any:
+    """The quotient where something is left to divide by."""
+    known = divisor > _ROUNDING * float(divisor.max())
+    return dividend * known / (divisor + 1.0 * ~known) + otherwise * ~known
 
 
 def _products(white: Weighted) -> tuple[Any, float]:
