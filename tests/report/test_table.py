@@ -56,6 +56,7 @@ def test_gains_that_round_to_nothing_have_no_sign():
     assert text.splitlines()[2] == "a         0.0% +- 0.3"
 
 
+@pytest.mark.filterwarnings("ignore:No features were selected")
 def test_nothing_chosen_is_an_empty_table():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((100, 30)), rng.standard_normal(100)
