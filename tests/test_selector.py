@@ -171,7 +171,7 @@ def test_sizes_that_matter(path_sizes, best: int, cap: int | None):
     assert selector.sizes_.smallest.size == selector.n_features_ == best
     assert selector.sizes_.best.size == best
     assert selector.sizes_.cap == cap
-    assert ("path_sizes can be larger" in str(selector.plan_)) == (cap is not None)
+    assert ("the largest tried" in str(selector.plan_)) == (cap is not None)
 
 
 def test_a_number_that_is_asked_for_is_not_compared_with_others():

@@ -60,9 +60,9 @@ class Sizes(NamedTuple):
             return (
                 _decision("smallest", self.smallest, "no size predicts better than noise would"),
             )
-        largest = "the largest tried; path_sizes can be larger" if self.cap else "of those tried"
+        largest = "the largest tried: more may be better" if self.cap else "of those tried"
         return (
-            _decision("smallest", self.smallest, "about as good as the best"),
+            _decision("smallest", self.smallest, "predicts about as well as the best"),
             _decision("best", self.best, largest),
         )
 

@@ -330,6 +330,16 @@ def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(
     assert found["warnings"][0].startswith("No linear model predicts held-out rows")
 
 
+def test_the_best_size_is_shown_with_the_chosen_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((200, 4)), columns=[*"abcd"])
+    frame.assign(y=frame["a"] + frame["b"]).to_csv("few.csv", index=False)
+    assert main(["select", "few.csv", "--target", "y", "--seed", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("smallest size: 2, explained 1.000") for line in lines)
+    assert any(line.startswith("best size: ") for line in lines)
+
+
 def test_an_interrupt_while_the_library_is_loaded_is_one_line(monkeypatch, capsys):
     def interrupted(name: str) -> None:
         raise KeyboardInterrupt
