@@ -69,8 +69,9 @@ class FeatureGradientSelector(
     n_features_to_select : int, float or "auto", default="auto"
         How many features to choose: a number, a fraction of all, or "auto" for the smallest number
         that predicts held-out rows about as well as any (its correlation with the target is lower
-        by at most 1 % and one standard error), which is 0 where no linear model predicts them
-        better than noise would. A number is searched for as such, not cut from a longer list.
+        by about 1 %, or one standard error if that is less), which is 0 where no linear model
+        predicts them better than noise would. A number is searched for as such, not cut from a
+        longer list.
     min_features_to_select : int, default=0
         Fewest features that "auto" may choose. 0 warns where none is chosen; with 1 the next step
         of a pipeline always gets a column.
