@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad import DataWarning, FeatureGradientSelector, open_source
 from featgrad.cli import main
@@ -152,3 +153,43 @@ def test_the_command_names_columns_of_the_file_once(rng, tmp_path, capsys):
     found = [text for text in answer["warnings"] + answer["notes"] if "product of" in text]
     assert len(found) == 1
     assert "b and d" in found[0] or "d and b" in found[0]
+
+
+def test_rows_of_groups_that_are_given_are_not_warned_of(rng):
+    X, y = patients(rng)
+    selector = FeatureGradientSelector(3, random_state=0)
+    selector.fit(X, y, groups=np.repeat(range(40), 10))
+    assert selector.warnings_ == []
+
+
+def test_rows_in_the_order_of_a_splitter_are_not_warned_of(rng):
+    assert warned(*walks(rng), cv=TimeSeriesSplit(3)) == []
+
+
+@pytest.mark.parametrize("name", ["patient", "patient_id", "PatientId", "id"])
+def test_a_column_of_repeated_labels_is_named(rng, name):
+    X, y = linear(rng)
+    table = pd.DataFrame(X).rename(columns=str)
+    table[name] = rng.integers(0, 60, N_ROWS)
+    (text,) = warned(table, y)
+    assert f"the same {name}" in text
+
+
+@pytest.mark.parametrize("name", ["acid", "age", "humid", "solid"])
+def test_other_columns_of_whole_numbers_are_no_labels(rng, name):
+    X, y = linear(rng)
+    table = pd.DataFrame(X).rename(columns=str)
+    table[name] = rng.integers(0, 60, N_ROWS)
+    assert warned(table, y) == []
+
+
+def test_the_command_names_a_text_column_of_labels(rng, tmp_path, capsys):
+    X, y = linear(rng)
+    table = pd.DataFrame(X).rename(columns=str).assign(y=y)
+    table["patient"] = [f"P{i}" for i in rng.integers(0, 60, N_ROWS)]
+    table.to_csv(tmp_path / "table.csv", index=False)
+    given = ["select", str(tmp_path / "table.csv"), "--target", "y", "-k", "2", "--json", "-q"]
+    assert main(given) == 0
+    assert "the same patient" in json.loads(capsys.readouterr().out)["warnings"][0]
+    assert main([*given, "--group", "patient"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []

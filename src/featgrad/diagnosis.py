@@ -6,15 +6,17 @@ columns: rows that are nearly copies of others, rows that are like their neighbo
 products of columns that explain what lines leave.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Sample
 from featgrad.moments.array_api import to_numpy
-from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
+from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.preprocess.fences import far_off
 
 # Rows that are looked at, in runs of neighbours where there are more, and the fewest; columns, at
@@ -48,8 +50,17 @@ _LINEAR = 50
 _CUT = 3.0
 # Linear scores of classes that may bend.
 _SCORES = 6
+# Names of columns that say what a row belongs to, and the fewest values of one.
+_LABELS = re.compile(
+    r"(?i:(.*[^a-z])?(id|patient|subject|participant|person|customer|user)(_?(id|no|nr))?)"
+    r"|.*[a-z]I[Dd]"
+)
+_FEWEST_LABELS = 5
 # Columns with outliers that are named.
 _LISTED = 5
+
+
+SHARED = "Rows share a label"
 
 
 class DataWarning(UserWarning):
@@ -107,6 +118,36 @@ def findings(
     if as_independent:
         found += rows.dependence() or rows.curves(features, n_chosen)
     return found
+
+
+def shared_labels(X: Any, names: Sequence[str], plan: Plan) -> list[Finding]:
+    """A column, or indicators of one, whose name and values say what rows belong to.
+
+    Nothing where the plan holds out more than single rows.
+    """
+    columns: dict[str, list[int]] = {}
+    for i, name in enumerate(names if plan.held_out_by == "rows" else ()):
+        stem = str(name).split("=")[0]
+        if _LABELS.fullmatch(stem):
+            columns.setdefault(stem, []).append(i)
+    for stem, places in columns.items():
+        values = X[:, places[:1]]
+        values = values.toarray() if sparse.issparse(values) else np.asarray(values, np.float64)
+        is_number = len(places) == 1
+        n_labels = len(np.unique(values)) if is_number else len(places)
+        is_whole = not is_number or bool(np.all(values == np.round(values)))
+        if is_whole and _FEWEST_LABELS <= n_labels <= X.shape[0] / 2:
+            text = (
+                (
+                    f"Several rows have the same {stem}. Where these belong together, what is said of "
+                    "held-out rows is too good for new ones: give it to fit as groups (--group), not "
+                    "as a feature."
+                )
+                .replace("{", "{{")
+                .replace("}", "}}")
+            )
+            return [Finding(SHARED, text)]
+    return []
 
 
 def _outliers(of_columns: dict[int, int], of_target: int) -> list[Finding]:

@@ -57,9 +57,8 @@ class Sizes(NamedTuple):
     def decisions(self) -> tuple[Decision, ...]:
         """Lines of a plan."""
         if self.best is None:
-            return (
-                _decision("smallest", self.smallest, "no size predicts better than noise would"),
-            )
+            nothing = "no linear model predicts better than noise would"
+            return (_decision("smallest", self.smallest, nothing),)
         largest = "the largest tried: more may be better" if self.cap else "of those tried"
         return (
             _decision("smallest", self.smallest, "predicts about as well as the best"),

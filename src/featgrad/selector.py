@@ -31,7 +31,7 @@ from featgrad.checks import (
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.dask.collections import is_collection, without_rows
-from featgrad.diagnosis import DataWarning
+from featgrad.diagnosis import DataWarning, shared_labels
 from featgrad.fitting import SEARCHES, Choice, judged, new_fit
 from featgrad.held_out import Score
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
@@ -326,7 +326,11 @@ class FeatureGradientSelector(
         job = fit.job(fit.of_rows(X, y, sample_weight, groups))
         outcome = SEARCHES[job.plan.search](job)
         in_memory = home == "memory" and sample_weight is None
-        self._adopt(judged(job, outcome, X if in_memory else None), given)
+        choice = judged(job, outcome, X if in_memory else None)
+        names = getattr(self, "feature_names_in_", None)
+        if self.estimate and home == "memory" and names is not None:
+            choice.findings.extend(shared_labels(X, names, choice.plan))
+        self._adopt(choice, given)
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
         return self

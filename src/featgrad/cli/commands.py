@@ -117,7 +117,7 @@ def _concerns(
 ) -> list[Concern]:
     """What a report would warn of."""
     features = selector.get_support(indices=True)
-    of_rows = concerns.of_rows(selector, all_names(rows.source))
+    of_rows = concerns.of_rows(selector, rows.block.X, all_names(rows.source))
     if len(features) == 0:
         return of_rows + concerns.limits(selector.learnability_, selector.discoveries_)
     X = rows.block.X[:, features]

@@ -81,6 +81,9 @@ class TableSource(TokenSource):
                 notes.append(f"read as numbers, in {unit}: {', '.join(names[:10])}")
         if self.left_out:
             listed = [f"{name} ({reason})" for name, reason in list(self.left_out.items())[:10]]
+            belong = "; where rows of one belong together, give it as --group"
+            some_repeat = any("different texts" in reason for reason in self.left_out.values())
+            listed[-1] += belong if some_repeat else ""
             notes.append(f"left out as identifiers: {', '.join(listed)}")
         return notes
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from featgrad.arrays import Flags, Floats, Indices
+from featgrad.diagnosis import SHARED, shared_labels
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.report.columns import moments
@@ -25,9 +26,12 @@ _STANDARD_ERRORS = 5.0
 _MAX_NAMES = 5
 
 
-def of_rows(selector: Any, names: Sequence[str]) -> list[Concern]:
-    """What the fit has warned of."""
-    return [Concern(finding.title, finding.named(names)) for finding in selector._findings]
+def of_rows(selector: Any, X: Any, names: Sequence[str]) -> list[Concern]:
+    """What the fit has warned of, and labels of rows by names that it may not have seen."""
+    found = list(selector._findings)
+    if all(finding.title != SHARED for finding in found):
+        found += shared_labels(X, names, selector.plan_)
+    return [Concern(finding.title, finding.named(names)) for finding in found]
 
 
 def leakage(univariate: Floats, names: Sequence[str]) -> list[Concern]:

@@ -113,7 +113,7 @@ def gather_facts(
     drawn = _columns(matrix, shown)
     outputs, _ = encode(y, data.task_)
     found = [
-        *concerns.of_rows(selector, every_name),
+        *concerns.of_rows(selector, matrix, every_name),
         *concerns.leakage(univariate, names),
         *concerns.group_leakage(data, path[chosen].features, selector.feature_groups),
         *concerns.weakness(sizes[chosen], everything, sizes, selector.discoveries_),
