@@ -138,13 +138,9 @@ def shared_labels(X: Any, names: Sequence[str], plan: Plan) -> list[Finding]:
         is_whole = not is_number or bool(np.all(values == np.round(values)))
         if is_whole and _FEWEST_LABELS <= n_labels <= X.shape[0] / 2:
             text = (
-                (
-                    f"Several rows have the same {stem}. Where these belong together, what is said of "
-                    "held-out rows is too good for new ones: give it to fit as groups (--group), not "
-                    "as a feature."
-                )
-                .replace("{", "{{")
-                .replace("}", "}}")
+                f"Several rows have the same {stem.replace('{', '{{').replace('}', '}}')}. Where "
+                "these belong together, what is said of held-out rows is too good for new ones: "
+                "give it to fit as groups (--group), not as a feature."
             )
             return [Finding(SHARED, text)]
     return []
