@@ -50,7 +50,8 @@ class ArraySource(BaseSource):
     def _cast(self, X: Any) -> Any:
         with np.errstate(over="ignore"):
             if not sparse.issparse(X):
-                return np.ascontiguousarray(X, dtype=self._dtype)
+                # The slice reads all rows of a file, where these are one block.
+                return np.ascontiguousarray(X[:], dtype=self._dtype)
             X = csr(X.data.astype(self._dtype, copy=False), X.indices, X.indptr, X.shape[1])
         return canonical(X)
 
