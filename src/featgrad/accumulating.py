@@ -13,12 +13,11 @@ from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_col
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.fitting import new_fit
 from featgrad.math.targets import Encoding
-from featgrad.math.tasks import RowsOf
+from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
 from featgrad.preprocess.fences import Fences, some_rows
 from featgrad.preprocess.magnitude import Limits
-from featgrad.readers.frames import ordered_labels
 from featgrad.readers.groups import group_keys
 
 # Fitted attributes that are worked out when one of them is first asked for.

@@ -24,6 +24,7 @@ from featgrad.dataset.prepare import Preparation, prepare, scaled
 from featgrad.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.targets import Target
+from featgrad.math.tasks import ordered_labels
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.problem import Problem
@@ -32,7 +33,6 @@ from featgrad.moments.uncertainty import measure
 from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
 from featgrad.preprocess.fences import clipped
 from featgrad.preprocess.magnitude import in_range
-from featgrad.readers.frames import ordered_labels
 
 # Products that exact estimates may take: rows times squared columns.
 _EXACT_WORK = 10**10

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from featgrad.arrays import Floats
 from featgrad.checks import check_number
 from featgrad.dataset.splits import roles_of_rows, split_layout
-from featgrad.readers.frames import ordered_labels
+from featgrad.math.tasks import ordered_labels
 from featgrad.readers.groups import group_keys
 
 

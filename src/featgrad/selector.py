@@ -34,13 +34,13 @@ from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.diagnosis import DataWarning, shared_labels
 from featgrad.fitting import SEARCHES, Choice, judged, new_fit
 from featgrad.held_out import Score
+from featgrad.math.tasks import ordered_labels
 from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
 from featgrad.preprocess.fences import clipped
 from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
-from featgrad.readers.frames import ordered_labels
 from featgrad.report.table import as_html
 from featgrad.search.base import Certificate, Discoveries
 from featgrad.search.progress import Step

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.arrays import Floats
-from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
+from featgrad.math.readings import task_by_rows
+from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_of_values
 from featgrad.options import TASKS
 
 # Beyond this, squares of targets overflow.

@@ -15,13 +15,12 @@ from featgrad.arrays import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
-from featgrad.math.tasks import RowsOf, Task
+from featgrad.math.tasks import RowsOf, Task, ordered_labels
 from featgrad.online.history import Decision, Event
 from featgrad.online.state import OnlineState
 from featgrad.plan import SHORTEST_HALF_LIFE
 from featgrad.preprocess.magnitude import are_huge, refuse_huge
 from featgrad.readers.block import canonical
-from featgrad.readers.frames import ordered_labels
 
 _MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 

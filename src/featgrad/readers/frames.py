@@ -5,23 +5,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from featgrad.math.tasks import Level
 from featgrad.readers.columns import Chunk, Chunks, as_days, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.tokens import Tokens
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 _DAY_NS = 86_400_000_000_000
-
-
-def ordered_labels(y: Any) -> Any:
-    """Labels in their declared order where y is an ordered category, anything else as it is."""
-    if getattr(y, "ordered", False):  # a pandas.Categorical
-        return Level.array(y, tuple(map(str, y.categories)))
-    series = nw.from_native(y, pass_through=True, allow_series=True)
-    if isinstance(series, nw.Series) and isinstance(series.dtype, nw.Enum):
-        return Level.array(series.to_list(), tuple(map(str, series.dtype.categories)))
-    return y
 
 
 class FrameTable:

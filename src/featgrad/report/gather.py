@@ -12,8 +12,8 @@ from featgrad.checks import check_raw_weights
 from featgrad.dataset.constraints import group_labels
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import encode
+from featgrad.math.tasks import ordered_labels
 from featgrad.path import PathPoint
-from featgrad.readers.frames import ordered_labels
 from featgrad.report import concerns
 from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
 from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts

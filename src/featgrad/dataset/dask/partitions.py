@@ -20,9 +20,9 @@ from sklearn.utils import check_array
 from featgrad.checks import MATRIX
 from featgrad.dataset.dask.collections import is_array, is_frame
 from featgrad.dataset.placed import used_rows
+from featgrad.math.tasks import ordered_labels
 from featgrad.readers import Block, Source
 from featgrad.readers.block import canonical
-from featgrad.readers.frames import ordered_labels
 from featgrad.readers.groups import group_keys
 
 # Bytes of what several partitions are computed from that each of them may have for itself.
