@@ -474,6 +474,8 @@ class FeatureGradientSelector(
         for text in self.warnings_:
             warn(text, DataWarning, stacklevel=4)
         self._take(choice.outcome.chosen, given)
+        if self.discoveries_ is not None and self.n_features_ == 0:
+            warn(str(self.discoveries_), DataWarning, stacklevel=4)
         if self.sizes_ is not None and self.n_features_ == 0:
             warn(
                 "No features were selected: no linear model predicts held-out rows better than "

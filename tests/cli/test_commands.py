@@ -95,7 +95,7 @@ def test_select_may_find_no_feature_at_a_rate(tmp_path, monkeypatch, capsys):
     given = ["select", "rate.csv", "--target", "noise", "--exclude", "y", "--fdr", "0.1"]
     found = answer(capsys, *given)
     assert found["features"] == []
-    assert found["notes"][-1].startswith("No features are chosen at a false discovery rate of 0.1")
+    assert found["warnings"][-1].startswith("No features are chosen at a false discovery")
     assert main([*given, "-q", "--report", "report.html"]) == 0
     output = capsys.readouterr().out
     assert "explained by these 0 features" in output

@@ -96,11 +96,7 @@ def select(arguments: Namespace) -> None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
         outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
-    warned = [
-        f"warning: {concern.title.lower()}. {concern.text}"
-        for concern in concerning
-        if arguments.quiet or concern.text not in arguments.notes
-    ]
+    warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [text, *_about_task(selector.task_, arguments), *_about_rows(rows), *warned, *explained]
     suspects = [name for concern in concerning for name in concern.suspects]
     answer["next"] = [
