@@ -13,17 +13,15 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
 from featgrad.moments.array_api import namespace, placed_like, to_numpy
 from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, FENCE_REACH
 from featgrad.preprocess.magnitude import column_limits
 
-# Entries of the rows that quartiles are taken from, to clip and to find what is far off, and the
-# fewest rows.
+# Entries of the rows that quartiles are taken from, and the fewest rows.
 _ENTRIES = 1 << 20
-_FAR_ENTRIES = 1 << 16
 _FEWEST = 64
 
 
@@ -37,13 +35,15 @@ class Fences(NamedTuple):
     @classmethod
     def of(cls, parts: Sequence[tuple[Any, Any]], task: str) -> "Fences":
         """From the columns and targets of some rows."""
-        columns = sparse.vstack([sparse.csc_array(X) for X, _ in parts], format="csc")
+        matrices = [X for X, _ in parts]
+        is_sparse = sparse.issparse(matrices[0])
+        columns = sparse.vstack(matrices, format="csr") if is_sparse else np.concatenate(matrices)
         y = np.concatenate([np.asarray(y) for _, y in parts])
         with catch_warnings():  # the task of all rows is decided, and spoken of, later
             simplefilter("ignore")
-            rows = RowsOf(columns.tocsr().__getitem__, np.arange(len(y)))
+            rows = RowsOf(columns.__getitem__, np.arange(len(y)))
             is_regression = Encoding.of(y, task, rows=rows).task == "regression"
-        outputs = cls(*_limits(sparse.csc_array(y.reshape(len(y), -1)))) if is_regression else None
+        outputs = cls(*_limits(y.reshape(len(y), -1))) if is_regression else None
         return cls(*_limits(columns), outputs)
 
     def columns(self, X: Any) -> Any:
@@ -69,13 +69,11 @@ class Fences(NamedTuple):
         return replace(block, X=self.columns(block.X), y=self.target(block.y))
 
 
-def some_rows(
-    X: Any, y: Any, weights: Any = None, n_parts: int = 1, entries: int = _ENTRIES
-) -> tuple[Any, Any]:
-    """Evenly spaced rows of positive weight to learn from, on the host; of one of some parts."""
+def some_rows(X: Any, y: Any, weights: Any = None, entries: int = _ENTRIES) -> tuple[Any, Any]:
+    """Evenly spaced rows of positive weight to learn from, on the host."""
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
     width = X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
-    rows = rows[:: -(-len(rows) // (max(_FEWEST, entries // width) // n_parts + 1)) or 1]
+    rows = rows[:: -(-len(rows) // max(_FEWEST, entries // width)) or 1]
     X = X[rows] if sparse.issparse(X) else to_numpy(X[placed_like(X, rows)])
     return X, np.asarray(y)[rows]
 
@@ -88,8 +86,8 @@ def clipped(X: Any, y: Any, weights: Any, task: str) -> tuple[Any, Any]:
 
 def far_off(X: Any) -> dict[int, int]:
     """Columns of which a few cells make up most of the variance, and the number of these."""
-    some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_FAR_ENTRIES)
-    low, high = _limits(sparse.csc_array(some), FAR_REACH)
+    some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_ENTRIES // 8)
+    low, high = _limits(some, FAR_REACH)
     lowest, highest = column_limits(X)
     suspects = np.flatnonzero((lowest < low) | (highest > high))
     columns, found = sparse.csc_array(X[:, suspects]), {}
@@ -111,18 +109,30 @@ def _float_type(X: Any) -> str:
     return "float32" if "float32" in str(X.dtype) else "float64"
 
 
-def _limits(columns: Any, reach: float = FENCE_REACH) -> tuple[Floats, Floats]:
-    """So many interquartile ranges outside the quartiles of CSC columns; infinite for range 0."""
-    columns.data = np.nan_to_num(columns.data.astype(np.float64), nan=0.0)
-    columns.eliminate_zeros()
-    counts, first = np.diff(columns.indptr), columns.indptr[:-1]
-    of_entry = np.repeat(np.arange(len(counts)), counts)
-    entries = np.append(columns.data[np.lexsort((columns.data, of_entry))], 0.0)
-    lower, upper = (
-        entries[first + np.rint(share * np.maximum(counts - 1, 0)).astype(np.intp)]
-        for share in (0.25, 0.75)
-    )
-    width = np.where(counts > 0, reach * (upper - lower), 0.0)
-    zeros = np.where(counts < columns.shape[0], 0.0, np.nan)
+def _limits(X: Any, reach: float = FENCE_REACH) -> tuple[Floats, Floats]:
+    """So many interquartile ranges outside the quartiles of columns; infinite for range 0."""
+    entries, first, counts = _by_column(X)
+    last = np.maximum(counts - 1, 0)
+    quartiles = [entries[first + np.rint(q * last).astype(np.intp)] for q in (0.25, 0.75)]
+    lower, upper = np.where(counts > 0, quartiles, 0.0)
+    width = reach * (upper - lower)
+    zeros = np.where(counts < X.shape[0], 0.0, np.nan)
     low, high = np.fmin(lower - width, zeros), np.fmax(upper + width, zeros)
     return np.where(width > 0, low, -np.inf), np.where(width > 0, high, np.inf)
+
+
+def _by_column(X: Any) -> tuple[Floats, Indices, Indices]:
+    """Entries other than 0 of one column after the other, rising; their first places and counts."""
+    if not sparse.issparse(X):
+        values = X.T.astype(np.float64)
+        values[(values == 0) | np.isnan(values)] = np.inf
+        values.sort(axis=1)
+        counts = np.count_nonzero(np.isfinite(values), axis=1)
+        return values.ravel(), np.arange(len(values)) * X.shape[0], counts
+    columns = sparse.csc_array(X, dtype=np.float64)
+    columns.data = np.nan_to_num(columns.data, nan=0.0)
+    columns.eliminate_zeros()
+    counts = np.diff(columns.indptr)
+    of_entry = np.repeat(np.arange(len(counts)), counts)
+    entries = np.append(columns.data[np.lexsort((columns.data, of_entry))], 0.0)
+    return entries, columns.indptr[:-1], counts
