@@ -103,6 +103,8 @@ def test_units_come_along():
         (units_of([0, 1, *[-1] * 8]), {"path_sizes": [3]}, "goes beyond 1 to 2"),
         (units_of([0, 1, *[-1] * 8]), {"n_features_to_select": 3}, "2 of them available"),
         (None, {"n_features_to_select": None}, "does not fit"),
+        (None, {"min_features_to_select": 11}, "more than the 10 features that can be chosen"),
+        (None, {"min_features_to_select": 1, "fdr": 0.1}, "leave out min_features_to_select"),
         (None, {"search": "penalty", "n_features_to_select": 3}, "lets the penalty decide"),
         (None, {"search": "penalty", "path_sizes": [3]}, "lets the penalty decide"),
         (None, {"search": "penalty", "max_cost": 3}, "lets the penalty decide"),
