@@ -61,7 +61,7 @@ def folds_of_rows(weight: np.ndarray, n_folds: int = N_FOLDS, seed: int = 0) -> 
 
 def layout(rows: np.ndarray, n_folds: int) -> Layout:
     """Folds of rows that do not depend on each other, in their random order."""
-    return Belonging().layout(rows, None, len(rows), n_folds, order=3)
+    return Belonging().roles(None, len(rows)).layout(rows, n_folds, order=3)
 
 
 def in_memory(

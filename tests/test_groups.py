@@ -89,7 +89,7 @@ def test_features_that_predict_new_groups_are_found():
 
 
 def layout(cv=None, groups=None, n_rows: int = 120, order: int = 4):
-    return Belonging(cv, groups).layout(np.arange(n_rows), None, n_rows, 12, order)
+    return Belonging(cv, groups).roles(None, n_rows).layout(np.arange(n_rows), 12, order)
 
 
 def rows_of(found, folds) -> list[int]:
@@ -100,10 +100,11 @@ def rows_of(found, folds) -> list[int]:
 def test_groups_are_never_split(n_groups: int):
     groups = np.random.default_rng(0).integers(n_groups, size=120).astype(str)
     found = layout(groups=groups)
-    for group in np.unique(groups):
-        assert len(np.unique(found.folds[groups == group])) == 1
     for split in found.splits:
-        assert not set(split.training) & set(split.test)
+        training, test = (groups[rows_of(found, folds)] for folds in split)
+        assert not set(training) & set(test)
+        assert len(training) + len(test) == 120
+        assert len(split.training) > 4  # one more than the order of the filter
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,12 @@ def test_groups_of_a_splitter_stay_together():
     for group in range(12):
         assert len(np.unique(found.folds[GROUPS[:120] == group])) == 1
     assert len(found.splits) == 4
+
+
+def test_rows_left_out_leave_runs_as_they_are():
+    rows = np.setdiff1d(np.arange(120), [7, 30, 31])
+    found = Belonging(KFold(5)).roles(None, 120).layout(rows, 12, order=4)
+    np.testing.assert_array_equal(found.clusters, rows // 24)
 
 
 def test_runs_of_rows_are_clusters_and_shuffled_rows_are_not():

@@ -30,7 +30,7 @@ from featgrad.knockoffs.choose import by_knockoffs
 from featgrad.math.tasks import Task
 from featgrad.moments.array_api import on_host
 from featgrad.moments.threads import one_blas_thread
-from featgrad.path import PathPoint, Sizes
+from featgrad.path import PathPoint, Sizes, decisions_of
 from featgrad.plan import (
     ESTIMATE_ROWS,
     HELD_OUT_GROUPS,
@@ -128,9 +128,16 @@ class Fit:
         if not state.is_complete:
             kept = kept.take(slice(ESTIMATE_ROWS))
         encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
-        prepared = prepare_encoded(kept.X, *encoded, self._preparation(kept.groups))
+        preparation = self._preparation(kept.groups)
+        roles = preparation.belonging.roles(None, len(kept.weights))
+        prepared = prepare_encoded(kept.X, *encoded, preparation, roles)
         if state.is_complete or self.settings.search == "penalty":
             return InMemory(kept.X, prepared, preprocess)
+        if kept.groups is not None and len(np.unique(kept.groups)) < state.n_folds:
+            raise ValueError(
+                f"groups have fewer than {state.n_folds} values in rows that are too many to be "
+                "kept: use fit_source, which reads them again."
+            )
         # In the folds of the sums over all rows.
         folds, splits = kept.cells[prepared.rows].astype(np.intp), random_splits(state.n_folds)
         layout = prepared.layout._replace(folds=folds, splits=splits, n_folds=state.n_folds)
@@ -212,7 +219,7 @@ def judged(job: Job, outcome: Outcome, X: Any = None) -> Choice:
         known = _known(subset, job, judges)
         path.append(PathPoint(len(subset.features), subset.features, *known))
     sizes = _sizes(job.budgets, outcome, path) if outcome.held_out else None
-    decisions = job.plan.decisions + (() if sizes is None else sizes.decisions())
+    decisions = job.plan.decisions + (() if sizes is None else decisions_of(sizes))
     planned = replace(job.plan, held_out=outcome.held_out, decisions=decisions)
     found = []
     if job.settings.estimate:

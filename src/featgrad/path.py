@@ -54,16 +54,17 @@ class Sizes(NamedTuple):
     best: PathPoint | None
     cap: int | None = None
 
-    def decisions(self) -> tuple[Decision, ...]:
-        """Lines of a plan."""
-        if self.best is None:
-            nothing = "no linear model predicts better than noise would"
-            return (_decision("smallest", self.smallest, nothing),)
-        largest = "the largest tried: more may be better" if self.cap else "of those tried"
-        return (
-            _decision("smallest", self.smallest, "predicts about as well as the best"),
-            _decision("best", self.best, largest),
-        )
+
+def decisions_of(sizes: Sizes) -> tuple[Decision, ...]:
+    """Lines of a plan."""
+    if sizes.best is None:
+        nothing = "no linear model predicts better than noise would"
+        return (_decision("smallest", sizes.smallest, nothing),)
+    largest = "the largest tried: more may be better" if sizes.cap else "of those tried"
+    return (
+        _decision("smallest", sizes.smallest, "predicts about as well as the best"),
+        _decision("best", sizes.best, largest),
+    )
 
 
 def _decision(which: str, point: PathPoint, reason: str) -> Decision:

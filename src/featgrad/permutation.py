@@ -101,7 +101,7 @@ def _shuffle_of(y: Any, groups: Any, cv: Any, rng: np.random.RandomState) -> Cal
                 "give one row for each group, or leave groups out if rows are independent."
             )
         return lambda: rng.permutation(y[first])[of_row]
-    if cv is not None and split_layout(*_rows_of(cv, y), None, 1).clusters is not None:
+    if cv is not None and split_layout(*_rows_of(cv, y), None, 1, 1).clusters is not None:
         return lambda: np.roll(y, rng.randint(1, len(y)), axis=0)
     return lambda: rng.permutation(y)
 

@@ -7,11 +7,11 @@ from featgrad.checks import check_weights
 from featgrad.dataset.rows import distinct_rows
 
 
-def visit(X, weights=None, seed: int = 0, y=None, merge: bool = True):
+def visit(X, weights=None, seed: int = 0, y=None, labels=None):
     n_rows = X.shape[0]
     weights = np.full(n_rows, 1 / n_rows) if weights is None else weights
     outputs = np.zeros((n_rows, 1)) if y is None else y[:, None]
-    return distinct_rows(X, outputs, weights, np.random.RandomState(seed), merge=merge)
+    return distinct_rows(X, outputs, weights, np.random.RandomState(seed), labels)
 
 
 @pytest.fixture(name="X")
@@ -64,10 +64,12 @@ def test_copies_are_merged_into_their_common_weight(X, container):
     np.testing.assert_allclose(weights, 3 / 150)
 
 
-def test_copies_stay_where_they_are_not_to_be_merged(X):
-    rows, weights = visit(X[np.repeat(np.arange(50), 3)], merge=False)
-    assert sorted(rows) == list(range(150))
-    np.testing.assert_allclose(weights, 1 / 150)
+def test_copies_with_another_label_are_other_rows(X):
+    again = np.repeat(np.arange(50), 3)
+    rows, weights = visit(X[again], labels=np.tile([0, 1, 0], 50))
+    assert len(rows) == 100
+    np.testing.assert_allclose(weights[rows % 3 == 0], 2 / 150)
+    np.testing.assert_allclose(weights[rows % 3 == 1], 1 / 150)
 
 
 def test_copies_with_another_target_are_other_rows(X):
@@ -96,5 +98,5 @@ def test_wide_sparse_rows_are_not_densified():
     indices = np.repeat(np.arange(1000), 2) * 1000
     X = sparse.csr_array((np.ones(2000), indices, np.arange(2001)), shape=(2000, 10_000_000))
     rng = np.random.RandomState(0)
-    rows, _ = distinct_rows(X, np.zeros((2000, 1)), np.full(2000, 1 / 2000), rng, merge=True)
+    rows, _ = distinct_rows(X, np.zeros((2000, 1)), np.full(2000, 1 / 2000), rng)
     assert len(rows) == 2000

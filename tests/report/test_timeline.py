@@ -67,7 +67,7 @@ def test_names_on_the_page_are_text(tmp_path):
     page = path.read_text(encoding="utf-8")
     assert "<b>," not in page
     came, went = '<td data-label="Came">&amp;<wbr>amp</td>', '<td data-label="Went">&lt;b&gt;</td>'
-    assert f"beyond chance</td>{came}{went}" in page
+    assert f"predictions became worse</td>{came}{went}" in page
 
 
 def test_names_on_the_page_are_never_cut(tmp_path):

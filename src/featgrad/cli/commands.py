@@ -20,6 +20,7 @@ from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import centre, encode
 from featgrad.math.tasks import Task
+from featgrad.path import decisions_of
 from featgrad.plan import CURVE_SIZES
 from featgrad.readers import Source
 from featgrad.readers import convert as write_arrow
@@ -83,7 +84,7 @@ def select(arguments: Namespace) -> None:
         explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
     elif selector.sizes_ is not None:
-        explained += ["{}: {} ({})".format(*line) for line in selector.sizes_.decisions()]
+        explained += ["{}: {} ({})".format(*line) for line in decisions_of(selector.sizes_)]
     everything = estimate_of_all(selector, data)
     if arguments.report is not None:
         concerning = list(_report(selector, rows, arguments).concerns)

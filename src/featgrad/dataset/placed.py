@@ -19,8 +19,8 @@ from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.row_sums import PartMeans, Rows, RowSums
 from featgrad.dataset.splits import (
-    folds_of_groups,
     parts_of,
+    parts_of_groups,
     random_splits,
     roles_of_rows,
     split_layout,
@@ -109,6 +109,18 @@ def origin_rows(block: Block) -> Any:
     return block.X[: max(1, _ORIGIN_ENTRIES // block.X.shape[1])]
 
 
+class FoldsOfGroups(NamedTuple):
+    """Groups belong to parts that are held out, and rows to random folds of the part."""
+
+    keys: Keys  # of the groups, rising
+    parts: Indices
+    per_part: int
+
+    def __call__(self, keys: Keys, places: Indices) -> Indices:
+        parts = self.parts[np.searchsorted(self.keys, keys)]
+        return np.asarray(parts * self.per_part + places % self.per_part)
+
+
 class Encoder(NamedTuple):
     """From blocks to rows with outputs, weights that sum to one, cells and no missing entries."""
 
@@ -119,8 +131,7 @@ class Encoder(NamedTuple):
     task: str  # "binary" where two classes count alike
     fences: Fences | None
     fill: Fill | None = None
-    # Keys of groups of rows, rising, and their folds.
-    groups: tuple[Keys, Indices] | None = None
+    groups: FoldsOfGroups | None = None
 
     def __call__(self, block: Block, places: Indices, folds: Any = None) -> Rows:
         """Rows of a block, with their places, and their folds where these do not follow."""
@@ -128,8 +139,7 @@ class Encoder(NamedTuple):
         weights = check_raw_weights(block.weight, len(block)) / self.weight
         outputs, classes = stratified(self.outputs(block.y), self.task)
         if self.groups is not None and block.groups is not None:
-            keys, of_groups = self.groups
-            folds = of_groups[np.searchsorted(keys, block.groups)]
+            folds = self.groups(block.groups, places)
         elif folds is None:
             folds = places * self.n_folds // self.n_rows
         cells = folds.astype(np.intp) * len(self.class_shares) + classes
@@ -174,9 +184,7 @@ class Placed(Dataset):
         self._guess, is_certain = first.targets.task()
         self._encode(first, self._guess if is_certain else None, balance)
 
-    def _lay_out(
-        self, groups: GroupCounts, preparation: Preparation
-    ) -> tuple[Keys, Indices] | None:
+    def _lay_out(self, groups: GroupCounts, preparation: Preparation) -> FoldsOfGroups | None:
         """Folds and splits; returns the folds of groups if there are any."""
         cv, n_folds = preparation.belonging.cv, preparation.n_folds
         if cv is not None and len(groups.keys):
@@ -186,17 +194,21 @@ class Placed(Dataset):
             )
         if cv is not None:
             roles, rows = roles_of_rows(cv, None, None, self.n_rows), np.arange(self.n_rows)
-            layout = split_layout(roles, rows, None, preparation.order)
+            layout = split_layout(roles, rows, None, n_folds, preparation.order)
             self.n_folds, self.splits = layout.n_folds, layout.splits
             self._folds = layout.folds.astype(np.int16)
             self._are_runs, self.held_out_by = layout.clusters is not None, "cv"
             return None
-        self.n_folds = min(n_folds, len(groups.keys) or self.n_rows)
-        self.splits = random_splits(self.n_folds)
         if len(groups.keys) == 0:
+            self.n_folds = min(n_folds, self.n_rows)
+            self.splits = random_splits(self.n_folds)
             return None
-        self.held_out_by = "groups"
-        return groups.keys, folds_of_groups(groups.keys, groups.counts, n_folds)
+        parts = parts_of_groups(groups.keys, groups.counts)
+        n_parts = int(parts.max()) + 1
+        per_part = -(-n_folds // n_parts)
+        self.n_folds, self.held_out_by = n_parts * per_part, "groups"
+        self.splits = random_splits(self.n_folds, n_parts)
+        return FoldsOfGroups(groups.keys, parts, per_part)
 
     def _learn_fill(self, first: FirstSums) -> None:
         """What missing entries count as; takes a visit if there are any."""

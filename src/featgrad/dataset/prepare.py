@@ -10,7 +10,7 @@ from scipy import sparse
 from featgrad.arrays import Floats, Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights
 from featgrad.dataset.rows import distinct_rows
-from featgrad.dataset.splits import Belonging, Layout
+from featgrad.dataset.splits import Belonging, Layout, Roles
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode
 from featgrad.math.tasks import RowsOf, Task
@@ -53,22 +53,19 @@ class Prepared(NamedTuple):
 def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
     """Encode the target and put the rows into a random order."""
     weights = check_weights(sample_weight, X.shape[0])
-    keys = preparation.belonging.keys(X.shape[0])
-    rows = RowsOf(X.__getitem__, np.flatnonzero(weights), keys)
+    roles = preparation.belonging.roles(y, X.shape[0])
+    rows = RowsOf(X.__getitem__, np.flatnonzero(weights), roles.groups)
     raw, task = encode(y, preparation.task, rows)
-    return prepare_encoded(X, raw, task, weights, preparation, y)
+    return prepare_encoded(X, raw, task, weights, preparation, roles)
 
 
 def prepare_encoded(
-    X: Any, raw: Floats, task: Task, weights: Floats, preparation: Preparation, y: Any = None
+    X: Any, raw: Floats, task: Task, weights: Floats, preparation: Preparation, roles: Roles
 ) -> Prepared:
-    """Put the rows into a random order; the target is in output columns, and as it is given."""
-    belonging = preparation.belonging
-    # Copies of a row are one row, unless it is known which rows belong together.
-    merge = belonging.is_unknown
-    rows, weights = distinct_rows(X, raw, weights, preparation.rng, merge=merge)
+    """Put the rows into a random order; the target is in output columns."""
+    rows, weights = distinct_rows(X, raw, weights, preparation.rng, roles.labels)
     target = centre(raw[rows], task, weights)
-    layout = belonging.layout(rows, y, X.shape[0], preparation.n_folds, preparation.order)
+    layout = roles.layout(rows, preparation.n_folds, preparation.order)
     return Prepared(rows, weights, target, usable_filters(preparation, len(rows)), layout)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats
+from featgrad.arrays import Floats, Indices
 from featgrad.plan import COPY_ROWS, FEWEST_COPY_ROWS
 
 Hashes = NDArray[np.uint64]
@@ -26,15 +26,21 @@ _HALF = np.uint64(32)
 
 
 def distinct_rows(
-    X: Any, outputs: Floats, weights: Floats, rng: np.random.RandomState, *, merge: bool
+    X: Any,
+    outputs: Floats,
+    weights: Floats,
+    rng: np.random.RandomState,
+    labels: Indices | None = None,
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Rows of positive weight in random order, with their weights; copies are merged on demand."""
+    """Rows of positive weight in random order, copies of one label merged, with their weights."""
     rows = np.flatnonzero(weights)
     hashes = _hash(X, outputs, rng)[rows]
-    order = np.argsort(hashes, kind="stable")
-    rows, hashes = rows[order], hashes[order]
-    first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
-    if merge and len(first) < len(rows) and are_copies(X, rows[first]):
+    labels = np.zeros(len(rows), np.intp) if labels is None else labels[rows]
+    order = np.lexsort((labels, hashes))
+    rows, hashes, labels = rows[order], hashes[order], labels[order]
+    is_new = np.append(True, hashes[1:] != hashes[:-1])
+    if not is_new.all() and are_copies(X, rows[is_new]):
+        first = np.flatnonzero(is_new | np.append(True, labels[1:] != labels[:-1]))
         return rows[first], np.add.reduceat(weights[rows], first)
     return rows, weights[rows]
 

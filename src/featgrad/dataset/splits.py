@@ -40,32 +40,56 @@ class Belonging(NamedTuple):
     cv: Any = None  # a splitter of scikit-learn, or what it makes one of
     groups: Any = None  # labels of the rows, or several columns of them
 
-    def keys(self, n_rows: int) -> Keys | None:
-        """A number for each row, the same for rows of one group."""
-        return None if self.groups is None else group_keys(self.groups, n_rows)
+    def roles(self, y: Any, n_rows: int) -> "Roles":
+        """Of all rows of X."""
+        keys = None if self.groups is None else group_keys(self.groups, n_rows)
+        return Roles(keys, None if self.cv is None else roles_of_rows(self.cv, y, keys, n_rows))
 
-    def layout(self, rows: Indices, y: Any, n_rows: int, n_folds: int, order: int) -> Layout:
-        """Of the rows in use, in their random order, among all rows of X."""
-        keys = self.keys(n_rows)
-        if self.cv is not None:
-            roles = roles_of_rows(self.cv, y, keys, n_rows)
-            own = None if keys is None else keys[rows]
-            return split_layout(roles[rows], rows, own, order)._replace(held_out_by="cv")
+
+class Roles(NamedTuple):
+    """Groups and parts of a splitter that rows belong to."""
+
+    groups: Keys | None
+    # Whether each row chooses and is held out, split by split: (rows, 2 splits).
+    of_splits: Flags | None
+
+    @property
+    def labels(self) -> Indices | None:
+        """Copies of a row that have the same label are one row; None where all are."""
+        parts = [] if self.groups is None else [np.unique(self.groups, return_inverse=True)[1]]
+        parts += [] if self.of_splits is None else [equal_rows(self.of_splits)[1]]
+        if not parts:
+            return None
+        return equal_rows(np.stack(parts, axis=1))[1]
+
+    def layout(self, rows: Indices, n_folds: int, order: int) -> Layout:
+        """Of the rows in use, in their random order."""
+        keys = None if self.groups is None else self.groups[rows]
+        if self.of_splits is not None:
+            found = split_layout(self.of_splits[rows], rows, keys, n_folds, order)
+            return found._replace(held_out_by="cv")
         if keys is not None:
-            return grouped_layout(keys[rows], n_folds)._replace(held_out_by="groups")
+            names, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
+            parts = parts_of_groups(names, counts)[groups]
+            is_test = parts[:, None] == np.arange(int(parts.max()) + 1)
+            roles = np.stack([~is_test, is_test], axis=2).reshape(len(parts), -1)
+            found = split_layout(roles, rows, keys, n_folds, order)
+            return found._replace(held_out_by="groups")
         n_folds = min(n_folds, len(rows))
         folds = np.arange(len(rows)) * n_folds // len(rows)
         return Layout(folds, n_folds, random_splits(n_folds))
 
-    @property
-    def is_unknown(self) -> bool:
-        """Whether nothing is said of it."""
-        return self.cv is None and self.groups is None
+
+def equal_rows(values: Any) -> tuple[Indices, Indices]:
+    """The first one of equal rows, and the number of each row among different ones."""
+    packed = np.packbits(values, axis=1) if values.dtype == bool else values
+    _, first, number = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    return first, number.ravel()
 
 
-def random_splits(n_folds: int) -> list[Split]:
+def random_splits(n_folds: int, n_parts: int = HELD_OUT_GROUPS) -> list[Split]:
     """Parts of the folds, each of which is held out in turn."""
-    parts = np.array_split(np.arange(n_folds), min(HELD_OUT_GROUPS, n_folds))
+    parts = np.array_split(np.arange(n_folds), min(n_parts, n_folds))
     return [
         Split(tuple(np.setdiff1d(np.arange(n_folds), part).tolist()), tuple(part.tolist()))
         for part in parts
@@ -83,11 +107,6 @@ def parts_of(splits: Sequence[Split], n_folds: int) -> Indices:
 
 def folds_of_groups(keys: Keys, weights: Any, n_folds: int) -> Indices:
     """A fold for each group of so many rows: the largest first, each into the smallest fold."""
-    if len(keys) < 2:
-        raise ValueError(
-            "groups has one value only: rows of other groups are needed to hold some out. Leave "
-            "groups out, or give the labels of rows that belong together."
-        )
     sizes, folds = np.zeros(min(n_folds, len(keys))), np.zeros(len(keys), np.intp)
     # Keys are random, which decides between groups of one size.
     for group in np.lexsort((keys, -np.asarray(weights))):
@@ -96,11 +115,14 @@ def folds_of_groups(keys: Keys, weights: Any, n_folds: int) -> Indices:
     return folds
 
 
-def grouped_layout(keys: Keys, n_folds: int) -> Layout:
-    """Rows of a group share a fold."""
-    names, clusters, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    folds, n_folds = folds_of_groups(names, counts, n_folds)[clusters], min(n_folds, len(names))
-    return Layout(folds, n_folds, random_splits(n_folds), clusters)
+def parts_of_groups(keys: Keys, counts: Indices) -> Indices:
+    """The part of each group of so many rows: parts are held out in turn."""
+    if len(keys) < 2:
+        raise ValueError(
+            "groups has one value only: rows of other groups are needed to hold some out. Leave "
+            "groups out, or give the labels of rows that belong together."
+        )
+    return folds_of_groups(keys, counts, HELD_OUT_GROUPS)
 
 
 def roles_of_rows(cv: Any, y: Any, groups: Any, n_rows: int) -> Flags:
@@ -119,16 +141,15 @@ def roles_of_rows(cv: Any, y: Any, groups: Any, n_rows: int) -> Flags:
     return roles
 
 
-def split_layout(roles: Flags, rows: Indices, keys: Keys | None, order: int) -> Layout:
+def split_layout(
+    roles: Flags, rows: Indices, keys: Keys | None, n_folds: int, order: int
+) -> Layout:
     """Folds within the parts that a splitter makes of rows, given by their roles."""
-    # Rows of equal roles have equal bits.
-    _, first, parts = np.unique(
-        np.packbits(roles, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    names, parts = roles[first], parts.ravel()
+    first, parts = equal_rows(roles)
+    names, places = roles[first], np.argsort(np.argsort(rows))
     # A filter needs one fold more than its order among those that choose.
     fewest = max(1, int(names[:, ::2].sum(axis=0).min()))
-    per_part = -(-(order + 1) // fewest)
+    per_part = max(-(-(order + 1) // fewest), n_folds // len(names))
     if len(names) * per_part > MOST_FOLDS:
         raise ValueError(
             f"cv divides the rows into {len(names)} parts, more than {MOST_FOLDS // per_part}: use "
@@ -138,12 +159,12 @@ def split_layout(roles: Flags, rows: Indices, keys: Keys | None, order: int) -> 
     roles_of_folds: list[Flags] = []
     for part in range(len(names)):
         own = np.flatnonzero(parts == part)
-        is_run = np.ptp(rows[own]) + 1 == len(own)
+        is_run = np.ptp(places[own]) + 1 == len(own)
         are_runs &= bool(is_run)
         if keys is not None:
             within = _folds_within(keys[own], per_part)
         elif is_run:
-            within = np.argsort(np.argsort(rows[own])) * min(per_part, len(own)) // len(own)
+            within = (places[own] - places[own].min()) * min(per_part, len(own)) // len(own)
         else:
             within = np.arange(len(own)) * min(per_part, len(own)) // len(own)
         folds[own] = len(roles_of_folds) + within
@@ -160,7 +181,8 @@ def split_layout(roles: Flags, rows: Indices, keys: Keys | None, order: int) -> 
 
 
 def _folds_within(keys: Keys, n_folds: int) -> Indices:
+    """Whole groups in each fold, as far as there are enough: no split separates these folds."""
     names, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    if len(names) == 1:
-        return np.zeros(len(keys), np.intp)
+    if len(names) < n_folds:
+        return np.arange(len(keys)) * min(n_folds, len(keys)) // len(keys)
     return folds_of_groups(names, counts, n_folds)[groups]

@@ -90,7 +90,7 @@ def far_off(X: Any) -> dict[int, int]:
     low, high = _limits(some, FAR_REACH)
     lowest, highest = column_limits(X)
     suspects = np.flatnonzero((lowest < low) | (highest > high))
-    columns, found = sparse.csc_array(X[:, suspects]), {}
+    columns, found = sparse.csc_array(X[:, suspects].astype(np.float64)), {}
     for i, column in enumerate(suspects.tolist()):
         entries = columns.data[columns.indptr[i] : columns.indptr[i + 1]]
         if len(entries) < X.shape[0] / 2:  # rare words are far from the others by nature

@@ -27,20 +27,17 @@ def on_device(
     check_option("preprocess", preparation.preprocess, PREPROCESS)
     matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
     weights = check_weights(sample_weight, X.shape[0])
-    groups = preparation.belonging.keys(X.shape[0])
-    own = partial(_rows_on_host, matrix)
-    raw, task = encode(y, preparation.task, RowsOf(own, np.flatnonzero(weights), groups))
+    roles, own = preparation.belonging.roles(y, X.shape[0]), partial(_rows_on_host, matrix)
+    raw, task = encode(y, preparation.task, RowsOf(own, np.flatnonzero(weights), roles.groups))
     target = centre(raw, task, weights)
     keys, output_keys = (random_keys(preparation.rng, size) for size in (X.shape[1], raw.shape[1]))
     there = sent(weights, matrix.device)
     reading = FirstReading(matrix, there, sent(keys.view(np.int64), matrix.device))
     has_missing = reading.has_missing(preparation.missing)
     of_outputs = hash_dense(raw, output_keys).view(np.int64)
-    belonging = preparation.belonging
     hashes = reading.hashes + sent(of_outputs, matrix.device)
-    rows, merged = distinct_rows(matrix, hashes, there, merge=belonging.is_unknown)
-    shape = X.shape[0], preparation.n_folds, preparation.order
-    layout = belonging.layout(rows.cpu().numpy(), y, *shape)
+    rows, merged = distinct_rows(matrix, hashes, there, roles.labels)
+    layout = roles.layout(rows.cpu().numpy(), preparation.n_folds, preparation.order)
     filters = usable_filters(preparation, len(rows))
     options = preparation.preprocess, layout
     return OnDevice(matrix, rows, merged, has_missing, target, filters, *options)
@@ -97,20 +94,24 @@ class FirstReading:
 
 
 def distinct_rows(
-    matrix: Any, hashes: Tensor, weights: Tensor, *, merge: bool
+    matrix: Any, hashes: Tensor, weights: Tensor, labels: Indices | None = None
 ) -> tuple[Tensor, Tensor]:
     """As `featgrad.dataset.rows.distinct_rows`, where the rows are."""
     rows = torch.nonzero(weights)[:, 0]
+    own = torch.zeros_like(rows) if labels is None else sent(labels, rows.device)[rows]
+    rows = rows[torch.sort(own, stable=True).indices]
     # Signed numbers in the order of unsigned ones, which is that on the host.
     order = torch.sort(mixed(mixed(hashes[rows])) ^ torch.iinfo(torch.int64).min, stable=True)
     rows, hashes = rows[order.indices], order.values
-    is_first = torch.ones_like(hashes, dtype=torch.bool)
-    is_first[1:] = hashes[1:] != hashes[:-1]
-    first = rows[is_first]
-    if not merge or len(first) == len(rows) or not _are_copies(matrix, first):
+    is_new = torch.ones_like(hashes, dtype=torch.bool)
+    is_new[1:] = hashes[1:] != hashes[:-1]
+    if bool(is_new.all()) or not _are_copies(matrix, rows[is_new]):
         return rows, weights[rows]
-    merged = torch.zeros(len(first), dtype=weights.dtype, device=weights.device)
-    return first, merged.index_add_(0, torch.cumsum(is_first, 0) - 1, weights[rows])
+    if labels is not None:
+        own = sent(labels, rows.device)[rows]
+        is_new[1:] |= own[1:] != own[:-1]
+    merged = torch.zeros(int(is_new.sum()), dtype=weights.dtype, device=weights.device)
+    return rows[is_new], merged.index_add_(0, torch.cumsum(is_new, 0) - 1, weights[rows])
 
 
 def _are_copies(matrix: Any, distinct: Tensor) -> bool:

@@ -119,7 +119,8 @@ class MaskDisplay(Display):
     >>> from sklearn.datasets import load_digits
     >>> from featgrad import FeatureGradientSelector
     >>> from featgrad.report import MaskDisplay
-    >>> selector = FeatureGradientSelector(10, random_state=0).fit(*load_digits(return_X_y=True))
+    >>> selector = FeatureGradientSelector(10, estimate=False, random_state=0)
+    >>> selector = selector.fit(*load_digits(return_X_y=True))
     >>> int(MaskDisplay.from_estimator(selector, shape=(8, 8)).mask.sum())
     10
     """
