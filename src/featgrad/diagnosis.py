@@ -41,7 +41,7 @@ _ALIKE = 0.05
 _ALIKE_ERRORS = 4.0
 # Explained fraction that squares and products have to add, and its standard errors.
 _ADDED = 0.01
-_ADDED_ERRORS = 3.0
+_ADDED_ERRORS = 3.5
 # Parts of the rows that are predicted by models of the others, their ridge, linear columns at most,
 # and deviations at which columns are cut for products.
 _PARTS = 4
