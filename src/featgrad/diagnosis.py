@@ -1,9 +1,9 @@
 """Signs that what a fit says of held-out rows does not hold for new ones, or is not all there is.
 
-Estimates are about new rows only where rows are independent, and about straight lines only. Three
-tests look at a bounded sample of rows, in their given order, and at the chosen and the next best
-columns: rows that are nearly copies of others, rows that are like their neighbours, and squares and
-products of columns that explain what lines leave.
+Estimates are about new rows only where rows are independent, and about straight lines only. Tests
+look at a bounded sample of rows, in their given order, and at the chosen and the next best columns:
+for rows that are nearly copies of others, or like their neighbours, and for squares and products of
+columns that explain what lines leave. Outliers and labels that rows share are looked for, too.
 """
 
 import re
@@ -58,8 +58,7 @@ _LABELS = re.compile(
 _FEWEST_LABELS = 5
 # Columns with outliers that are named.
 _LISTED = 5
-
-
+# The title of a finding by the names of columns.
 SHARED = "Rows share a label"
 
 
