@@ -16,7 +16,8 @@ MODULES = [
     module.name
     for module in pkgutil.walk_packages(featgrad.__path__, prefix=f"{featgrad.__name__}.")
 ]
-PUBLIC = [getattr(featgrad, name) for name in featgrad.__all__]
+# A category of warnings has no parameters.
+PUBLIC = [getattr(featgrad, name) for name in featgrad.__all__ if not name.endswith("Warning")]
 METHODS = [
     method
     for owner in PUBLIC

@@ -39,7 +39,7 @@ _SHARE = 0.2
 # Autocorrelation from which rows are like their neighbours, and its standard errors.
 _ALIKE = 0.05
 _ALIKE_ERRORS = 4.0
-# Explained fraction that squares and products have to add, and its standard errors.
+# Fraction of all outputs that squares and products of columns have to add, and its standard errors.
 _ADDED = 0.01
 _ADDED_ERRORS = 3.5
 # Parts of the rows that are predicted by models of the others, their ridge, linear columns at most,
@@ -281,7 +281,7 @@ class _Rows:
         product, e = _without(np.column_stack([x[:, i] * x[:, j], e]), known).T
         along, square = product @ e, product**2 @ e**2
         added = (along**2 - square) / max(product @ product * (y @ y), 1e-300)
-        if added < _ADDED or along**2 < _ADDED_ERRORS**2 * square:
+        if added < _ADDED * residuals.shape[1] or along**2 < _ADDED_ERRORS**2 * square:
             return []
         what = "The square of {0}" if i == j else "The product of {0} and {1}"
         of = "the target" if residuals.shape[1] == 1 else "one of the outputs"

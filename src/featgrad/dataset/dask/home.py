@@ -43,9 +43,8 @@ _MANY = 1 << 12
 _TASKS = 4
 # Entries of the rows that are added at once.
 _BLOCK_ENTRIES = 1 << 22
-# Partitions, and entries, that fences are taken from.
+# Partitions that fences are taken from.
 _FENCE_PARTS = 32
-_FENCE_ENTRIES = 1 << 20
 T = TypeVar("T")
 
 
@@ -167,7 +166,8 @@ def _fences(parts: Sequence[Part], task: str) -> Fences:
 
 def _some_rows(part: Part, n_parts: int) -> list[tuple[Any, Any]]:
     """Of the first block, if there is one."""
-    return [some_rows(b.X, b.y, entries=_FENCE_ENTRIES // n_parts) for b in islice(part.rows(), 1)]
+    entries = _BLOCK_ENTRIES // n_parts
+    return [some_rows(b.X, b.y, entries=entries) for b in islice(part.rows(), 1)]
 
 
 def _origins(means: Floats | None, preprocess: str, part: Part) -> tuple[Standardiser, int]:
