@@ -204,7 +204,7 @@ def score(arguments: Namespace) -> None:
     if arguments.features is not None:
         features = features_named(source, "features", arguments.features)
     rows = load_rows(source, read_all=True).for_estimates()
-    data = _data(rows, arguments, arguments.task)
+    data = _data(rows, arguments, rows.encoding(arguments.task).task)
     estimate = data.estimate(features)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]

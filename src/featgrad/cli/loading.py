@@ -85,7 +85,7 @@ class LoadedRows:
         """How the target is encoded; "auto" finds its task."""
         block = self.block
         used = np.arange(len(block)) if block.weight is None else np.flatnonzero(block.weight)
-        return Encoding.of(block.y, task, rows=RowsOf(block.X.__getitem__, used))
+        return Encoding.of(block.y, task, rows=RowsOf(block.X.__getitem__, used, block.groups))
 
     def drawn_by(self, client: Any) -> "LoadedRows":
         """Random rows that workers of a Dask cluster read."""
