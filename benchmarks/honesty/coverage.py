@@ -71,9 +71,9 @@ class New:
 
     def predicted(self, columns):
         if len(columns) == 0:
-            return np.full(len(self._new_y), self._y.mean())
+            return np.broadcast_to(self._y.mean(axis=0), self._new_y.shape)
         model = Ridge(alpha=4.0).fit(self._Z[:, columns], self._y)
-        return model.predict(self._new_Z[:, columns])
+        return model.predict(self._new_Z[:, columns]).reshape(self._new_y.shape)
 
     def score(self, name):
         predicted = self.predicted(np.arange(self._Z.shape[1]))
