@@ -150,6 +150,16 @@ def test_sets_do_not_depend_on_rows_held_out(storage, kind, missing, monkeypatch
         np.testing.assert_allclose(found.certificate, expected.certificate, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("far", [1e4, -1e8])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_nor_on_a_value_far_off_among_them(storage, far):
+    X, y, weights = table("regression", missing=False)
+    other = X.copy()
+    # Columns 2 and 3 have a large mean, and explain something.
+    other[np.flatnonzero(held_out())[5], [0, 2, 3]] = far
+    assert_same(*(stored(storage, (each, y, weights), "regression") for each in (other, X)))
+
+
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 
 

@@ -85,7 +85,14 @@ def marginals(dataset: Dataset, *choices: tuple[int, ...]) -> list[Prices]:
 
 def priced(dataset: Dataset, *models: Model) -> list[Prices]:
     dataset.marginals([model.division for model in models])
-    return dataset.price(models)
+    return dataset.price([as_stored(dataset, model) for model in models])
+
+
+def as_stored(dataset: Dataset, model: Model) -> Model:
+    """The same model of columns as the dataset has them, whose means are about 0."""
+    off = sum(cell.sums for cell in dataset.cell_moments(model.columns).cells)
+    shift = np.einsum("d,cdo->co", off, model.coefficients)
+    return model._replace(intercepts=model.intercepts - shift)
 
 
 def rare_class():
@@ -186,7 +193,7 @@ def test_columns_that_do_not_vary_are_worth_exactly_nothing(home):
     assert np.flatnonzero(some.values == 0).tolist() == [6, 7, 8]
     assert np.flatnonzero(whole.values == 0).tolist() == [6]
     models = [model_of(dataset, [0, 7], folds) for folds in (WITHOUT_TWO, EVERY_FOLD)]
-    some, whole = dataset.price(models)
+    some, whole = priced(dataset, *models)
     assert np.flatnonzero(some.values == 0).tolist() == [6, 7, 8]
     assert np.flatnonzero(whole.values == 0).tolist() == [6]
 
@@ -313,7 +320,7 @@ def test_moments_of_all_columns_give_nearly_the_same_prices(n_outputs, folds):
     # Residuals about as large as the outputs: squares count by themselves here.
     model = model._replace(coefficients=model.coefficients / 5)
     found = [
-        [*marginals(dataset, folds), *dataset.price([model])]
+        [*marginals(dataset, folds), *priced(dataset, model)]
         for dataset in (rows, with_all_moments(rows, "zscore"))
     ]
     for of_rows, of_moments in zip(*found, strict=True):
@@ -358,7 +365,7 @@ def test_copies_of_a_column_in_the_model_are_worth_nothing(home):
     folds = standardised_moments(dataset, columns, EVERY_FOLD)
     inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(1))
     coefficients = folds.without_each(inverse.astype(np.float32), ridge)
-    [found] = dataset.price([Model(dataset.whole, columns, coefficients, np.zeros((N_FOLDS, 1)))])
+    [found] = priced(dataset, Model(dataset.whole, columns, coefficients, np.zeros((N_FOLDS, 1))))
     assert alone.values[10] > 0.1
     np.testing.assert_allclose(found.values[[3, 10, 11]], 0, atol=5 / 600)
     assert found.values[0] > 0.1

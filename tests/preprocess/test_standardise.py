@@ -130,12 +130,25 @@ def test_means_and_deviations_of_sparse_columns():
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
 def test_standardised_rows(preprocess: str, container):
+    """Dense ones are centred about."""
     X, weights = shifted(3.0, 2.0)
     mean, deviation = moments(X, weights)
-    expected = (X - mean) / (deviation if preprocess == "zscore" else 1)
+    deviation = deviation if preprocess == "zscore" else np.ones(4)
     values = learned(container(X), weights, preprocess)(container(X))
     assert values.dtype == np.float32
-    np.testing.assert_allclose(values, expected, atol=1e-5)
+    off = 0 if container is sparse.csr_array else weights @ values
+    assert np.all(np.abs(off) < 0.5 * moments(X, weights)[1] / deviation)
+    np.testing.assert_allclose(values - off, (X - mean) / deviation, atol=1e-5)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("preprocess", ["zscore", "center"])
+def test_values_far_off_do_not_move_what_is_taken_off(preprocess: str, container):
+    X, weights = shifted(0.5)
+    centre = learned(container(X), weights, preprocess).centre()
+    X[3] = 1e9
+    moved = learned(container(X), weights, preprocess).centre()
+    np.testing.assert_allclose(moved, centre, atol=0.5)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -149,7 +162,8 @@ def test_rows_of_some_columns_only(container):
 def test_dense_rows_keep_their_digits_beside_a_large_mean():
     X, weights = shifted(1e9)
     mean, deviation = moments(X, weights)
-    np.testing.assert_allclose(learned(X, weights)(X), (X - mean) / deviation, atol=1e-5)
+    values = learned(X, weights)(X)
+    np.testing.assert_allclose(values - weights @ values, (X - mean) / deviation, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -78,10 +78,13 @@ class MomentDataset(Dataset):
         self._weight = total[0, 0]
         of_classes = moments.sums[:, 0, 0].reshape(-1, self._n_strata).sum(axis=0)
         self.class_shares = of_classes / self._weight
-        # Sums in single precision are first centred and scaled by all rows.
+        # Sums in single precision are first centred and scaled by all rows, and columns centred by
+        # the median of cells, which rows of few of these cannot move.
         self._mean = total[0] / self._weight
         square = np.diagonal(total) / self._weight
         variance = square - self._mean**2
+        means = moments.sums[moments.sums[:, 0, 0] > 0, 0]
+        self._mean[self._first :] = np.median(means / means[:, :1], axis=0)[self._first :]
         self._mean[0] = 0.0
         self._scale = np.sqrt(np.where(variance > SINGLE * square, variance, 1.0))
         self._scale[0] = 1.0
@@ -126,10 +129,13 @@ class MomentDataset(Dataset):
 
     def _learned(self, division: Division) -> Standardiser:
         """How columns, as moments have them, are standardised in a division."""
-        total = np.einsum("c,cd->d", division.shares, self._standardised[:, 0, self._first :])
-        squares = np.diagonal(self._standardised, axis1=1, axis2=2)[:, self._first :]
+        # Rounding is that of the sums as they were added up.
+        sums, shares = self._moments.sums, division.shares / self._weight
+        squares = np.diagonal(sums, axis1=1, axis2=2)[:, self._first :]
         standard = Standardiser(np.zeros(self.n_features), self._preprocess, is_sparse=False)
-        standard.learn(total, division.shares @ squares)
+        standard.learn(shares @ sums[:, 0, self._first :], shares @ squares)
+        mean, scale = self._mean[self._first :], self._scale[self._first :]
+        standard.mean, standard.factor = (standard.mean - mean) / scale, standard.factor * scale
         return standard
 
     def price(self, models: Sequence[Model]) -> list[Prices]:

@@ -50,14 +50,14 @@ class DeviceStandardiser:
     """A standardiser's numbers on a device."""
 
     def __init__(self, standardiser: Standardiser, device: Any) -> None:
-        self.origin, self.mean, self.factor = (
+        self.origin, self.centre, self.factor = (
             sent(numbers, device)
-            for numbers in (standardiser.origin, standardiser.mean, standardiser.factor)
+            for numbers in (standardiser.origin, standardiser.centre(), standardiser.factor)
         )
 
     def __call__(self, block: Any, columns: Tensor) -> Tensor:
         """Some columns of a block, standardised, in single precision."""
-        return centred(block.columns(columns), self.mean[columns]) * self.factor[columns].float()
+        return centred(block.columns(columns), self.centre[columns]) * self.factor[columns].float()
 
 
 def zeros_on(device: Any) -> Callable[[Any], Tensor]:
