@@ -46,7 +46,7 @@ DESIGNS = {
     "five true": ("AR(.5)", None, 5, 5.0),
     "none true": ("AR(.5)", None, 0, 0.0),
 }
-SHAPES = ("300x200", "1000x300")
+SHAPES = ("300x200", "1000x200")
 METHODS = ("featgrad", "exact", "knockpy", "D0CRT", "ModelXKnockoff")
 TARGETS = ("regression", "binary")
 HIV = ("hiv_pi", "hiv_nrti")
@@ -209,7 +209,8 @@ def table(figures, head, cell):
 def _simulated_cell(figure):
     power = "" if figure["power"] is None else f", {figure['power']:.2f}"
     seconds = "" if figure["seconds"] is None else f", {figure['seconds']:.1f} s"
-    return f"{figure['realised']:.3f} ({figure['standard_error']:.3f}){power}{seconds}"
+    realised = f"{figure['realised']:.3f} ({figure['standard_error']:.3f}) of {figure['runs']}"
+    return realised + power + seconds
 
 
 def _hiv_cell(figure):
@@ -223,7 +224,8 @@ def summary(figures):
     text = "# Error control\n\n"
     for command in sorted({figure["command"] for figure in figures}):
         text += f"    {command}\n"
-    text += "\nRealised false discovery rate (standard error), power, median processor seconds.\n\n"
+    text += "\nRealised false discovery rate (standard error) of so many runs, power, median "
+    text += "processor seconds.\n\n"
     head = ("design", "target", "rows", "columns", "fdr")
     text += table(simulated, head, _simulated_cell)
     if real:
