@@ -96,14 +96,14 @@ def test_rows_are_ordered_as_on_the_host(copies: bool, is_sparse: bool):
     weight[3] = 0
     X = sparse.csr_array(X) if is_sparse else X
     weights = check_weights(weight, len(Y))
-    expected = rows_on_host.distinct_rows(X, Y, weights, np.random.RandomState(0), merge=True)
+    expected = rows_on_host.distinct_rows(X, Y, weights, np.random.RandomState(0))
     rng = np.random.RandomState(0)
     matrix = SparseMatrix(X, device) if is_sparse else DenseMatrix(X, device, is_resident=True)
     keys, output_keys = (rows_on_host.random_keys(rng, size) for size in (8, 1))
     there = sent(weights, device)
     hashes = FirstReading(matrix, there, sent(keys.view(np.int64), device)).hashes
     hashes += sent(rows_on_host.hash_dense(Y, output_keys).view(np.int64), device)
-    found = [part.cpu().numpy() for part in distinct_rows(matrix, hashes, there, merge=True)]
+    found = [part.cpu().numpy() for part in distinct_rows(matrix, hashes, there)]
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1])
 
