@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -10,7 +12,9 @@ from sklearn.model_selection import (
     RepeatedKFold,
     ShuffleSplit,
     TimeSeriesSplit,
+    cross_validate,
 )
+from sklearn.pipeline import make_pipeline
 
 from featgrad import FeatureGradientSelector, open_source, permutation_test
 from featgrad.dataset.splits import Belonging
@@ -86,6 +90,17 @@ def test_features_that_predict_new_groups_are_found():
     selector = FeatureGradientSelector(3, random_state=0).fit(X, y, groups=GROUPS)
     assert selector.get_support(indices=True).tolist() == [0, 1, 2]
     assert selector.learnability_.interval[0] > 0.5
+
+
+def test_groups_are_routed_through_pipelines():
+    X, y = clustered(n_columns=20)
+    with config_context(enable_metadata_routing=True):
+        selector = FeatureGradientSelector(3, random_state=0).set_fit_request(groups=True)
+        model = make_pipeline(selector, LogisticRegression())
+        found = cross_validate(
+            model, X, y, cv=GroupKFold(2), params={"groups": GROUPS}, return_estimator=True
+        )
+    assert [fitted[0].plan_.held_out_by for fitted in found["estimator"]] == ["groups"] * 2
 
 
 def layout(cv=None, groups=None, n_rows: int = 120, order: int = 4):

@@ -1,8 +1,8 @@
 """Which fold each row belongs to, and which folds are held out from which.
 
-Rows that belong together share a fold, so that they are held out together. The parts that a
-cross-validation splitter makes of the rows are whole folds, too: everything that holds rows out
-(estimates, the choice of a size, gains, stability) does so by folds.
+Whatever holds rows out (estimates, the choice of a size, gains) does so by whole folds. Rows that
+belong together are in folds that are held out together, and the parts that a cross-validation
+splitter makes of the rows are whole folds, too.
 """
 
 from collections.abc import Sequence
