@@ -47,7 +47,8 @@ class Learnability:
 
     The estimate is the fraction of the target's variance that the best linear model on the
     features could explain on new rows: the adjusted R^2 where rows are many, and with fewer rows
-    than features what tuples of distinct rows say of it (Kong & Valiant 2018). Features that were
+    than features what tuples of distinct rows say of it (Kong & Valiant 2018). Rows are taken as
+    independent of each other: of rows that belong together give one of each. Features that were
     chosen from the same rows get an estimate that is too high: see
     `FeatureGradientSelector.learnability_` for those.
 
