@@ -49,10 +49,7 @@ def figures(runs):
             Figure("interval excludes 0", 100 * excludes.mean(), "%", "<= 5"),
             Figure('"auto" is not empty', 100 * chooses.mean(), "%", "<= 10"),
             Figure(
-                "AUC above 0.5 by more than two errors, most of a cell",
-                above.max(),
-                "",
-                "<= 0.02",
+                "AUC above 0.5 by more than two errors, most of a cell", above.max(), "", "<= 0.02"
             ),
         ],
     )
