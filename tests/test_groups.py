@@ -1,5 +1,7 @@
 """Rows that belong together, and splitters: what is held out, in every storage."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,8 +18,11 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 
+from dataset_builders import preparation
 from featgrad import FeatureGradientSelector, open_source, permutation_test
+from featgrad.dataset.row_sums import OutputSums
 from featgrad.dataset.splits import Belonging
+from featgrad.dataset.streamed import Streamed
 
 pytestmark = pytest.mark.filterwarnings("ignore::featgrad.diagnosis.DataWarning")
 GROUPS = np.repeat(np.arange(40), 10)
@@ -219,3 +224,24 @@ def test_several_columns_make_a_group():
     by_one = FeatureGradientSelector(2, random_state=0).fit(X, y, groups=GROUPS)
     assert by_two.plan_.n_folds == by_one.plan_.n_folds
     assert abs(by_two.score_.value - 0.5) < 1.96 * by_two.score_.standard_error
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 12, 40])
+def test_groups_of_a_source_are_held_out_whole(n_groups: int):
+    X, y = clustered(n_columns=5)
+    groups = np.arange(400) % n_groups
+    source = open_source(X, target=y, groups=groups, block_rows=70)
+    dataset = Streamed(source, preparation(task="binary", n_folds=12))
+    seen: dict[int, set[int]] = {}
+
+    class Seeing(OutputSums):
+        def add(self, rows):
+            for key, cell in zip(rows.groups.tolist(), rows.cells.tolist(), strict=True):
+                seen.setdefault(key, set()).add(cell // 2)
+
+    dataset.visit("folds", partial(Seeing, dataset.shape))
+    for split in dataset.splits:
+        for folds in seen.values():
+            assert folds <= set(split.training) or folds <= set(split.test)
+    if n_groups >= 12:
+        assert all(len(folds) == 1 for folds in seen.values())

@@ -19,6 +19,7 @@ from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.row_sums import PartMeans, Rows, RowSums
 from featgrad.dataset.splits import (
+    folds_of_groups,
     parts_of,
     parts_of_groups,
     random_splits,
@@ -110,15 +111,15 @@ def origin_rows(block: Block) -> Any:
 
 
 class FoldsOfGroups(NamedTuple):
-    """Groups belong to parts that are held out, and rows to random folds of the part."""
+    """The fold of each group or, of few groups, the first of the folds that its rows share."""
 
     keys: Keys  # of the groups, rising
-    parts: Indices
-    per_part: int
+    folds: Indices
+    n_shared: int
 
     def __call__(self, keys: Keys, places: Indices) -> Indices:
-        parts = self.parts[np.searchsorted(self.keys, keys)]
-        return np.asarray(parts * self.per_part + places % self.per_part)
+        first = self.folds[np.searchsorted(self.keys, keys)]
+        return np.asarray(first + places % self.n_shared)
 
 
 class Encoder(NamedTuple):
@@ -208,7 +209,13 @@ class Placed(Dataset):
         per_part = -(-n_folds // n_parts)
         self.n_folds, self.held_out_by = n_parts * per_part, "groups"
         self.splits = random_splits(self.n_folds, n_parts)
-        return FoldsOfGroups(groups.keys, parts, per_part)
+        if len(groups.keys) < n_folds:
+            return FoldsOfGroups(groups.keys, parts * per_part, per_part)
+        folds = parts * per_part
+        for part in range(n_parts):
+            own = np.flatnonzero(parts == part)
+            folds[own] += folds_of_groups(groups.keys[own], groups.counts[own], per_part)
+        return FoldsOfGroups(groups.keys, folds, 1)
 
     def _learn_fill(self, first: FirstSums) -> None:
         """What missing entries count as; takes a visit if there are any."""
