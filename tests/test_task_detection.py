@@ -204,3 +204,18 @@ def test_numbers_are_explained_by_the_command(tmp_path, capsys):
         assert main(["select", str(path), *options]) == 0
         found[task] = json.loads(capsys.readouterr().out)["learnability"]["explained"]
     assert found["auto"] >= 0.95 * found["regression"] > 0.5
+
+
+@pytest.mark.filterwarnings("ignore:y is taken for")
+def test_numbers_are_tried_before_nothing_is_said_to_predict_classes():
+    """Weak counts, of which some rows do not show that they are numbers."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 200))
+    y = rng.poisson(3 * np.exp(0.13 * X[:, :5].sum(axis=1)))
+    with pytest.warns(UserWarning, match="No features were selected"):
+        as_classes = FeatureGradientSelector(random_state=0, task="multiclass").fit(X, y)
+    assert as_classes.n_features_ == 0
+    selector = FeatureGradientSelector(random_state=0).fit(X, y)
+    assert selector.task_ == "regression"
+    assert "as classes nothing would be chosen" in selector.task_.reason
+    assert selector.n_features_ > 0

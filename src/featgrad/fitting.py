@@ -148,6 +148,11 @@ class Fit:
         sample.exact = state.sums.prices()
         return sample
 
+    def as_numbers(self, task: Task) -> "Fit":
+        """The same fit of whole numbers that were taken for classes."""
+        reason = f"{task.reason}; as classes nothing would be chosen"
+        return replace(self, settings=self.settings._replace(task=Task("regression", reason)))
+
     def job(self, dataset: Dataset, n_rows: int | None = None) -> Job:
         """What the plan makes of the rows; of so many, where some are known by their sums."""
         n_rows = dataset.n_rows if n_rows is None else n_rows
@@ -199,6 +204,10 @@ class Choice(NamedTuple):
     path: list[PathPoint]
     findings: list[Finding]
     sizes: Sizes | None
+
+    @property
+    def is_empty(self) -> bool:
+        return len(self.outcome.subsets[self.outcome.chosen].features) == 0
 
 
 @one_blas_thread()

@@ -323,10 +323,14 @@ class FeatureGradientSelector(
         if self.preprocess == "robust" and home != "dask":
             X, y = clipped(X, y, on_host(sample_weight), self.task)
         fit = new_fit(self, home, self.n_features_in_, context)
-        job = fit.job(fit.of_rows(X, y, sample_weight, groups))
-        outcome = SEARCHES[job.plan.search](job)
-        in_memory = home == "memory" and sample_weight is None
-        choice = judged(job, outcome, X if in_memory else None)
+        in_memory, choices = home == "memory" and sample_weight is None, list[Choice]()
+        # Before nothing is said to predict whole numbers as classes, they are tried as numbers.
+        while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
+            fit = fit.as_numbers(choices[-1].task) if choices else fit
+            job = fit.job(fit.of_rows(X, y, sample_weight, groups))
+            outcome = SEARCHES[job.plan.search](job)
+            choices.append(judged(job, outcome, X if in_memory else None))
+        choice = choices[0] if choices[-1].is_empty else choices[-1]
         names = getattr(self, "feature_names_in_", None)
         if self.estimate and home == "memory" and names is not None:
             choice.findings.extend(shared_labels(X, names, choice.plan))
@@ -341,13 +345,13 @@ class FeatureGradientSelector(
     ) -> Self:
         """Choose features from rows that need not fit into memory.
 
-        The source is read block by block: three times up to some 1,100 features, once for the
-        target, once for all moments and once for the estimates; four times and twice for each round
-        of pricing beyond; and `n_epochs` + 4 times for the searches "stream" and "penalty"; once
-        more where a target of whole numbers may be classes. In memory are one block and the next, a
-        few numbers per feature and the moments of a few hundred features, however many rows there
-        are. The sets found are about those of `fit`; copies of a row count as rows of their own,
-        and learnability is estimated from some 10,000 rows at most.
+        The source is read block by block: twice up to some 1,100 features, once for the target and
+        once for all moments; beyond, twice, twice for each of up to three rounds of pricing, and
+        twice more for estimates; `n_epochs` + 4 times for the searches "stream" and "penalty"; once
+        more where values are missing, and where a target of whole numbers may be classes. In memory
+        are one block and the next, a few numbers per feature and the moments of a few hundred
+        features, however many rows there are. The sets found are about those of `fit`; copies of a
+        row count as rows of their own, and learnability is estimated from some 10,000 rows at most.
 
         Parameters
         ----------

@@ -41,7 +41,8 @@ def task_by_rows(guess: Task, y: NDArray[Any], rows: RowsOf) -> Task:
     X = _filled(rows.X(some))
     folds = _folds(X) if rows.keys is None else rows.keys[some] % TASK_FOLDS
     if len(y) < FEWEST_TASK_ROWS or min(len(values), len(np.unique(folds))) < 2:
-        return Task(guess, f"{guess.reason}; too few rows to compare with the other reading")
+        reason = f"{guess.reason}; too few rows to compare with the other reading"
+        return Task(guess, reason, guess.may_be_numbers)
     loss = _held_out_losses(X, code, values, folds)
     few = guess == "multiclass" and len(values) <= FEW_CLASSES
     needed = FEW_CLASS_ERRORS if few else TASK_ERRORS
@@ -64,7 +65,7 @@ def task_by_rows(guess: Task, y: NDArray[Any], rows: RowsOf) -> Task:
 
 def _found(guess: Task, name: str, reason: str, *, warns: bool = False) -> Task:
     """The task; one that the values do not suggest is also a warning."""
-    task = Task(name, f"{guess.reason}; {reason}")
+    task = Task(name, f"{guess.reason}; {reason}", may_be_numbers=name == "multiclass")
     if task != guess or warns:
         other = {"multiclass": "regression", "regression": "multiclass"}[task]
         warn(

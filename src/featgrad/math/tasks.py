@@ -24,10 +24,13 @@ class Task(str):
     """The name of a task, and why a target is taken for it."""
 
     reason: str
+    may_be_numbers: bool  # whether its classes are whole numbers
 
-    def __new__(cls, name: str, reason: str = "as the parameter task says") -> "Task":
+    def __new__(
+        cls, name: str, reason: str = "as the parameter task says", may_be_numbers: bool = False
+    ) -> "Task":
         task = super().__new__(cls, name)
-        task.reason = reason
+        task.reason, task.may_be_numbers = reason, may_be_numbers
         return task
 
 
@@ -99,4 +102,4 @@ def task_of_values(values: NDArray[Any], n_rows: int) -> tuple[Task, bool]:
     if has_gaps or count > MANY_CLASSES or first not in (0, 1):
         gaps = ", with gaps" if has_gaps else ""
         return Task("regression", described + gaps), False
-    return Task("multiclass", described), False
+    return Task("multiclass", described, may_be_numbers=True), False
