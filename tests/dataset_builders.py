@@ -8,7 +8,7 @@ import numpy as np
 
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Preparation, Prepared
-from featgrad.dataset.splits import Belonging, Layout
+from featgrad.dataset.splits import Belonging, FoldLayout
 from featgrad.dataset.streamed import Streamed
 from featgrad.math import filters
 from featgrad.math.targets import centre, encode
@@ -59,7 +59,7 @@ def folds_of_rows(weight: np.ndarray, n_folds: int = N_FOLDS, seed: int = 0) -> 
     return folds
 
 
-def layout(rows: np.ndarray, n_folds: int) -> Layout:
+def layout(rows: np.ndarray, n_folds: int) -> FoldLayout:
     """Folds of rows that do not depend on each other, in their random order."""
     return Belonging().roles(None, len(rows)).layout(rows, n_folds, order=3)
 

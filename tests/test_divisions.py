@@ -16,7 +16,7 @@ from featgrad.math import filters
 from featgrad.moments.cells import Division
 from featgrad.moments.folds import Folds
 from featgrad.search import working_set
-from featgrad.search.base import Subset, Task
+from featgrad.search.base import SearchTask, Subset
 from featgrad.search.progress import go_on
 from homes import HOMES, ON_HOST, with_missing
 from search_data import singles
@@ -120,7 +120,7 @@ def assert_same(one: Dataset, other: Dataset, tolerance: float = 1e-5) -> None:
 
 def sets(dataset: Dataset) -> list[Subset]:
     """Of several sizes, found by the training rows."""
-    tasks, order = [Task(budget, TRAINING) for budget in (2.0, 6.0)], len(TRAINING) - 1
+    tasks, order = [SearchTask(budget, TRAINING) for budget in (2.0, 6.0)], len(TRAINING) - 1
     return working_set.search(
         dataset, singles(N_COLUMNS), tasks, filters.coefficients("monotone", order), 100, go_on
     )

@@ -7,7 +7,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, PathPoint
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare
-from featgrad.search.base import Task
+from featgrad.search.base import SearchTask
 from featgrad.search.units import Units
 from featgrad.search.working_set import search
 
@@ -197,7 +197,7 @@ def test_halves_of_the_rows_choose_by_themselves():
         dataset = InMemory(X, prepared, "zscore")
         others = np.flatnonzero(dataset._cells >= 6)
         dataset._outputs[others] = np.random.default_rng(seed).permutation(dataset._outputs[others])
-        tasks = [Task(5.0, tuple(range(6)))]
+        tasks = [SearchTask(5.0, tuple(range(6)))]
         found += search(dataset, units, tasks, prepared.filters[-1], 26, lambda *_: False)
     assert found[0].features.tolist() == found[1].features.tolist()
 

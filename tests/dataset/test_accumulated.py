@@ -12,7 +12,7 @@ from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows
 from featgrad.dataset.prepare import prepare_encoded
 from featgrad.dataset.row_sums import Prices, Rows
-from featgrad.dataset.splits import Roles
+from featgrad.dataset.splits import RowRoles
 from featgrad.math.targets import Encoding
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -58,7 +58,7 @@ def moments_of(state: Accumulated) -> MomentDataset:
     kept = state.rows()
     encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
     prepared = prepare_encoded(
-        kept.X, *encoded, preparation(n_folds=state.n_folds), Roles(None, None)
+        kept.X, *encoded, preparation(n_folds=state.n_folds), RowRoles(None, None)
     )
     sample = InMemory(kept.X, prepared, state.preprocess)
     return MomentDataset(state.sums, sample, state.preprocess)
@@ -288,7 +288,7 @@ def test_other_rows_are_refused(difference: dict, named: str):
 def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(n_folds, exact: bool):
     X, y, weights = table()
     encoded = y[:, None], "regression", weights / weights.sum()
-    prepared = prepare_encoded(X, *encoded, preparation(n_folds=5), Roles(None, None))
+    prepared = prepare_encoded(X, *encoded, preparation(n_folds=5), RowRoles(None, None))
     dataset = SampledChunks(X, prepared, "zscore")
     dataset.exact = Prices(np.arange(9.0), np.ones(1))
     [found] = dataset.marginals([dataset.division(range(n_folds))])

@@ -11,7 +11,7 @@ from featgrad.dataset.row_sums import Prices
 from featgrad.math import filters
 from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
 from featgrad.search import working_set
-from featgrad.search.base import Subset, Task
+from featgrad.search.base import SearchTask, Subset
 from featgrad.search.progress import go_on
 from featgrad.search.units import Units
 from search_data import singles, units_of
@@ -21,12 +21,12 @@ EVERY_FOLD = tuple(range(N_FOLDS))
 COEFFICIENTS = filters.coefficients("monotone", 4)
 
 
-def search(dataset: Dataset, units: Units, *tasks: Task, max_iter=1000, on_step=go_on):
+def search(dataset: Dataset, units: Units, *tasks: SearchTask, max_iter=1000, on_step=go_on):
     return working_set.search(dataset, units, tasks, COEFFICIENTS, max_iter, on_step)
 
 
 def best(dataset: Dataset, units: Units, budget: float, **options) -> Subset:
-    [found] = search(dataset, units, Task(budget, EVERY_FOLD), **options)
+    [found] = search(dataset, units, SearchTask(budget, EVERY_FOLD), **options)
     return found
 
 
@@ -213,10 +213,10 @@ def test_what_is_left_of_the_budget_is_used():
 def test_tasks_together_find_what_they_find_by_themselves():
     X, y = suppressors()
     tasks = [
-        Task(6.0, EVERY_FOLD),
-        Task(3.0, EVERY_FOLD),
-        Task(6.0, (0, 2, 3, 5, 7, 8, 11)),
-        Task(6.0, EVERY_FOLD[6:]),
+        SearchTask(6.0, EVERY_FOLD),
+        SearchTask(3.0, EVERY_FOLD),
+        SearchTask(6.0, (0, 2, 3, 5, 7, 8, 11)),
+        SearchTask(6.0, EVERY_FOLD[6:]),
     ]
     together = search(dataset_of(X, y), singles(600), *tasks)
     for task, found in zip(tasks, together, strict=True):
@@ -232,14 +232,16 @@ def test_folds_that_are_left_out_have_no_say():
     late = folds_of_rows(np.ones(len(y)), N_FOLDS) >= 6
     y[late] = 3 * X[late, 30]
     dataset = dataset_of(X, y)
-    first, last = search(dataset, singles(40), Task(1.0, EVERY_FOLD[:6]), Task(1.0, EVERY_FOLD[6:]))
+    first, last = search(
+        dataset, singles(40), SearchTask(1.0, EVERY_FOLD[:6]), SearchTask(1.0, EVERY_FOLD[6:])
+    )
     assert first.features.tolist() == [0]
     assert last.features.tolist() == [30]
 
 
 @pytest.mark.parametrize("n_folds", [2, 3])
 def test_few_folds_lower_the_order_of_the_filter(n_folds: int):
-    [found] = search(dataset_of(*planted()), singles(40), Task(2.0, EVERY_FOLD[:n_folds]))
+    [found] = search(dataset_of(*planted()), singles(40), SearchTask(2.0, EVERY_FOLD[:n_folds]))
     assert found.features.tolist() == [0, 1]
 
 
@@ -354,7 +356,7 @@ def test_certificate_of_some_folds_does_not_depend_on_the_weight_of_others():
     for heavy in (1.0, 20.0):
         weight = np.where(folds_of_rows(np.ones(len(y)), N_FOLDS) < 6, 1.0, heavy)
         dataset = in_memory(X, y, weight, n_folds=N_FOLDS)
-        [found] = search(dataset, singles(40), Task(2.0, EVERY_FOLD[:6]))
+        [found] = search(dataset, singles(40), SearchTask(2.0, EVERY_FOLD[:6]))
         certificates.append(found.certificate)
     np.testing.assert_allclose(certificates[1], certificates[0], rtol=1e-4)
 
@@ -368,7 +370,7 @@ def test_rows_that_do_not_choose_have_no_say_in_the_scale(larger: str):
     sets = []
     for factor in (1, 30):
         (X[:, :4] if larger == "columns" else Y[:, :1])[others] *= factor
-        [found] = search(dataset_of(X, Y), singles(40), Task(5.0, EVERY_FOLD[:8]))
+        [found] = search(dataset_of(X, Y), singles(40), SearchTask(5.0, EVERY_FOLD[:8]))
         sets.append(found.features.tolist())
     assert sets[0] == sets[1]
 
@@ -382,7 +384,7 @@ def test_prices_are_those_of_models_without_the_rows_of_each_fold(monkeypatch):
         return price(given)
 
     monkeypatch.setattr(dataset, "price", recorded)
-    search(dataset, singles(40), Task(3.0, EVERY_FOLD[:8]))
+    search(dataset, singles(40), SearchTask(3.0, EVERY_FOLD[:8]))
     coefficients = models[0].coefficients[:8, :, 0]
     mean = coefficients.mean(axis=0)
     assert np.all(np.abs(coefficients - mean).max(axis=1) > 1e-5)

@@ -10,7 +10,7 @@ from scipy import sparse
 from featgrad.arrays import Floats, Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights
 from featgrad.dataset.rows import distinct_rows
-from featgrad.dataset.splits import Belonging, Layout, Roles
+from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode
 from featgrad.math.tasks import RowsOf, Task
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
     weights: Floats
     target: Target
     filters: tuple[Floats, ...]
-    layout: Layout
+    layout: FoldLayout
 
     def problem(self, X: Any, preprocess: str) -> Problem:
         """All columns, at scale 1."""
@@ -60,7 +60,7 @@ def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Pre
 
 
 def prepare_encoded(
-    X: Any, raw: Floats, task: Task, weights: Floats, preparation: Preparation, roles: Roles
+    X: Any, raw: Floats, task: Task, weights: Floats, preparation: Preparation, roles: RowRoles
 ) -> Prepared:
     """Put the rows into a random order; the target is in output columns."""
     rows, weights = distinct_rows(X, raw, weights, preparation.rng, roles.labels)

@@ -23,7 +23,7 @@ class Split(NamedTuple):
     test: tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class FoldLayout(NamedTuple):
     """Folds of rows, in the random order in which these are visited, and splits of the folds."""
 
     folds: Indices
@@ -40,13 +40,13 @@ class Belonging(NamedTuple):
     cv: Any = None  # a splitter of scikit-learn, or what it makes one of
     groups: Any = None  # labels of the rows, or several columns of them
 
-    def roles(self, y: Any, n_rows: int) -> "Roles":
+    def roles(self, y: Any, n_rows: int) -> "RowRoles":
         """Of all rows of X."""
         keys = None if self.groups is None else group_keys(self.groups, n_rows)
-        return Roles(keys, None if self.cv is None else roles_of_rows(self.cv, y, keys, n_rows))
+        return RowRoles(keys, None if self.cv is None else roles_of_rows(self.cv, y, keys, n_rows))
 
 
-class Roles(NamedTuple):
+class RowRoles(NamedTuple):
     """Groups and parts of a splitter that rows belong to."""
 
     groups: Keys | None
@@ -62,7 +62,7 @@ class Roles(NamedTuple):
             return None
         return equal_rows(np.stack(parts, axis=1))[1]
 
-    def layout(self, rows: Indices, n_folds: int, order: int) -> Layout:
+    def layout(self, rows: Indices, n_folds: int, order: int) -> FoldLayout:
         """Of the rows in use, in their random order."""
         keys = None if self.groups is None else self.groups[rows]
         if self.of_splits is not None:
@@ -77,7 +77,7 @@ class Roles(NamedTuple):
             return found._replace(held_out_by="groups")
         n_folds = min(n_folds, len(rows))
         folds = np.arange(len(rows)) * n_folds // len(rows)
-        return Layout(folds, n_folds, random_splits(n_folds))
+        return FoldLayout(folds, n_folds, random_splits(n_folds))
 
 
 def equal_rows(values: Any) -> tuple[Indices, Indices]:
@@ -143,7 +143,7 @@ def roles_of_rows(cv: Any, y: Any, groups: Any, n_rows: int) -> Flags:
 
 def split_layout(
     roles: Flags, rows: Indices, keys: Keys | None, n_folds: int, order: int
-) -> Layout:
+) -> FoldLayout:
     """Folds within the parts that a splitter makes of rows, given by their roles."""
     first, parts = equal_rows(roles)
     names, places = roles[first], np.argsort(np.argsort(rows))
@@ -175,9 +175,9 @@ def split_layout(
         for i in range(by_fold.shape[1] // 2)
     ]
     if keys is not None:
-        return Layout(folds, len(by_fold), splits, np.unique(keys, return_inverse=True)[1])
+        return FoldLayout(folds, len(by_fold), splits, np.unique(keys, return_inverse=True)[1])
     # Rows that are held out in runs of neighbours may depend on their neighbours.
-    return Layout(folds, len(by_fold), splits, parts if are_runs else None)
+    return FoldLayout(folds, len(by_fold), splits, parts if are_runs else None)
 
 
 def _folds_within(keys: Keys, n_folds: int) -> Indices:

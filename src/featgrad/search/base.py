@@ -67,7 +67,7 @@ class Subset:
     divisions: tuple[Indices, ...] = ()
 
 
-class Task(NamedTuple):
+class SearchTask(NamedTuple):
     """One set to find: what it may cost, and which folds of rows may have a say."""
 
     budget: float

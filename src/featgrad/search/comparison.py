@@ -27,12 +27,12 @@ from featgrad.plan import (
     TOLERANCE_FACTORS,
     HeldOut,
 )
-from featgrad.search.base import Subset, Task
+from featgrad.search.base import SearchTask, Subset
 
 
-def division_tasks(budgets: Sequence[float], splits: Sequence[Split]) -> list[Task]:
+def division_tasks(budgets: Sequence[float], splits: Sequence[Split]) -> list[SearchTask]:
     """Every budget without the held-out folds of every split, budget by budget."""
-    return [Task(budget, split.training) for budget in budgets for split in splits]
+    return [SearchTask(budget, split.training) for budget in budgets for split in splits]
 
 
 @dataclass(frozen=True)

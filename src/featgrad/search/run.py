@@ -14,7 +14,7 @@ from featgrad.moments.problem import Problem
 from featgrad.moments.threads import one_blas_thread
 from featgrad.plan import STREAM_BATCH_ROWS, HeldOut, Plan
 from featgrad.search import penalty, working_set
-from featgrad.search.base import Discoveries, Subset, Task
+from featgrad.search.base import Discoveries, SearchTask, Subset
 from featgrad.search.comparison import Comparison, compare, division_tasks
 from featgrad.search.progress import Found, OnStep, go_on
 from featgrad.search.settings import Settings
@@ -115,7 +115,7 @@ def by_working_set(job: Job) -> Outcome:
     subsets: list[Subset] = []
     comparison: Comparison | None = None
     for values in budgets.stages() if compares else [small]:
-        tasks = [Task(budget, dataset.whole.folds) for budget in values]
+        tasks = [SearchTask(budget, dataset.whole.folds) for budget in values]
         divisions = division_tasks(values, dataset.splits) if job.repeats else []
         found = search([*tasks, *divisions], on_step=job.on_step)
         subsets += _with_divisions(found[: len(tasks)], found[len(tasks) :], len(dataset.splits))
@@ -245,7 +245,7 @@ def _empty(smallest: Subset) -> Subset:
     return Subset(0.0, nothing, scores, smallest.steps, divisions=divisions)
 
 
-def _halves(budget: float, job: Job) -> list[Task]:
+def _halves(budget: float, job: Job) -> list[SearchTask]:
     """The same set from random halves of the folds, each followed by its complement."""
     folds = np.arange(job.dataset.n_folds)
     if len(folds) < 4:
@@ -257,5 +257,5 @@ def _halves(budget: float, job: Job) -> list[Task]:
     for _ in range(job.settings.n_resamples // 2):
         shuffled = job.rng.permutation(folds)
         halves = np.sort(shuffled[:size]), np.sort(shuffled[size:])
-        tasks += [Task(budget, tuple(half.tolist())) for half in halves]
+        tasks += [SearchTask(budget, tuple(half.tolist())) for half in halves]
     return tasks

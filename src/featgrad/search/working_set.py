@@ -43,7 +43,7 @@ from featgrad.plan import (
     WORKING_SET_FACTOR,
     candidates_of,
 )
-from featgrad.search.base import Certificate, Subset, Task, signed_scores
+from featgrad.search.base import Certificate, SearchTask, Subset, signed_scores
 from featgrad.search.descent import Descent
 from featgrad.search.elimination import Remaining, remaining
 from featgrad.search.progress import OnStep, Step
@@ -55,7 +55,7 @@ from featgrad.search.units import Units, best_first
 def search(
     dataset: Dataset,
     units: Units,
-    tasks: Sequence[Task],
+    tasks: Sequence[SearchTask],
     coefficients: Floats,
     max_iter: int,
     on_step: OnStep,
@@ -148,7 +148,7 @@ class _State:
 
     def __init__(
         self,
-        task: Task,
+        task: SearchTask,
         units: Units,
         division: Division,
         marginals: Prices,

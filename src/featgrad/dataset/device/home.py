@@ -16,7 +16,7 @@ from featgrad.arrays import Floats, Indices
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.matrix import centred
 from featgrad.dataset.row_sums import CrossSums, Model, PriceSums
-from featgrad.dataset.splits import Layout
+from featgrad.dataset.splits import FoldLayout
 from featgrad.math.targets import Target, stratified, to_one_variance
 from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
@@ -153,7 +153,7 @@ class OnDevice(Dataset):
         target: Target,
         filters: tuple[Floats, ...],
         preprocess: str,
-        layout: Layout,
+        layout: FoldLayout,
     ) -> None:
         self._matrix, self._rows, self._target = matrix, rows, target
         self.filters, self._preprocess, self.task = filters, preprocess, target.task
