@@ -85,7 +85,14 @@ def clipped(X: Any, y: Any, weights: Any, task: str) -> tuple[Any, Any]:
 
 
 def far_off(X: Any) -> dict[int, int]:
-    """Columns of which a few cells make up most of the variance, and the number of these."""
+    """Columns of which a few cells make up most of the variance, and the number of these.
+
+    Those that are mostly 0 are left out: rare words are far from the others by nature.
+    """
+    if sparse.issparse(X):
+        often = np.flatnonzero(2 * np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0])
+        counts = far_off(X[:, often].toarray()) if len(often) else {}
+        return {int(often[column]): count for column, count in counts.items()}
     some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_ENTRIES // 8)
     low, high = _limits(some, FAR_REACH)
     lowest, highest = column_limits(X)
@@ -93,7 +100,7 @@ def far_off(X: Any) -> dict[int, int]:
     columns, found = sparse.csc_array(X[:, suspects].astype(np.float64)), {}
     for i, column in enumerate(suspects.tolist()):
         entries = columns.data[columns.indptr[i] : columns.indptr[i + 1]]
-        if len(entries) < X.shape[0] / 2:  # rare words are far from the others by nature
+        if 2 * len(entries) < X.shape[0]:
             continue
         is_far = (entries < low[column]) | (entries > high[column])
         squares = (entries - (low[column] + high[column]) / 2) ** 2
