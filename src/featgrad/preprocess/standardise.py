@@ -148,7 +148,10 @@ class Standardiser:
         varies &= variance > (_ROUNDING if self._is_sparse else SINGLE) * square
         deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
         self.factor = varies / deviation
-        self.variance = np.where(varies & (not self._to_one_variance), variance, 1.0)
+        # A single number, however many columns there are, where all have the variance 1.
+        self.variance = np.broadcast_to(1.0, variance.shape)
+        if not self._to_one_variance:
+            self.variance = np.where(varies, variance, 1.0)
 
     def centre(self, columns: Indices | slice = slice(None)) -> Floats:
         """What is taken off rows: the origin, which a few rows cannot move, or means far from 0."""
