@@ -56,3 +56,9 @@ def test_groups_and_order_are_two_ways(path, capsys):
     options = "--target", "y", "--group", "person", "--in-order"
     assert main(["select", str(path), *options]) == 2
     assert "leave one out" in capsys.readouterr().err
+
+
+def test_workers_do_not_look_at_times(path, capsys):
+    options = "--target", "y", "--exclude", "person", "--time", "day", "--dask", "local"
+    assert main(["select", str(path), *options]) == 2
+    assert "--time is not looked at by the workers" in capsys.readouterr().err

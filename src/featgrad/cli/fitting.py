@@ -87,6 +87,11 @@ class Fitting:
             return None
         if arguments.group is not None:
             raise UsageError("--group and --in-order or --time are two ways: leave one out.")
+        if arguments.time is not None and arguments.dask is not None:
+            raise UsageError(
+                "--time is not looked at by the workers of --dask: sort the rows, and use "
+                "--in-order."
+            )
         return TimeSeriesSplit()
 
     def _streamed(self, selector: FeatureGradientSelector, source: ProgressSource) -> LoadedRows:
