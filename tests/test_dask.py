@@ -183,6 +183,7 @@ def test_columns_that_hold_no_numbers_are_named():
     ("wrong", "message"),
     [
         (lambda y: y.compute(), "y is of type ndarray but X is a Dask collection"),
+        (lambda _: None, "y is of type NoneType but X is a Dask collection"),
         (lambda y: y.rechunk(5), "y has 120 partitions and X has 7"),
         (lambda y: y.rechunk((uneven(N_ROWS)[::-1],)), "rows are divided differently"),
     ],

@@ -120,9 +120,9 @@ def partitions_of(X: Any, y: Any, sample_weight: Any, groups: Any) -> Sequence[P
         chunks = X.to_delayed(optimize_graph=False).tolist()
     others = (
         [None] * len(chunks) if given is None else _column(name, given, X, len(chunks))
-        for name, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups))
+        for name, given in (("sample_weight", sample_weight), ("groups", groups))
     )
-    parts: Any = zip(chunks, *others, strict=True)
+    parts: Any = zip(chunks, _column("y", y, X, len(chunks)), *others, strict=True)
     return _recipes([Partition(i, *part) for i, part in enumerate(parts)])
 
 
