@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from featgrad import (
+    DataWarning,
     FeatureGradientSelector,
     Learnability,
     OnlineFeatureSelector,
@@ -17,6 +18,7 @@ from featgrad import (
     permutation_test,
 )
 from featgrad.cli import main
+from featgrad.fitting import Fit
 from featgrad.report import gather_facts
 
 rng = np.random.default_rng(0)
@@ -219,3 +221,15 @@ def test_numbers_are_tried_before_nothing_is_said_to_predict_classes():
     assert selector.task_ == "regression"
     assert "as classes nothing would be chosen" in selector.task_.reason
     assert selector.n_features_ > 0
+
+
+@pytest.mark.filterwarnings("ignore:y is taken for")
+def test_a_false_discovery_rate_is_kept_for_one_reading(monkeypatch):
+    """A second one would have a second chance of false discoveries."""
+    monkeypatch.setattr(Fit, "as_numbers", lambda *_: pytest.fail("numbers were tried as well"))
+    noise = np.random.default_rng(0)
+    with pytest.warns(DataWarning, match="No features are chosen"):
+        selector = FeatureGradientSelector(fdr=0.1, random_state=0).fit(
+            noise.normal(size=(200, 10)), noise.integers(0, 8, 200)
+        )
+    assert selector.task_ == "multiclass"

@@ -207,7 +207,8 @@ class Choice(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        return len(self.outcome.subsets[self.outcome.chosen].features) == 0
+        """Whether held-out rows chose no feature."""
+        return self.sizes is not None and self.sizes.smallest.size == 0
 
 
 @one_blas_thread()
