@@ -18,6 +18,7 @@ from featgrad.dataset.base import Sample
 from featgrad.moments.array_api import to_numpy
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.preprocess.fences import far_off
+from featgrad.search.units import best_first
 
 # Rows that are looked at, in runs of neighbours where there are more, and the fewest; columns, at
 # most, and entries of a sample; entries that are compared, and rows that look for their nearest.
@@ -81,7 +82,7 @@ class Finding(NamedTuple):
 def looked_at(scores: Floats, n_rows: int) -> Indices:
     """Columns to look at, the best first."""
     count = min(_COLUMNS, max(1, _ENTRIES // min(n_rows, ESTIMATE_ROWS_IN_MEMORY)))
-    return np.argsort(-scores, kind="stable")[:count]
+    return best_first(scores, count)
 
 
 def findings(

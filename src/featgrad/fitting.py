@@ -217,9 +217,10 @@ def judged(job: Job, outcome: Outcome, X: Any = None) -> Choice:
     everywhere = [subset.features for subset in outcome.subsets]
     everywhere += [found for subset in outcome.subsets for found in subset.divisions]
     chosen = outcome.subsets[outcome.chosen]
-    features = looked_at(chosen.scores, job.dataset.n_rows)
-    everywhere += [features] if job.settings.estimate else []
-    columns = np.unique(np.concatenate(everywhere))
+    features = np.zeros(0, np.intp)
+    if job.settings.estimate:
+        features = looked_at(chosen.scores, job.dataset.n_rows)
+    columns = np.unique(np.concatenate([*everywhere, features]))
     judges = _Judges(job.dataset, columns, job.budgets.units)
     path = []
     for place, subset in enumerate(outcome.subsets):
