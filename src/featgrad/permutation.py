@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from featgrad.arrays import Floats
 from featgrad.checks import check_number
-from featgrad.dataset.splits import roles_of_rows, split_layout
+from featgrad.dataset.splits import Belonging
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers.groups import group_keys
 
@@ -101,13 +101,10 @@ def _shuffle_of(y: Any, groups: Any, cv: Any, rng: np.random.RandomState) -> Cal
                 "give one row for each group, or leave groups out if rows are independent."
             )
         return lambda: rng.permutation(y[first])[of_row]
-    if cv is not None and split_layout(*_rows_of(cv, y), None, 1, 1).clusters is not None:
+    layout = Belonging(cv).roles(y, len(y)).layout(np.arange(len(y)), n_folds=1, order=1)
+    if layout.clusters is not None:
         return lambda: np.roll(y, rng.randint(1, len(y)), axis=0)
     return lambda: rng.permutation(y)
-
-
-def _rows_of(cv: Any, y: Any) -> tuple[Any, Any]:
-    return roles_of_rows(cv, y, None, len(y)), np.arange(len(y))
 
 
 def _best_score(fitted: Any, y: Any) -> float:
