@@ -236,7 +236,7 @@ class Placed(Dataset):
         self.class_shares = self._encoder.class_shares
 
     def _settle_task(self, first: FirstSums) -> None:
-        """Look at some rows where the values do not tell the task; takes a visit then."""
+        """Look at some rows where the values leave the task open; takes a visit then."""
         if self._is_certain:
             return
         count = min(TASK_ROWS, self.n_rows)

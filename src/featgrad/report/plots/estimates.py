@@ -82,7 +82,7 @@ class PathDisplay(Display):
         """Logarithmic, with sizes written out; no features at all have a place, too."""
         from matplotlib.ticker import LogLocator, NullLocator
 
-        self.ax_.set_xscale(*("symlog",) if has_none else ("log",))
+        self.ax_.set_xscale("symlog" if has_none else "log")
         self.ax_.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         self.ax_.xaxis.set_minor_locator(NullLocator())
         self.ax_.xaxis.set_major_formatter("{x:g}")
