@@ -54,9 +54,6 @@ def write(path: Path, frame: pd.DataFrame) -> None:
     elif path.suffix == ".svm":
         lines = (" ".join(f"{i + 1}:{v}" for i, v in enumerate(row)) for row in X.to_numpy())
         path.write_text("\n".join(f"{t} {line}" for t, line in zip(y, lines, strict=True)))
-    elif path.suffix == ".vw":
-        lines = (" ".join(f"{n}:{v}" for n, v in zip(X, row, strict=True)) for row in X.to_numpy())
-        path.write_text("\n".join(f"{t} | {line}" for t, line in zip(y, lines, strict=True)))
     elif path.suffix == ".npy":
         np.save(path, X.to_numpy())
     else:
@@ -64,7 +61,7 @@ def write(path: Path, frame: pd.DataFrame) -> None:
 
 
 def opened(path: Path):
-    options = {".csv": {"target": "y"}, ".parquet": {"target": "y"}, ".vw": {"hash_dim": 64}}
+    options = {".csv": {"target": "y"}, ".parquet": {"target": "y"}}
     given = options.get(path.suffix, {})
     if path.suffix == ".npy":
         given = {"target": rows()["y"].to_numpy()}
@@ -107,7 +104,7 @@ def changes(folder: Path) -> Outcomes:
         "cut": cut,
         "deleted": Path.unlink,
     }
-    for suffix in ("csv", "svm", "vw", "parquet", "arrow", "npy"):
+    for suffix in ("csv", "svm", "parquet", "arrow", "npy"):
         path = folder / f"rows.{suffix}"
         write(path, frame)
         expected = fit(opened(path))

@@ -84,11 +84,6 @@ def as_svmlight(rows: pd.DataFrame) -> bytes:
     return "\n".join(lines).encode()
 
 
-def as_vw(rows: pd.DataFrame) -> bytes:
-    lines = (f"{row.price} | a:{row.a} b:{row.b} c:{row.c} d:{row.d}" for row in rows.itertuples())
-    return "\n".join(lines).encode()
-
-
 def parquet(path: Path) -> None:
     pa.parquet.write_table(pa.Table.from_pandas(sales(), preserve_index=False), path)
 
@@ -279,7 +274,6 @@ GOOD = [
     File("folder", parquet_folder),
     File("plain.feather", feather),
     File("plain.svm", as_svmlight(ROWS), (), frozenset({"x1", "x3"})),
-    File("plain.vw", as_vw(ROWS), ("--hash-dim", "64"), frozenset()),
 ]
 
 ONE_COLUMN = "only one column was found"

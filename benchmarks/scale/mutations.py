@@ -60,10 +60,6 @@ def kinds(folder: Path) -> list[Kind]:
         f"{label} " + " ".join(f"{j + 1}:{X[i, j]}" for j in at) + "\n"
         for i, (label, at) in enumerate(rows)
     ).encode()
-    vw = "".join(
-        f"{label} |a " + " ".join(f"f{j}:{X[i, j]}" for j in at) + " |b town\n"
-        for i, (label, at) in enumerate(rows)
-    ).encode()
     tsv = "".join(f"{y[i]}\t{X[i, 0]}\t{X[i, 1]}\tt{i % 5}\n" for i in range(_N_ROWS)).encode()
     sized = {"n_features": _N_FEATURES, "zero_based": False}
     named = {
@@ -84,7 +80,6 @@ def kinds(folder: Path) -> list[Kind]:
     table = {"target": "y", "hash_dim": 64}
     return [
         Kind("rows.svm", svm, sized, partial(references.svmlight, n_features=_N_FEATURES)),
-        Kind("rows.vw", vw, {"hash_dim": 64}, partial(references.vw, hash_dim=64)),
         Kind("rows.tsv", tsv, named, partial(references.table, n_numbers=2, hash_dim=64)),
         Kind("rows.csv", tsv.replace(b"\t", b","), named),
         Kind("rows.svm.gz", gzip.compress(svm, mtime=0), sized),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 
 import numpy as np
 from sklearn.utils import murmurhash3_32
@@ -91,38 +90,6 @@ def svmlight(content: bytes, n_features: int) -> tuple[list, list[int]]:
                 raise BadLineError(field)
             entries[int(index) - 1] = value(text)
         return number(fields[0]), entries
-
-    return read_lines(content, parse)
-
-
-def vw(content: bytes, hash_dim: int) -> tuple[list, list[int]]:
-    def parse(line: bytes):
-        if not words(line):
-            return None
-        head, *spaces = line.split(b"|")
-        before = words(head)
-        touches = bool(spaces) and head[-1:] not in (b"", b" ", b"\t", b"\r")
-        tagged = len(before) > 1 and (before[-1].startswith(b"'") or touches)
-        numbers = [number(word) for word in before[: len(before) - tagged]]
-        if not 1 <= len(numbers) <= 3 or min([0.0, *numbers[1:2]]) < 0:
-            raise BadLineError(head)
-        entries: dict[int, float] = defaultdict(float)
-        for space in spaces:
-            named = space[:1] not in (b"", b" ", b"\t", b"\r")
-            fields = words(space)
-            name, colon, scale = fields.pop(0).partition(b":") if named else (b"", b"", b"")
-            factor = number(scale) if colon else 1.0
-            seed = murmurhash3_32(text(name), positive=True)
-            for field in fields:
-                feature, colon, amount = field.partition(b":")
-                if not feature:
-                    raise BadLineError(field)
-                bucket = murmurhash3_32(text(feature), seed=seed, positive=True) % hash_dim
-                product = factor * (number(amount) if colon else 1.0)
-                if abs(product) > _LARGEST:
-                    raise BadLineError(field)
-                entries[bucket] += product
-        return numbers[0], dict(entries)
 
     return read_lines(content, parse)
 

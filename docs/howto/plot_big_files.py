@@ -2,7 +2,7 @@
 Choose from files that do not fit into memory
 =============================================
 
-A *source* reads rows block by block, as often as needed: CSV, TSV, JSON lines, svmlight and VW text
+A *source* reads rows block by block, as often as needed: CSV, TSV, JSON lines and svmlight text
 (also compressed), Parquet, Arrow and .npy files, arrays and frames. Memory goes with the size of a
 block and the number of features, not with the number of rows.
 """

@@ -19,8 +19,6 @@ def write(path: Path, lines: list[str]) -> None:
         path.write_text("\n".join(["y,a,b", *lines]))
     elif path.suffix == ".svm":
         path.write_text("\n".join(f"{y} 1:{a} 2:{b}" for y, a, b in rows))
-    elif path.suffix == ".vw":
-        path.write_text("\n".join(f"{y} |x a:{a} b:{b}" for y, a, b in rows))
     else:
         values = np.array(rows)
         convert(open_source(values[:, 1:], target=values[:, 0]), path)
@@ -39,7 +37,7 @@ def replace(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [grow, shrink, replace, Path.unlink])
-@pytest.mark.parametrize("suffix", ["csv", "svm", "vw", "arrow"])
+@pytest.mark.parametrize("suffix", ["csv", "svm", "arrow"])
 def test_a_file_that_changes_is_noticed(tmp_path: Path, suffix: str, change):
     path = tmp_path / f"rows.{suffix}"
     write(path, LINES)

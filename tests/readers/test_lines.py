@@ -28,7 +28,6 @@ CONTENT = {
     "rows.csv": b"y,n,t\n" + b"".join(b'%d,%d.25,"t %d"\n' % (k, k, k % 7) for k in range(500)),
     "odd.csv": b"y,n,t\n" + b"".join(b'%d,NA,"a\n""%d"""\n' % (k, k % 7) for k in range(500)),
     "rows.svm": b"".join(b"%d 1:%d 7:-2.5\n" % (k, k) for k in range(500)),
-    "rows.vw": b"".join(b"%d |s a:%d b c\n" % (k, k) for k in range(500)),
 }
 
 
@@ -45,12 +44,8 @@ def test_rows_do_not_depend_on_threads(write, monkeypatch, name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("rows.csv", b"1,2\n"), ("odd.csv", b"1,two,x\n"),
-        ("rows.svm", b"1 1:x\n"), ("rows.vw", b"1 |s a:x\n"),
-    ],
-)  # fmt: skip
+    ("name", "line"), [("rows.csv", b"1,2\n"), ("odd.csv", b"1,two,x\n"), ("rows.svm", b"1 1:x\n")]
+)
 def test_the_first_invalid_line_is_named_and_threads_end(write, name: str, line: bytes):
     path = write(name, CONTENT[name] + line + CONTENT[name].split(b"\n", 1)[1])
     number = CONTENT[name].count(b"\n") + 1

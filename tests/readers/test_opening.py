@@ -10,7 +10,6 @@ from source_rows import read
     [
         (b"1 1:2 2:3\n", {}),
         (b"# comment\n-1.5e0 qid:1 1:2 2:3 # c\n", {}),
-        (b"1 |a x:2\n", {"hash_dim": 2}),
         (b"1\t2\t3\n", {"columns": ["y", "a", "b"], "target": "y"}),
         (b"y,a,b\n1,2,3\n", {"target": "y"}),
     ],

@@ -13,7 +13,7 @@ from featgrad.options import FORMATS, ON_BAD_ROWS, TASKS, version_of
 SHELLS = ("bash", "zsh", "fish")
 _FILE = (
     ".csv, .tsv, .txt, .xlsx, .jsonl, .parquet (also a folder, a quoted pattern or several), "
-    ".arrow, .svm, .vw or .npy; text also compressed; - for standard input"
+    ".arrow, .svm or .npy; text also compressed; - for standard input"
 )
 _EXAMPLES = {
     "select": [
@@ -27,7 +27,7 @@ _EXAMPLES = {
     "path": ["featgrad path patients.csv --target diagnosis --sizes 1 2 5 10 20"],
     "info": ["featgrad info export.csv", "featgrad info export.csv --sep ';' --decimal ,"],
     "watch": ["featgrad watch patients.csv --target diagnosis -k 6 --half-life 500"],
-    "convert": ["featgrad convert clicks.vw clicks.arrow --hash-dim 1048576"],
+    "convert": ["featgrad convert clicks.csv clicks.arrow --target click --hash-dim 1048576"],
 }
 
 _ROBUST = "clip outliers of features, and of targets that are numbers"
@@ -105,7 +105,7 @@ def _reading_options() -> ArgumentParser:
     shared = ArgumentParser(add_help=False)
     group = shared.add_argument_group("how to read FILE")
     add = group.add_argument
-    add("--target", metavar="COL", help="column to predict; not for .svm, .vw and converted files")
+    add("--target", metavar="COL", help="column to predict; not for .svm and converted files")
     add("--weight", metavar="COL", help="column of sample weights")
     add("--format", choices=FORMATS, help="default: detected")
     add("--sep", type=_separator, metavar="CHAR", help="between fields: , ; tab | ; default: found")

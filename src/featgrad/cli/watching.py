@@ -22,7 +22,7 @@ _ALARMS = {
     "shift": "alarm: the set has changed beyond chance",
 }
 # Formats of which pipes are followed line by line; others are read to their end first.
-_FOLLOWED = ("csv", "tsv", "vw")
+_FOLLOWED = ("csv", "tsv")
 # Lines of a pipe that show its columns and the values of text: a header, and rows to choose from.
 FIRST_LINES = 1 + ONLINE_BLOCK
 
@@ -31,7 +31,7 @@ def can_follow(pipe: Pipe, format: str | None) -> bool:
     """Whether lines of a pipe are taken up as they arrive; if not, a note says so."""
     format = format or format_of(pipe)
     if format not in _FOLLOWED:
-        note = f"Rows of {format} are read to their end first: CSV, TSV and VW are followed."
+        note = f"Rows of {format} are read to their end first: CSV and TSV are followed."
         print(note, file=sys.stderr)
     return format in _FOLLOWED
 

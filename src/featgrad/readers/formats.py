@@ -22,7 +22,6 @@ _SUFFIXES = {
     ".xlsx": "xlsx", ".xlsm": "xlsx",
     ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
-    ".vw": "vw",
 }  # fmt: skip
 # Formats that are refused by name.
 _UNREADABLE = {
@@ -37,7 +36,6 @@ _MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\3\4"
 _NUMBER = rb"[-+.\d][-+.\deE]*"
 _FIRST_LINES = {
     "svmlight": re.compile(rb"\s*" + _NUMBER + rb"(\s+(qid|\d+):\S+)+\s*(#.*)?$"),
-    "vw": re.compile(rb"\s*" + _NUMBER + rb"[^|\t,]*\|"),
     "jsonl": re.compile(rb"\s*\{"),
     "csv": re.compile(rb".*[,;\t|]"),
 }

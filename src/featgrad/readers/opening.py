@@ -24,8 +24,6 @@ _TEXTS = ("csv", "tsv")
 _DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
 # Entries of a block of a table, and its fewest rows.
 _BLOCK_ENTRIES, _MIN_BLOCK_ROWS = 1 << 22, 64
-# The default of Vowpal Wabbit.
-_VW_FEATURES = 1 << 18
 
 
 def open_source(
@@ -60,11 +58,11 @@ def open_source(
     ----------
     data : ndarray, CSR matrix, data frame, path of a file or list of paths
         The rows. Files: .csv, .tsv, .xlsx, .jsonl (an object per line), .parquet (also a folder of
-        them, or a pattern like ``"2024-*.parquet"``), .arrow, .npy, .svm (svmlight, libsvm), .vw;
+        them, or a pattern like ``"2024-*.parquet"``), .arrow, .npy, .svm (svmlight, libsvm);
         text also compressed (.gz, .bz2, .xz). The format of others is detected from their content.
     target : str, array-like or path, default=None
         The target: the name of its column, or for an array or .npy file its values or its file.
-        svmlight and VW files contain it; in files written by `convert` it is "y".
+        svmlight files contain it; in files written by `convert` it is "y".
     weight : str, array-like or path, default=None
         Sample weights, given like `target`.
     groups : str, sequence of str or array-like, default=None
@@ -72,8 +70,7 @@ def open_source(
         the labels of its rows.
     time : str, default=None
         Column of a table, of numbers or dates, that rows are in the order of.
-    format : {"npy", "parquet", "arrow", "csv", "tsv", "xlsx", "jsonl", "svmlight", "vw"}, \
-            default=None
+    format : {"npy", "parquet", "arrow", "csv", "tsv", "xlsx", "jsonl", "svmlight"}, default=None
         Format of the file; None detects it from the suffix or the content.
     columns : sequence of str, default=None
         Column names of a CSV or TSV file without a header.
@@ -86,7 +83,7 @@ def open_source(
         Columns to encode as text; None detects them.
     hash_dim : int, default=None
         Number of features that text columns are hashed into, an equal share for each column. None
-        uses one-hot encoding, and ``2**18`` features for VW files.
+        uses one-hot encoding.
     signed : bool, default=False
         Whether half of the hashed texts count as -1 instead of 1, by a bit of the hash.
     n_features : int, default=None
@@ -159,10 +156,10 @@ def open_table(
 ) -> "Table | None":
     """Open the columns of a file, without a target; `dialect` is as for `open_source`.
 
-    None if the file stores rows of features: svmlight, VW, .npy, and files written by `convert`.
+    None if the file stores rows of features: svmlight, .npy, and files written by `convert`.
     """
     kind, data, _ = detect(path, format)
-    if kind in ("npy", "svmlight", "vw"):
+    if kind in ("npy", "svmlight"):
         return None
     takes = _DIALECT if kind in (*_TEXTS, "xlsx") else ()
     given = {name: dialect[name] for name in takes if dialect.get(name) is not None}
@@ -196,10 +193,6 @@ def _open(
         from featgrad.readers.svmlight import SvmlightSource
 
         return SvmlightSource(data, **accept(n_features=None, zero_based=None), **common)
-    if kind == "vw":
-        from featgrad.readers.vw import VWSource
-
-        return VWSource(data, **accept(hash_dim=_VW_FEATURES, signed=False), **common)
     takes = ("columns", *_DIALECT) if kind in _TEXTS else _DIALECT if kind == "xlsx" else ()
     given = {name: options.pop(name) for name in takes if name in options}
     table, file = _open_columns(kind, data, block_rows, given)

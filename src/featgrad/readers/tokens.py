@@ -106,7 +106,7 @@ class TokenSource(BaseSource):
         Parameters
         ----------
         buckets : array-like of int
-            Features of text columns, or of a VW file, where names are ``space^name``.
+            Features of text columns.
         most : int, default=3
             Texts per feature.
 

@@ -10,16 +10,12 @@ MESSAGES = (
     "a value is not a number",
     "a value is infinite",
     "a value is missing: pass missing='nan' or missing='zero' to keep such rows",
-    "the text before the first bar is not 'label importance base tag'",
-    "a feature has no name",
     "a qid is not an integer",
-    "the importance is not a finite number of at least 0",
     "an index is 0 but indices start at 1",
-    "it is not UTF-8",
     "a quoted field is not closed, or text follows it",
     "the number of fields is not that of the columns",
 )
 (
-    OK, LABEL, INDEX, COLON, LARGE, ORDER, VALUE, INFINITE, NAN, HEAD, NAME, QID,
-    WEIGHT, ZERO, ENCODING, UNCLOSED, FIELDS,
+    OK, LABEL, INDEX, COLON, LARGE, ORDER, VALUE, INFINITE, NAN, QID,
+    ZERO, UNCLOSED, FIELDS,
 ) = range(len(MESSAGES))  # fmt: skip

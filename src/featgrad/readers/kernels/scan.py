@@ -15,7 +15,7 @@ compiled = compiling.compiled(nogil=True, error_model="numpy")
 
 # Offsets are unsigned: signed ones would be tested for negative values at each access.
 AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))
-SPACE, TAB, NEWLINE, RETURN, HASH, COLON, BAR, QUOTE = (ord(c) for c in " \t\n\r#:|'")
+SPACE, TAB, NEWLINE, RETURN, HASH, COLON = (ord(c) for c in " \t\n\r#:")
 _NAN, _INF, _INFINITY = (np.frombuffer(w, np.uint8) for w in (b"nan", b"inf", b"infinity"))
 # Powers of ten as sums of two doubles, together exact to 106 bits; no part of a product with
 # 62 bits is beyond the range of doubles.
