@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from benchmarks.builders import mnist35_noisy
 from benchmarks.drawing import plt, save
 from featgrad import FeatureGradientSelector
-from featgrad.report import MaskDisplay, PathDisplay
+from featgrad.report import PathDisplay
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SIZES = (1, 2, 3, 4, 6, 8, 12, 20, 30)
@@ -28,13 +28,18 @@ def draw_maps():
     X, y, *_ = mnist35_noisy()
     figure, axes = plt.subplots(1, 2 + len(MAP_SIZES), figsize=(10, 2.4))
     for ax, digit in zip(axes, (3, 5), strict=False):
-        MaskDisplay(X[y == digit].mean(axis=0).reshape(28, 28)).plot(ax)
+        _draw_pixels(ax, X[y == digit].mean(axis=0))
         ax.set_title(f"mean {digit}", fontsize=9)
     for ax, k in zip(axes[2:], MAP_SIZES, strict=True):
         selector = FeatureGradientSelector(k, random_state=0).fit(X, y)
-        MaskDisplay.from_estimator(selector, shape=(28, 28), ax=ax)
+        _draw_pixels(ax, selector.get_support())
         ax.set_title(f"{k} pixels explain {selector.learnability_.value:.0%}", fontsize=9)
     save(figure, FOLDER / "mnist.svg")
+
+
+def _draw_pixels(ax, values):
+    ax.imshow(values.reshape(28, 28), cmap="gray_r")
+    ax.set(xticks=[], yticks=[])
 
 
 if __name__ == "__main__":

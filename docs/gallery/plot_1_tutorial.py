@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from featgrad import FeatureGradientSelector, Learnability
-from featgrad.report import OrderDisplay, PathDisplay, gather_facts, summarise, write_report
+from featgrad.report import PathDisplay, gather_facts, summarise, write_report
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 data = Learnability(X, y)
@@ -61,7 +61,16 @@ for name, model in (("all 30", classifier), ("six", with_six)):
 # ----------------------
 # The order is how far the estimate looks into weak directions of the data. Where the curve has
 # levelled off, a higher one sees nothing more and only adds noise.
-OrderDisplay.from_estimator(selector, X, y)
+orders = range(1, 9)
+at_each = [
+    Learnability(X, y, order=order, filter="chebyshev").estimate(selector.get_support())
+    for order in orders
+]
+_, ax = plt.subplots()
+ax.plot(orders, [estimate.value for estimate in at_each], marker="o")
+low, high = zip(*(estimate.interval for estimate in at_each), strict=True)
+ax.fill_between(orders, low, high, alpha=0.2)
+ax.set(xlabel="order", ylabel="explained fraction")
 plt.show()
 
 # %%

@@ -9,18 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectKBest
 
 import featgrad
-from featgrad import Estimate, FeatureGradientSelector, Learnability
-from featgrad.report import (
-    ComparisonDisplay,
-    MaskDisplay,
-    OrderDisplay,
-    PathDisplay,
-    StabilityDisplay,
-    TimelineDisplay,
-)
+from featgrad import Estimate, FeatureGradientSelector
+from featgrad.report import PathDisplay, StabilityDisplay, TimelineDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install featgrad[plot]")
 PathPoint = namedtuple("PathPoint", "size features learnability")
@@ -84,30 +76,6 @@ def test_a_selector_without_what_is_shown_is_refused(display):
         display.from_estimator(FeatureGradientSelector(2))
 
 
-def test_order_shows_the_estimates_of_the_chosen_features(selector, table):
-    display = OrderDisplay.from_estimator(selector, *table, orders=(1, 3))
-    data = [Learnability(*table, order=k, filter="chebyshev") for k in (1, 3)]
-    expected = [each.estimate(selector.get_support()) for each in data]
-    assert list(display.estimates) == expected
-    np.testing.assert_allclose(display.line_.get_ydata(), [e.value for e in expected])
-
-
-def test_orders_that_the_rows_cannot_bear_are_shown_once(table):
-    X, y = table
-    display = OrderDisplay.from_data(X[:40], y[:40], orders=(1, 3, 8, 12))
-    assert list(display.orders) == sorted({e.order for e in display.estimates})
-
-
-def test_mask_lies_as_the_pixels_do(selector):
-    display = MaskDisplay.from_estimator(selector, shape=(2, 3))
-    np.testing.assert_array_equal(display.image_.get_array(), [[1, 0, 0], [0, 1, 0]])
-
-
-def test_mask_names_a_shape_that_does_not_fit(selector):
-    with pytest.raises(ValueError, match=r"shape=\(2, 2\) does not hold 6 features"):
-        MaskDisplay.from_estimator(selector, shape=(2, 2))
-
-
 def test_stability_needs_resamples(selector):
     with pytest.raises(ValueError, match="n_resamples=0"):
         StabilityDisplay.from_estimator(selector)
@@ -123,29 +91,18 @@ def test_stability_puts_the_most_frequent_first(selector):
     assert display.bars_[0].get_facecolor() != display.bars_[2].get_facecolor()
 
 
-def test_comparison_separates_shared_from_single(selector, table):
-    other = SelectKBest(k=3).fit(table[0], table[1] > 0)
-    display = ComparisonDisplay.from_estimators(selector, other, labels=("ours", "F"))
-    both = set(other.get_support(indices=True)) & {0, 4}
-    assert display.overlap == len(both) / len({0, 4} | set(other.get_support(indices=True)))
-    assert ticks(display.ax_.get_xticklabels()) == ["ours", "F"]
-    assert len(display.dots_.get_offsets()) == 5
-
-
 def lists_of_features(count: int, length: int) -> list:
     """Each display that lists features, with long names."""
     names = [f"{i:02d}{'W' * (length - 2)}" for i in range(count)]
-    masks = np.ones(count, bool), np.ones(count, bool)
     decision = SimpleNamespace(row=0, features=np.arange(count), scores=np.ones(count))
     return [
-        StabilityDisplay(np.linspace(1, 0, count), names, masks[0]),
-        ComparisonDisplay(*masks, names),
+        StabilityDisplay(np.linspace(1, 0, count), names, np.ones(count, bool)),
         TimelineDisplay([decision], [], 100, names),
     ]
 
 
 @pytest.mark.parametrize("length", [5, 120])
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("place", range(2))
 def test_names_are_never_cut(place, length):
     display = lists_of_features(30, length)[place].plot(max_features=30)
     display.figure_.draw_without_rendering()
@@ -159,7 +116,7 @@ def test_names_are_never_cut(place, length):
     assert min(np.diff(rows)) > label.get_window_extent().height
 
 
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("place", range(2))
 def test_twenty_features_are_listed_by_default(place):
     display = lists_of_features(30, 5)[place].plot()
     assert len(display.ax_.get_yticklabels()) == 20
@@ -172,15 +129,9 @@ def test_names_are_no_formulas():
     assert not display.ax_.get_yticklabels()[0].get_parse_math()
 
 
-def test_comparison_needs_the_same_features(selector):
-    other = FeatureGradientSelector(1).fit(np.eye(9)[:, :3], np.arange(9.0))
-    with pytest.raises(ValueError, match="first was fitted on 6 features and second on 3"):
-        ComparisonDisplay.from_estimators(selector, other)
-
-
 def test_displays_draw_on_given_axes(selector):
     figure, ax = plt.subplots()
-    display = MaskDisplay.from_estimator(selector, shape=(2, 3), ax=ax)
+    display = PathDisplay.from_estimator(selector, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is figure
 
@@ -195,4 +146,4 @@ def test_matplotlib_is_imported_by_drawing_only():
 def test_missing_matplotlib_is_answered_with_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"featgrad\[plot\]"):
-        MaskDisplay(np.eye(2)).plot()
+        PathDisplay([1], [Estimate(0.1, 0.1, 1)]).plot()

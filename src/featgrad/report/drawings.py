@@ -7,7 +7,7 @@ import numpy as np
 
 from featgrad.estimate import Estimate
 from featgrad.report.facts import Facts, Redundancy
-from featgrad.report.plots.axes import LOG_RATIO
+from featgrad.report.plots import LOG_RATIO
 
 _WIDTH, _HEIGHT = 640, 300
 # Room for letters of 20 pixels, which they have on a phone.

@@ -17,7 +17,6 @@ from featgrad.path import PathPoint
 from featgrad.report import concerns
 from featgrad.report.columns import correlations, count_missing, effects, nearest_chosen
 from featgrad.report.facts import Facts, Group, Redundancy, SizeFacts
-from featgrad.report.plots.axes import feature_names
 from featgrad.report.summary import (
     fingerprint,
     search_in_words,
@@ -26,6 +25,7 @@ from featgrad.report.summary import (
     versions,
 )
 from featgrad.report.table import estimate_of_all
+from featgrad.report.text import feature_names
 from featgrad.report.values import Profile, Series, profiles, target_series
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some

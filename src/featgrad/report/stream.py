@@ -10,9 +10,8 @@ import numpy as np
 
 from featgrad.atomic import atomic_path
 from featgrad.report.html import asset, breakable, escape, page_head
-from featgrad.report.plots.axes import feature_names
-from featgrad.report.plots.timeline import TimelineDisplay
-from featgrad.report.text import counted
+from featgrad.report.plots import TimelineDisplay
+from featgrad.report.text import counted, feature_names
 
 # Features that are drawn, columns of time, and pixels of the plot.
 _MAX_FEATURES, _MAX_TIMES = 40, 120

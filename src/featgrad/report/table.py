@@ -11,8 +11,7 @@ from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
 from featgrad.moments.array_api import on_host
-from featgrad.report.plots.axes import feature_names
-from featgrad.report.text import counted, visible
+from featgrad.report.text import counted, feature_names, visible
 
 # Number of features that the row of a group names.
 _MAX_NAMES = 3

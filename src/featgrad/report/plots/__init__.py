@@ -1,1 +1,0 @@
-"""Plots by the Display convention of scikit-learn; matplotlib is imported on drawing."""
