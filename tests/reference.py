@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.math.normalise import tuple_weights
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from featgrad.atomic import atomic_path, locked
+from featgrad._support.atomic import atomic_path, locked
 
 
 def test_the_file_is_replaced_once_it_is_complete(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from featgrad import compiling
+from featgrad._support import compiled as compiling
 
 
 @pytest.fixture(autouse=True)

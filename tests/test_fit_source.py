@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector, plan
+from featgrad.columns.standardise import Standardiser
 from featgrad.dataset import placed, streamed
-from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]

@@ -8,9 +8,9 @@ import pytest
 
 import featgrad
 from featgrad import FeatureGradientSelector
+from featgrad.columns.standardise import ColumnSums
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.row_sums import PriceSums
-from featgrad.preprocess.standardise import ColumnSums
 
 MOST_FRAMES = 6
 

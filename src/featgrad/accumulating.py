@@ -8,16 +8,16 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featgrad.arrays import Keys
+from featgrad._support.array_api import on_host
+from featgrad._support.types import Keys
 from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
+from featgrad.columns.fences import Fences, some_rows
+from featgrad.columns.magnitude import Limits
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.fitting import new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
-from featgrad.moments.array_api import on_host
 from featgrad.plan import folds_of
-from featgrad.preprocess.fences import Fences, some_rows
-from featgrad.preprocess.magnitude import Limits
 from featgrad.readers.groups import group_keys
 
 # Fitted attributes that are worked out when one of them is first asked for.

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
-from featgrad.moments.array_api import namespace
-from featgrad.preprocess.present_means import has_missing
+from featgrad._support.array_api import namespace
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.present_means import has_missing
 
 PREPROCESS = ("zscore", "center", "robust")
 MISSING = ("error", "mean")

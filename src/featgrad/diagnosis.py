@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.array_api import to_numpy
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.fences import far_off
 from featgrad.dataset.base import Sample
-from featgrad.moments.array_api import to_numpy
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
-from featgrad.preprocess.fences import far_off
 from featgrad.search.units import best_first
 
 # Rows that are looked at, in runs of neighbours where there are more, and the fewest; columns, at

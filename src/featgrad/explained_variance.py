@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
+from featgrad._support.types import Floats, Indices
 from featgrad.checks import (
     MATRIX,
     MISSING,
@@ -19,20 +20,19 @@ from featgrad.checks import (
     feature_indices,
     naming_columns,
 )
+from featgrad.columns.fences import clipped
+from featgrad.columns.magnitude import in_range
 from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare, scaled
 from featgrad.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.targets import Target
 from featgrad.math.tasks import ordered_labels
-from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.uncertainty import measure
 from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
-from featgrad.preprocess.fences import clipped
-from featgrad.preprocess.magnitude import in_range
 
 # Products that exact estimates may take: rows times squared columns.
 _EXACT_WORK = 10**10

@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
-from featgrad.arrays import Indices
+from featgrad._support.array_api import on_host
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Indices
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
 from featgrad.dataset.base import Dataset, Sample
@@ -28,8 +30,6 @@ from featgrad.explained_variance import Learnability
 from featgrad.held_out import HeldOutRows, Judged
 from featgrad.knockoffs.choose import by_knockoffs
 from featgrad.math.tasks import Task
-from featgrad.moments.array_api import on_host
-from featgrad.moments.threads import one_blas_thread
 from featgrad.path import PathPoint, Sizes, decisions_of
 from featgrad.plan import (
     ESTIMATE_ROWS,

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.array_api import placed_like, to_numpy
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Sample
 from featgrad.dataset.splits import Split
 from featgrad.estimate import Estimate, estimated, unknown
-from featgrad.moments.array_api import placed_like, to_numpy
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from featgrad.arrays import Indices
+from featgrad._support.types import Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.moments.least_squares import Gains

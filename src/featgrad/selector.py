@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.accumulating import AccumulatingMixin
 from featgrad.checks import (
     MATRIX,
@@ -28,6 +29,8 @@ from featgrad.checks import (
     check_on_accelerator,
     naming_columns,
 )
+from featgrad.columns.fences import clipped
+from featgrad.columns.magnitude import in_range
 from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.dask.collections import is_collection, without_rows
@@ -35,11 +38,8 @@ from featgrad.diagnosis import DataWarning, shared_labels
 from featgrad.fitting import SEARCHES, Choice, judged, new_fit
 from featgrad.held_out import Score
 from featgrad.math.tasks import ordered_labels
-from featgrad.moments.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
-from featgrad.preprocess.fences import clipped
-from featgrad.preprocess.magnitude import in_range
 from featgrad.readers import Source
 from featgrad.report.table import as_html
 from featgrad.search.base import Certificate, Discoveries

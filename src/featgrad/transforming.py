@@ -10,9 +10,9 @@ from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from featgrad._support.array_api import keeps_its_place, namespace, placed_like
 from featgrad.checks import check_missing
 from featgrad.dataset.dask.collections import is_collection, only_columns, without_rows
-from featgrad.moments.array_api import keeps_its_place, namespace, placed_like
 
 
 class TransformingMixin(SelectorMixin):  # type: ignore[misc]

@@ -7,13 +7,13 @@ import pytest
 
 import reference
 from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns
+from featgrad.columns import standardise
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.row_sums import Model, Prices, without_columns
 from featgrad.moments.folds import Folds
 from featgrad.plan import HELD_OUT_GROUPS
-from featgrad.preprocess import standardise
 from homes import HOMES, ON_HOST, with_missing
 
 N_ROWS, N_COLUMNS = 150, 20

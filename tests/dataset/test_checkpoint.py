@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from featgrad.columns.standardise import ArraySums
 from featgrad.dataset import checkpoint
 from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state
-from featgrad.preprocess.standardise import ArraySums
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import reference
 from engine_kinds import KINDS, Example, Kind, example, relative_error
-from featgrad.moments.array_api import to_numpy
+from featgrad._support.array_api import to_numpy
 from featgrad.moments.problem import Problem
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from featgrad.moments.sharing import shared
+from featgrad._support.compiled import shared
 
 
 @pytest.mark.parametrize("n_pieces", [1, 2, 16])

@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info
 
-from featgrad.moments.threads import one_blas_thread
+from featgrad._support.threads import one_blas_thread
 
 
 def blas_threads() -> set[int]:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engine_kinds import KINDS, Kind, example, relative_error
+from featgrad._support.array_api import to_numpy
 from featgrad.math import filters
-from featgrad.moments.array_api import to_numpy
 from featgrad.moments.problem import Problem
 
 

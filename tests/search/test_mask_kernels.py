@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from featgrad.moments.sharing import PIECES, shared
+from featgrad._support.compiled import PIECES, shared
 from featgrad.search import mask_kernels
 from featgrad.search.stream import _solved
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Indices
+from featgrad._support.types import Indices
 from featgrad.readers import Source
 from featgrad.readers.columns import Table, check_column
 from featgrad.readers.identifiers import DistinctTexts, numbered

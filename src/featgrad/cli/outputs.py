@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy import sparse
 
-from featgrad.atomic import atomic_path
+from featgrad._support.atomic import atomic_path
 from featgrad.estimate import Estimate
 from featgrad.readers import Block
 from featgrad.report.text import visible

@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from featgrad._support.threads import one_blas_thread
 from featgrad.cli import commands
 from featgrad.cli.progress import Progress
 from featgrad.cli.watching import FIRST_LINES, can_follow, watch
 from featgrad.diagnosis import DataWarning
-from featgrad.moments.threads import one_blas_thread
 from featgrad.readers.lines import Pipe
 
 

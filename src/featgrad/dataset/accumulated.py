@@ -15,7 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from featgrad import plan
-from featgrad.arrays import Floats, Keys
+from featgrad._support.types import Floats, Keys
+from featgrad.columns.fences import Fences
+from featgrad.columns.standardise import Standardiser
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows
@@ -23,8 +25,6 @@ from featgrad.dataset.row_sums import CrossSums, OutputSums, PartMeans, Prices, 
 from featgrad.dataset.splits import parts_of, random_splits
 from featgrad.math.targets import Encoding, stratified
 from featgrad.moments.cells import CellShape, Division
-from featgrad.preprocess.fences import Fences
-from featgrad.preprocess.standardise import Standardiser
 
 
 class MarginalSums(CrossSums):

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.standardise import SINGLE, ArraySums, Standardiser
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums, without_columns
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
-from featgrad.moments.threads import one_blas_thread
-from featgrad.preprocess.standardise import SINGLE, ArraySums, Standardiser
 
 _BLOCK_ENTRIES = 1 << 20
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.standardise import ColumnSums, Standardiser
 from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.prepare import build_engine
 from featgrad.dataset.row_sums import (
@@ -32,7 +33,6 @@ from featgrad.math.tasks import Task
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
 
 # Sums of all columns that are taken in one pass: more models than these are priced in turns.
 _SUMS_AT_ONCE = 1 << 25

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.atomic import atomic_path, locked
+from featgrad._support.atomic import atomic_path, locked
 from featgrad.readers import Source
 
 Arrays = Mapping[str, NDArray[Any]]

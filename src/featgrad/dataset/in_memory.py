@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Indices
+from featgrad._support.types import Indices
+from featgrad.columns.present_means import Fill, has_missing
+from featgrad.columns.standardise import Standardiser
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.prepare import Prepared
 from featgrad.dataset.row_sums import PartMeans, Rows
 from featgrad.math.targets import stratified, to_one_variance
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
-from featgrad.preprocess.present_means import Fill, has_missing
-from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers.block import canonical
 
 # Entries of a dense block; sparse rows are one block.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad import plan
-from featgrad.arrays import Indices
+from featgrad._support.types import Indices
 from featgrad.dataset.row_sums import Rows
 
 # Rows wait until they are this much more, since each cut copies all.

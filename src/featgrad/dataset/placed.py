@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices, Keys
+from featgrad._support.types import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights
+from featgrad.columns.fences import Fences
+from featgrad.columns.magnitude import Limits
+from featgrad.columns.present_means import Fill, PresentMeans
+from featgrad.columns.standardise import ArraySums
 from featgrad.dataset.base import Dataset, Sample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
@@ -31,10 +35,6 @@ from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
 from featgrad.math.tasks import RowsOf, Task
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
-from featgrad.preprocess.fences import Fences
-from featgrad.preprocess.magnitude import Limits
-from featgrad.preprocess.present_means import Fill, PresentMeans
-from featgrad.preprocess.standardise import ArraySums
 from featgrad.readers import Block
 
 # Of the rows that the origins of columns are taken from.

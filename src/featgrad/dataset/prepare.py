@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.array_api import namespace
+from featgrad._support.types import Floats, Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights
 from featgrad.dataset.rows import distinct_rows
 from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode
 from featgrad.math.tasks import RowsOf, Task
-from featgrad.moments.array_api import namespace
 from featgrad.moments.dense import DenseEngine
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import top_eigenvalue

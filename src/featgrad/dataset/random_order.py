@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.plan import EXACT_ORDER_ROWS
 
 _DRAWN_AT_ONCE = 1 << 20

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 from scipy.special import chdtri
 
-from featgrad.arrays import Floats, Indices, Keys, Singles
+from featgrad._support.array_api import namespace, placed_like
+from featgrad._support.types import Floats, Indices, Keys, Singles
+from featgrad.columns.present_means import Fill, PresentMeans
+from featgrad.columns.standardise import ArraySums, ColumnSums, Standardiser
 from featgrad.dataset.checkpoint import Arrays, Sums
-from featgrad.moments.array_api import namespace, placed_like
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
-from featgrad.preprocess.present_means import Fill, PresentMeans
-from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 from featgrad.readers.block import stacked
 
 if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else

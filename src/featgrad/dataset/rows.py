@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.plan import COPY_ROWS, FEWEST_COPY_ROWS
 
 Hashes = NDArray[np.uint64]

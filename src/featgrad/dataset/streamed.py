@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad.columns.fences import Fences, some_rows
+from featgrad.columns.present_means import filled
+from featgrad.columns.standardise import Standardiser
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
 from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows
 from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import RandomOrder
 from featgrad.dataset.row_sums import Rows
-from featgrad.preprocess.fences import Fences, some_rows
-from featgrad.preprocess.present_means import filled
-from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
 from featgrad.readers.sample import Sample

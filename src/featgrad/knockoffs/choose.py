@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Flags, Floats
+from featgrad.columns.present_means import present_means
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared
 from featgrad.knockoffs.filter import by_e_values, frequencies, step_up
 from featgrad.knockoffs.gaussian import Knockoffs
 from featgrad.knockoffs.p_values import p_values
 from featgrad.knockoffs.statistic import differences, weighted
-from featgrad.moments.threads import one_blas_thread
 from featgrad.plan import (
     KNOCKOFF_COLUMNS,
     KNOCKOFF_COPIES,
@@ -22,7 +23,6 @@ from featgrad.plan import (
     SCREENING_ROWS,
     TESTED_RATE,
 )
-from featgrad.preprocess.present_means import present_means
 from featgrad.search.base import Discoveries
 from featgrad.search.run import Job, Outcome
 from featgrad.search.units import Units, best_first

@@ -10,7 +10,7 @@ fewer that are chosen more often. E-values of the same knockoffs keep the rate e
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats
+from featgrad._support.types import Flags, Floats
 
 
 def threshold(statistics: Floats, fdr: float) -> float:

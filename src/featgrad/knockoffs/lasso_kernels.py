@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
-from featgrad.compiling import compiled
+from featgrad._support.compiled import compiled
+from featgrad._support.types import Floats, Indices
 
 
 @compiled(nogil=True, fastmath=True)

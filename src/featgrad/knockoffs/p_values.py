@@ -9,7 +9,7 @@ models multiply (conditional randomisation with distilled columns: Liu, Katsevic
 import numpy as np
 from scipy import stats
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.knockoffs.statistic import best_coefficients
 from featgrad.plan import LEAST_OWN_VARIANCE
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.plan import PATH_END, PATH_PATIENCE, PATH_POINTS, PATH_SHARE
 
 # Largest change of a coefficient of a standardised column at which descent ends, and most sweeps.

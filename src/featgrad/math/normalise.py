@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 
 
 def elementary_symmetric(weights: Floats, degree: int) -> Floats:

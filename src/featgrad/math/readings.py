@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.math.tasks import RowsOf, Task
 from featgrad.plan import (
     CLASS_ADVANTAGE,

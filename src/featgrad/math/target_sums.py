@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.math import targets
 from featgrad.math.targets import WITH_CLASSES, Encoding
 from featgrad.math.tasks import Level, Task, is_ordered, task_of_values

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from scipy.linalg import hankel
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.math.normalise import tuple_weights
 from featgrad.moments.dense import DenseEngine
 from featgrad.moments.device_arrays import Tensor, sent

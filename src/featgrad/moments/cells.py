@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices, Singles
+from featgrad._support.types import Flags, Floats, Indices, Singles
 from featgrad.moments.folds import Fold, Folds
 
 

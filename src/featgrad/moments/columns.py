@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Floats
-from featgrad.moments.array_api import to_numpy
+from featgrad._support.array_api import to_numpy
+from featgrad._support.types import Floats
 
 # A column with a smaller ratio of standard deviation to mean varies by rounding only.
 _ROUNDING = 1e-12

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices, Span
-from featgrad.moments.array_api import on_cpu, placed_like, to_numpy
+from featgrad._support.array_api import on_cpu, placed_like, to_numpy
+from featgrad._support.types import Floats, Indices, Span
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small if launching

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from featgrad.compiling import compiled
+from featgrad._support.compiled import compiled
 
 # Starting an operation costs nothing here, so blocks are small: products within a block cost
 # operations in proportion to its rows. The last block is padded with zeros.

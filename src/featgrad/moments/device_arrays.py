@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from featgrad.moments.array_api import is_foreign
+from featgrad._support.array_api import is_foreign
 
 Tensor = Any  # torch.Tensor, which type checkers need not know
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from scipy.linalg import hankel
 
-from featgrad.arrays import Floats, Indices, Singles
+from featgrad._support.types import Floats, Indices, Singles
 from featgrad.moments.cells import Cells, Division
 from featgrad.moments.device_arrays import Tensor, fetched, sent, sent_together
 from featgrad.moments.device_paths import all_paths

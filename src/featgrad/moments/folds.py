@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas, hankel, lapack
 
-from featgrad.arrays import Floats, Indices, Singles
+from featgrad._support.array_api import namespace, placed_like, to_numpy
+from featgrad._support.types import Floats, Indices, Singles
 from featgrad.math.normalise import tuple_weights
-from featgrad.moments.array_api import namespace, placed_like, to_numpy
 
 # Entries of b_f, for all masks, whose gradients are taken at once.
 _AT_ONCE = 1 << 16

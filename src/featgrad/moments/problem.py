@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.math.normalise import tuple_weights, tuple_weights_without_each
 from featgrad.moments.sweeps import Engine, TwoSweeps
 

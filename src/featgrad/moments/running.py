@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats, Singles
+from featgrad._support.compiled import PIECES, aligned, shared
+from featgrad._support.types import Floats, Singles
 from featgrad.moments import running_kernels as kernels
-from featgrad.moments.prefetch import aligned
-from featgrad.moments.sharing import PIECES, shared
 
 # Entries after which the rows' projections are used: few calls of two threads each.
 _ENTRIES_AT_ONCE = 1 << 22

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Floats, Singles
-from featgrad.compiling import compiled
-from featgrad.moments.prefetch import prefetch
+from featgrad._support.compiled import compiled, prefetch
+from featgrad._support.types import Floats, Singles
+from featgrad.columns.kernels import entries_of_part
 
 # Numbers of a record that are worked on at once.
 LANES = 4
@@ -22,28 +22,6 @@ _TILE, _SENT_TILE = 256, 64
 _AHEAD = 32
 
 Integers = NDArray[Any]
-
-
-@compiled()
-def _first_from(indices: Integers, start: int, stop: int, column: int) -> int:
-    """The first entry of a row whose column is not below `column`."""
-    while start < stop:
-        middle = (start + stop) // 2
-        if indices[middle] < column:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
-
-
-@compiled()
-def entries_of_part(
-    indptr: Integers, indices: Integers, n: int, part: int, split: int
-) -> tuple[int, int]:
-    """The entries of a row that belong to one thread, with the columns below or above a split."""
-    start, stop = indptr[n], indptr[n + 1]
-    middle = _first_from(indices, start, stop, split)
-    return (start, middle) if part == 0 else (middle, stop)
 
 
 @compiled(nogil=True, fastmath=True, error_model="numpy")

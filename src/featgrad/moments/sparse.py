@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from featgrad.arrays import Floats, Indices, Span
+from featgrad._support.compiled import aligned
+from featgrad._support.types import Floats, Indices, Span
 from featgrad.moments import sparse_kernels as kernels
 from featgrad.moments.columns import inverse_variance
-from featgrad.moments.prefetch import aligned
 
 # Columns without zeros are shifted to mean 0 if the ratio of mean to standard deviation is larger.
 # Implicit centring of columns with zeros loses little precision.

@@ -18,8 +18,7 @@ import numpy as np
 from numba import njit
 from numba.core import config
 
-from featgrad.compiling import compiled
-from featgrad.moments.prefetch import prefetch
+from featgrad._support.compiled import compiled, prefetch
 
 CHUNK = 4
 STRENGTH, MEAN, PAIRS = range(3)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh, eigvalsh_tridiagonal
 
-from featgrad.arrays import Floats, Indices
-from featgrad.moments.array_api import to_numpy
+from featgrad._support.array_api import to_numpy
+from featgrad._support.types import Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.sweeps import Engine
 from featgrad.plan import SPECTRUM_ROWS

@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import hankel
 
-from featgrad.arrays import Floats, Indices, Span
-from featgrad.moments.threads import one_blas_thread
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Floats, Indices, Span
 
 
 class Engine(Protocol):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.math.normalise import tuple_weights
 from featgrad.moments.problem import Problem
 

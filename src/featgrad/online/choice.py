@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats
+from featgrad._support.types import Flags, Floats
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import ONLINE_RIDGE, candidates_of

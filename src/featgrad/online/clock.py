@@ -6,7 +6,7 @@ Before weights become too large, all sums are divided by the same number.
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 
 # Half-lives after which sums are divided: far below what double precision takes.
 _LONGEST = 200

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.dataset.row_sums import Prices
 
 # Columns whose prices are worked out at a time: they stay in a core's cache.

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.estimate import Estimate, unknown
 from featgrad.plan import (
     ALARM_LARGEST,

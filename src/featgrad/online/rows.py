@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.online.clock import Clock
 from featgrad.plan import RECENT_ENTRIES, RECENT_HALF_LIVES
 

@@ -11,15 +11,15 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
+from featgrad.columns.magnitude import are_huge, refuse_huge
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
 from featgrad.online.history import Decision, Event
 from featgrad.online.state import OnlineState
 from featgrad.plan import SHORTEST_HALF_LIFE
-from featgrad.preprocess.magnitude import are_huge, refuse_huge
 from featgrad.readers.block import canonical
 
 _MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
-from featgrad.moments.threads import one_blas_thread
 from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums

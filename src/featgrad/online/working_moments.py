@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.online.clock import Clock
 from featgrad.online.rows import RecentRows, pick, pick_sparse

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Flags, Floats
+from featgrad._support.types import Flags, Floats
 from featgrad.readers.arrow_files import BatchFile
 from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr

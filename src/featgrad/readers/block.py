@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats, Keys
+from featgrad._support.types import Flags, Floats, Keys
 
 # Default number of rows per block.
 BLOCK_ROWS = 4096

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.atomic import atomic_path
+from featgrad._support.atomic import atomic_path
 from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import Block
 from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Flags
+from featgrad._support.types import Flags
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows

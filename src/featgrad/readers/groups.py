@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Keys
+from featgrad._support.types import Keys
 
 
 def group_keys(groups: Any, n_rows: int) -> Keys:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
 from featgrad.readers.tokens import Tokens
 

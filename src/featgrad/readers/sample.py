@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.readers.block import Block, concatenate
 
 # The sample keeps this many rows, however wide they are.

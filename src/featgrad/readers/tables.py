@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Flags, Indices
+from featgrad._support.types import Flags, Indices
 from featgrad.math.tasks import Level
 from featgrad.readers.block import Block, csr
 from featgrad.readers.columns import Chunk, Roles, Table, check_any

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.readers.kernels import everyday, hashing
 from featgrad.readers.source import BaseSource
 

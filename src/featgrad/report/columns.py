@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import JUDGE_RIDGE

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.diagnosis import SHARED, shared_labels
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability

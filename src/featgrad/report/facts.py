@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from html import escape
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.moments.least_squares import Gains

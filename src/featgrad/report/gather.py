@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_raw_weights
 from featgrad.dataset.constraints import group_labels
 from featgrad.explained_variance import Learnability

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
-from featgrad.atomic import atomic_path
+from featgrad._support.atomic import atomic_path
+from featgrad._support.types import Floats, Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.report.drawings import draw_curve, draw_heatmap

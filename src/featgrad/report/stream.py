@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.atomic import atomic_path
+from featgrad._support.atomic import atomic_path
 from featgrad.report.html import asset, breakable, escape, page_head
 from featgrad.report.plots import TimelineDisplay
 from featgrad.report.text import counted, feature_names

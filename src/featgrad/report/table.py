@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad._support.array_api import on_host
 from featgrad.dataset.constraints import group_labels
 from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import Score
-from featgrad.moments.array_api import on_host
 from featgrad.report.text import counted, feature_names, visible
 
 # Number of features that the row of a group names.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.math.targets import Encoding
 
 # Bins of a profile, at most, and rows for each of them.

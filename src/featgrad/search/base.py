@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.search.progress import Step
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.moments.running import RunningSums

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from scipy.ndimage import median_filter
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.array_api import to_numpy
+from featgrad._support.types import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import Split
-from featgrad.moments.array_api import to_numpy
 from featgrad.moments.folds import Totals
 from featgrad.plan import (
     JUDGE_RIDGE,

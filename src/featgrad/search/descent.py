@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.moments.folds import Folds, Gradient
 from featgrad.plan import MOMENTUM, STEP
 from featgrad.search.progress import OnStep, Step

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Singles
-from featgrad.compiling import compiled
-from featgrad.moments.sharing import PIECES
+from featgrad._support.compiled import PIECES, compiled
+from featgrad._support.types import Singles
 
 # Beyond this a sigmoid is as good as 0, and its column closed: ten million add up to one.
 FAR = 16.0

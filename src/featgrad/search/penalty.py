@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
 from featgrad.plan import PENALTY_MEMORY

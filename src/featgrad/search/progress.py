@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from sklearn.callback import CallbackContext
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 
 
 class Step(NamedTuple):

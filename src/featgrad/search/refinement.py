@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
-from featgrad.moments.array_api import is_foreign, placed_like, to_numpy
+from featgrad._support.array_api import is_foreign, placed_like, to_numpy
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Elimination

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.prepare import scaled
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
-from featgrad.moments.threads import one_blas_thread
 from featgrad.plan import STREAM_BATCH_ROWS, HeldOut, Plan
 from featgrad.search import penalty, working_set
 from featgrad.search.base import Discoveries, SearchTask, Subset

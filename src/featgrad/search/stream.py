@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from featgrad import plan
-from featgrad.arrays import Floats, Singles
+from featgrad._support.compiled import PIECES, shared
+from featgrad._support.types import Floats, Singles
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.math.filters import first_peak
 from featgrad.moments.running import RunningSums
-from featgrad.moments.sharing import PIECES, shared
 from featgrad.search import mask_kernels as kernels
 from featgrad.search.base import Subset
 from featgrad.search.batch_search import BatchSearch, raw_scales

@@ -6,7 +6,7 @@ engine, which each batch of rows improves, where the published one comes from a 
 
 import numpy as np
 
-from featgrad.arrays import Floats
+from featgrad._support.types import Floats
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.moments.running import RunningSums

@@ -13,7 +13,7 @@ loses ``w l_m / o_m``, and the others ``e l_m / o_m`` and ``e^2 / o_m``.
 
 from typing import Any
 
-from featgrad.moments.array_api import namespace
+from featgrad._support.array_api import namespace
 
 # What is left of a column that others explain is no less.
 _LEAST = 1e-12

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats, Indices
 
 
 @dataclass(frozen=True)

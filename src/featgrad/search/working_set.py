@@ -18,11 +18,11 @@ from itertools import chain
 
 import numpy as np
 
-from featgrad.arrays import Flags, Floats, Indices
+from featgrad._support.array_api import is_foreign
+from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.row_sums import Model, Prices
 from featgrad.math.filters import first_peak
-from featgrad.moments.array_api import is_foreign
 from featgrad.moments.cells import Division, Scale
 from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import best_ridge, top_of_covariance

@@ -21,7 +21,11 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.threads import one_thread
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.fences import Fences, some_rows
+from featgrad.columns.present_means import filled
+from featgrad.columns.standardise import Standardiser
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, partitions_of
@@ -29,10 +33,6 @@ from featgrad.dataset.placed import Encoder, FirstSums, Placed, entries_per_row,
 from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.random_order import Places, RandomOrder
 from featgrad.dataset.row_sums import BatchSums, RowSums
-from featgrad.moments.threads import one_thread
-from featgrad.preprocess.fences import Fences, some_rows
-from featgrad.preprocess.present_means import filled
-from featgrad.preprocess.standardise import Standardiser
 from featgrad.readers import Block, Source
 
 # Sums that are merged at once.

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.array_api import namespace
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.present_means import Fill
+from featgrad.columns.standardise import ArraySums, ColumnSums, Standardiser
 from featgrad.dataset.base import Consumer, Dataset, S, Sample
 from featgrad.dataset.device.matrix import centred
 from featgrad.dataset.row_sums import CrossSums, Model, PriceSums
 from featgrad.dataset.splits import FoldLayout
 from featgrad.math.targets import Target, stratified, to_one_variance
-from featgrad.moments.array_api import namespace
 from featgrad.moments.block_problem import BlockProblem
 from featgrad.moments.cells import Cell, Cells, CellShape, OutputMoments
 from featgrad.moments.dense import DenseEngine
@@ -26,8 +28,6 @@ from featgrad.moments.device_arrays import Tensor, fetched, sent
 from featgrad.moments.device_folds import DeviceCells
 from featgrad.moments.problem import Problem
 from featgrad.plan import ESTIMATE_ROWS
-from featgrad.preprocess.present_means import Fill
-from featgrad.preprocess.standardise import ArraySums, ColumnSums, Standardiser
 
 # Rows that the origins of columns are taken from.
 _ORIGIN_ROWS = 1000

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from featgrad.arrays import Span
+from featgrad._support.types import Span
 from featgrad.moments.device_arrays import Tensor, as_tensor
 
 # Entries of a block that is there, and of one that is sent.

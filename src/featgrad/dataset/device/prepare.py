@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from featgrad.arrays import Indices
+from featgrad._support.types import Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights, refuse_infinite, refuse_missing
 from featgrad.dataset.device.home import OnDevice
 from featgrad.dataset.device.matrix import DenseMatrix, mixed

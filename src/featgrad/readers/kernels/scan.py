@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numba import types
 
-from featgrad import compiling
+from featgrad._support import compiled as compiling
 
 compiled = compiling.compiled(nogil=True, error_model="numpy")
 

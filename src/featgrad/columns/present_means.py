@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
-from featgrad.moments.array_api import namespace
-from featgrad.moments.threads import one_blas_thread
-from featgrad.preprocess.standardise import ArraySums
+from featgrad._support.array_api import namespace
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.standardise import ArraySums
 
 
 class PresentMeans(ArraySums):

@@ -5,13 +5,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.arrays import Floats
-from featgrad.compiling import compiled
-from featgrad.moments.prefetch import prefetch
-from featgrad.moments.running_kernels import entries_of_part
+from featgrad._support.compiled import compiled, prefetch
+from featgrad._support.types import Floats
 
 # Entries between the one in use and the one whose record is fetched.
 _AHEAD = 16
+
+
+@compiled()
+def _first_from(indices: NDArray[Any], start: int, stop: int, column: int) -> int:
+    """The first entry of a row whose column is not below `column`."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if indices[middle] < column:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@compiled()
+def entries_of_part(
+    indptr: NDArray[Any], indices: NDArray[Any], n: int, part: int, split: int
+) -> tuple[int, int]:
+    """The entries of a row that belong to one thread, with the columns below or above a split."""
+    start, stop = indptr[n], indptr[n + 1]
+    middle = _first_from(indices, start, stop, split)
+    return (start, middle) if part == 0 else (middle, stop)
 
 
 @compiled(nogil=True, error_model="numpy")

@@ -13,12 +13,12 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from scipy import sparse
 
-from featgrad.arrays import Floats, Indices
+from featgrad._support.array_api import namespace, placed_like, to_numpy
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.magnitude import column_limits
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
-from featgrad.moments.array_api import namespace, placed_like, to_numpy
 from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, FENCE_REACH
-from featgrad.preprocess.magnitude import column_limits
 
 # Entries of the rows that quartiles are taken from, and the fewest rows.
 _ENTRIES = 1 << 20

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad.arrays import Flags, Floats, Indices, Singles
+from featgrad._support.types import Flags, Floats, Indices, Singles
 
 # A column varies by rounding only where its deviation is this small relative to its mean, or, for
 # sums that start from 0, its variance relative to its squared mean.
@@ -90,8 +90,8 @@ class ColumnSums(ArraySums):
 
     def _add_sparse(self, X: Any, linear: Floats, squared: Floats) -> None:
         # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad.moments.sharing import shared
-        from featgrad.preprocess.kernels import add_products
+        from featgrad._support.compiled import shared
+        from featgrad.columns.kernels import add_products
 
         parts = X.indptr, X.indices, X.data
         shared(add_products, 2, *parts, linear, squared, self.records)

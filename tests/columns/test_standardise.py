@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.preprocess import standardise
-from featgrad.preprocess.standardise import ColumnSums, Standardiser
+from featgrad.columns import standardise
+from featgrad.columns.standardise import ColumnSums, Standardiser
 
 N_ROWS, N_COLUMNS = 200, 7
 

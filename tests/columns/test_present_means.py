@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.preprocess.present_means import Fill, PresentMeans, filled, present_means
+from featgrad.columns.present_means import Fill, PresentMeans, filled, present_means
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 

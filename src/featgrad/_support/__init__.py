@@ -1,0 +1,1 @@
+"""What every package builds on: types, array libraries, threads, compiled loops, atomic files."""
