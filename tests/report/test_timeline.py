@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from featgrad import OnlineFeatureSelector
-from featgrad.online.history import Decision, Event
+from featgrad.online.history import Event, TimelinePoint
 from featgrad.report import TimelineDisplay, write_stream_report
 from featgrad.report.stream import draw_timeline
 
 TIMELINE = [
-    Decision(100, np.array([0, 2]), np.array([0.3, 0.2])),
-    Decision(500, np.array([1, 2]), np.array([0.4, 0.1])),
-    Decision(900, np.array([0, 1]), np.array([0.2, 0.5])),
+    TimelinePoint(100, np.array([0, 2]), np.array([0.3, 0.2])),
+    TimelinePoint(500, np.array([1, 2]), np.array([0.4, 0.1])),
+    TimelinePoint(900, np.array([0, 1]), np.array([0.2, 0.5])),
 ]
 ALARMS = [Event(400, "alarm", (1,), (0,)), Event(950, "shift", (0,), (2,))]
 
@@ -52,7 +52,7 @@ def test_page_has_one_rectangle_for_each_time_at_which_a_feature_was_chosen(disp
 
 
 def test_long_streams_are_drawn_with_fewer_times():
-    timeline = [Decision(100 * i, np.array([0]), np.array([0.5])) for i in range(1, 1001)]
+    timeline = [TimelinePoint(100 * i, np.array([0]), np.array([0.5])) for i in range(1, 1001)]
     display = TimelineDisplay(timeline, [], 100_100, ["a"])
     assert draw_timeline(display).count("<rect") <= 120
 

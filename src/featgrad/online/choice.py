@@ -21,7 +21,7 @@ from featgrad.search.elimination import eliminate
 from featgrad.search.units import Units
 
 
-class Fitted(NamedTuple):
+class RidgeFit(NamedTuple):
     """What columns of the working set are worth, by ridge regression on the chosen ones.
 
     Attributes
@@ -61,7 +61,7 @@ def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quic
         return best_set(totals, size)
     if np.count_nonzero(chosen) < size:
         advantage = 0.0
-    fitted = fit(totals, chosen)
+    fitted = ridge_fit(totals, chosen)
     gains = np.where(chosen, np.inf, fitted.gains)
     count = candidates_of(size) if is_quick else len(chosen)
     candidates = np.sort(np.argsort(-gains, kind="stable")[:count])
@@ -74,24 +74,19 @@ def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quic
     return found
 
 
-def fit(totals: Totals, chosen: Flags | None = None) -> Fitted:
-    """What the chosen columns are worth, all by default, and what others would add to them."""
-    chosen = np.ones(len(totals.cross), bool) if chosen is None else chosen
-    return _fit(totals, chosen, _ridge(totals.columns(np.flatnonzero(chosen))))
+def ridge_fit(totals: Totals, chosen: Flags | None = None, *, predicts: bool = False) -> RidgeFit:
+    """What the chosen columns are worth, all by default, and what others would add to them.
 
-
-def fit_model(totals: Totals) -> Fitted:
-    """The model on all columns that predicts best.
-
-    The ridge is that of Hoerl, Kennard & Baldwin (1975), where half of the variance is explained.
+    The ridge of a model that predicts is that of Hoerl, Kennard & Baldwin (1975), where half of the
+    variance is explained.
     """
-    count = len(totals.cross)
-    return _fit(totals, np.ones(count, bool), count / max(totals.n_effective, 1))
-
-
-def _fit(totals: Totals, chosen: Flags, ridge: float) -> Fitted:
-    cross, variance = totals.cross, max(totals.variance, 1e-300)
+    chosen = np.ones(len(totals.cross), bool) if chosen is None else chosen
     count = int(np.count_nonzero(chosen))
+    if predicts:
+        ridge = count / max(totals.n_effective, 1)
+    else:
+        ridge = _ridge(totals.columns(np.flatnonzero(chosen)))
+    cross, variance = totals.cross, max(totals.variance, 1e-300)
     shared = totals.covariance[:, chosen]
     inverse = np.linalg.inv(shared[chosen] + ridge * np.eye(count))
     beta = inverse @ cross[chosen]
@@ -100,7 +95,7 @@ def _fit(totals: Totals, chosen: Flags, ridge: float) -> Fitted:
     gains = np.sum((cross - shared @ beta) ** 2, axis=1) / np.maximum(own, 1e-12)
     unexplained = max(1 - float(np.sum(beta * cross[chosen])) / variance, 0.0)
     noise = unexplained / max(totals.n_effective - count, 1)
-    return Fitted(beta, losses / variance, gains / variance, noise)
+    return RidgeFit(beta, losses / variance, gains / variance, noise)
 
 
 def _ridge(totals: Totals) -> float:

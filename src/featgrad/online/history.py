@@ -31,7 +31,7 @@ class Event(NamedTuple):
     left: tuple[int, ...]
 
 
-class Decision(NamedTuple):
+class TimelinePoint(NamedTuple):
     """What was chosen after so many rows.
 
     Attributes
@@ -53,7 +53,7 @@ class History:
     """The last events, older ones are forgotten; and decisions, of which fewer are kept in time."""
 
     def __init__(self) -> None:
-        self.decisions: list[Decision] = []
+        self.decisions: list[TimelinePoint] = []
         self._n_decisions, self._every = 0, 1
         self._changes: deque[Event] = deque(maxlen=HISTORY_LENGTH)
         self._shifts: deque[Event] = deque(maxlen=HISTORY_LENGTH)
@@ -64,7 +64,7 @@ class History:
         if event.entered or event.left:
             self._changes.append(event)
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: TimelinePoint) -> None:
         if self._n_decisions % self._every == 0:
             self.decisions.append(decision)
         self._n_decisions += 1

@@ -17,7 +17,7 @@ from featgrad.columns.magnitude import are_huge, refuse_huge
 from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
-from featgrad.online.history import Decision, Event
+from featgrad.online.history import Event, TimelinePoint
 from featgrad.online.state import OnlineState
 from featgrad.plan import SHORTEST_HALF_LIFE
 from featgrad.readers.block import canonical
@@ -71,7 +71,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     alarms_ : list of Event
         Times at which predictions became worse ("alarm") or the set had shifted beyond chance
         ("shift"), what went and what came.
-    timeline_ : list of Decision
+    timeline_ : list of TimelinePoint
         Sets and their scores over time: each decision at first, later every second one and so on.
 
     Examples
@@ -272,7 +272,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self._seen().history.alarms(self._state.features)
 
     @property
-    def timeline_(self) -> list[Decision]:
+    def timeline_(self) -> list[TimelinePoint]:
         return list(self._seen().history.decisions)
 
     def _seen(self) -> OnlineState:

@@ -4,7 +4,6 @@ Rows wait until a block of a fixed number of them is complete, so that all that 
 decided depends on the order of the rows alone.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -18,10 +17,9 @@ from featgrad.moments.folds import Totals
 from featgrad.online import choice
 from featgrad.online.clock import Clock
 from featgrad.online.column_sums import ColumnSums
-from featgrad.online.history import Decision, History
-from featgrad.online.prequential import Dependence, ErrorIncrease, Prequential, Shift
-from featgrad.online.rows import Block, RecentRows, joined
-from featgrad.online.working_moments import WorkingMoments
+from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
+from featgrad.online.history import History, TimelinePoint
+from featgrad.online.moments import RecentBlock, RecentRows, WorkingMoments
 from featgrad.plan import (
     ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
@@ -36,10 +34,11 @@ from featgrad.plan import (
     WORKING_SET,
     WORKING_SET_FACTOR,
 )
+from featgrad.readers.block import stacked
 from featgrad.search.base import signed_scores
 
 
-class Model(NamedTuple):
+class Predictor(NamedTuple):
     """Predicts outputs by the columns of a set, and what is lost without each of them."""
 
     features: Indices
@@ -95,14 +94,14 @@ class OnlineState:
         # These four from the first block on.
         self._columns: ColumnSums
         self._working: WorkingMoments
-        self._model: Model
+        self._model: Predictor
         # With the ridge of choices, so that prices are what columns would add to the set.
-        self._pricing: Model
+        self._pricing: Predictor
         # Of the set that learning ended with, or the one of the last shift.
-        self._model_before: Model | None = None
+        self._model_before: Predictor | None = None
         self._early: OnlineState | None = None
         # The first row of the stream, or the first one after the last alarm.
-        self._beginning = 0
+        self._since = 0
         self._next_choice = self._next_entry = 0
 
     @property
@@ -118,7 +117,7 @@ class OnlineState:
         self._n_waiting += len(outputs)
         if self._n_waiting < ONLINE_BLOCK:
             return
-        X, outputs = joined(self._waiting, self.n_features)
+        X, outputs = self._joined()
         complete = self._n_waiting - self._n_waiting % ONLINE_BLOCK
         with one_blas_thread():
             for start in range(0, complete, ONLINE_BLOCK):
@@ -134,7 +133,7 @@ class OnlineState:
             return self
         if self._early is None:
             early = deepcopy(self)
-            early._learn(*joined(self._waiting, self.n_features))
+            early._learn(*early._joined())
             self._early = early
         return self._early
 
@@ -154,7 +153,7 @@ class OnlineState:
         self._columns.merge(other._columns)
         self._working.merge(other._working)
         self.prequential.merge(other.prequential)
-        self._dependence.merge(other._dependence)
+        self._dependence.merge_mean(other._dependence)
         self.recent.merge(other.recent, self.clock.time - other.clock.time)
         before, self.features = self.features, np.union1d(self.features, other.features)
         totals = self._totals()
@@ -166,6 +165,16 @@ class OnlineState:
         for X, outputs in other._waiting:
             self.add(X, outputs)
 
+    def _joined(self) -> tuple[Any, Floats]:
+        """All rows that wait; sparse ones may have had fewer columns."""
+        if len(self._waiting) == 1:
+            return self._waiting[0]
+        Xs, outputs = zip(*self._waiting, strict=True)
+        if self.is_sparse:
+            for X in Xs:
+                X.resize(X.shape[0], self.n_features)
+        return stacked(Xs), np.concatenate(outputs)
+
     def learnability(self) -> Estimate:
         return self.prequential.learnability(len(self.features))
 
@@ -173,7 +182,7 @@ class OnlineState:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
         totals = self._totals()
         gains = self._columns.prices().values / max(totals.variance, 1e-300)
-        gains[self._working.columns] = choice.fit(totals, self._chosen()).gains
+        gains[self._working.columns] = choice.ridge_fit(totals, self._chosen()).gains
         chosen, losses = np.zeros(self.n_features, bool), np.zeros(self.n_features)
         chosen[self.features], losses[self.features] = True, self._model.losses
         return signed_scores(losses, gains, chosen, self._columns.spread() > 0)
@@ -200,10 +209,10 @@ class OnlineState:
                 before = self._model_before.residuals(self._working, values, outputs)
                 shifted = self._shift.add(before, residuals, self._dependence.factor)
             left = self._pricing.residuals(self._working, values, outputs)
-            self._dependence.add(self._working.centred(values), left)
+            self._dependence.add_block(self._working.centred(values), left)
         self._working.add(values, outputs, weights)
         self._columns.add(X, weights, left)
-        self.recent.add(Block(time, X, outputs))
+        self.recent.add(RecentBlock(time, X.astype(np.float32), outputs))
         factor = self.clock.advance(count)
         if factor != 1:
             self._rescale(factor)
@@ -223,7 +232,7 @@ class OnlineState:
         self.clock.skip(-np.log2(kept))
         self._errors.restart()
         self._model_before = None
-        self._beginning = self.clock.n_rows
+        self._since = self.clock.n_rows
         self._next_choice = self._next_entry = self.clock.n_rows + ONLINE_BLOCK
 
     def _note_shift(self) -> None:
@@ -234,7 +243,7 @@ class OnlineState:
     def _compare_from_now(self) -> None:
         """Let later sets be compared with the present one."""
         self._model_before = self._model
-        self._shift.restart()
+        self._shift.height = 0.0
 
     def _rescale(self, factor: float) -> None:
         for sums in (self._columns, self._working, self.prequential):
@@ -249,8 +258,8 @@ class OnlineState:
     def _choose(self) -> None:
         """Let columns enter and leave the working set, and then the chosen one."""
         n_rows = self.clock.n_rows
-        age = n_rows - self._beginning
-        if self._beginning:
+        age = n_rows - self._since
+        if self._since:
             learning, advantage = ALARM_LEARNING, ALARM_ADVANTAGE
         else:
             learning, advantage = LEARNING_HALF_LIVES, 0.0
@@ -269,7 +278,7 @@ class OnlineState:
         self.features = np.sort(self._working.columns[chosen])
         self.history.changed(n_rows, before, self.features)
         self._fit_models()
-        self.history.decided(Decision(n_rows, self.features, self._model.losses))
+        self.history.decided(TimelinePoint(n_rows, self.features, self._model.losses))
         if has_learned and self._model_before is None:
             self._compare_from_now()
 
@@ -305,7 +314,7 @@ class OnlineState:
             return
         chosen = self._chosen()
         totals = self._totals()
-        gains = np.where(chosen, np.inf, choice.fit(totals, chosen).gains)
+        gains = np.where(chosen, np.inf, choice.ridge_fit(totals, chosen).gains)
         if self._model_before is not None:
             gains[self._working.places(self._model_before.features)] = np.inf
         best = np.argsort(-gains, kind="stable")[: self._capacity]
@@ -313,18 +322,18 @@ class OnlineState:
 
     def _fit_models(self) -> None:
         """The models that predict the next rows."""
-        self._model = self._fitted(self.features, choice.fit_model)
-        self._pricing = self._fitted(self.features, choice.fit)
+        self._model = self._fitted(self.features)
+        self._pricing = self._fitted(self.features, predicts=False)
         if self._model_before is not None:
-            self._model_before = self._fitted(self._model_before.features, choice.fit_model)
+            self._model_before = self._fitted(self._model_before.features)
 
-    def _fitted(self, features: Indices, fit: Callable[[Totals], choice.Fitted]) -> Model:
+    def _fitted(self, features: Indices, *, predicts: bool = True) -> Predictor:
         places = self._working.places(features)
         totals, means, deviations = self._working.totals(self._columns.n_rows, places)
-        fitted = fit(totals)
+        fitted = choice.ridge_fit(totals, predicts=predicts)
         coefficients = fitted.coefficients / deviations[:, None]
         offset = self._working.output_means() - means @ coefficients
-        return Model(features, coefficients, offset, fitted.losses)
+        return Predictor(features, coefficients, offset, fitted.losses)
 
     def _totals(self) -> Totals:
         return self._working.totals(self._columns.n_rows / self._dependence.factor)[0]

@@ -225,7 +225,7 @@ class TimelineDisplay(Display):
 
     Parameters
     ----------
-    timeline : sequence of Decision
+    timeline : sequence of TimelinePoint
         As `OnlineFeatureSelector.timeline_`.
     alarms : sequence of Event
         As `OnlineFeatureSelector.alarms_`.

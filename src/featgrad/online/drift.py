@@ -11,7 +11,7 @@
 
 After an alarm earlier rows keep as much weight as they are still true: the slope of targets on
 predictions since the CUSUM left 0, which is 1 if nothing has changed and 0 if predictions are
-useless.
+useless. Half-lives are in rows, rates are false alarms for each row.
 """
 
 import math
@@ -34,16 +34,10 @@ _OVERSHOOT = 1.166
 
 
 class BlockSeries:
-    """Values of blocks, of which earlier ones are forgotten: their mean and long-run variance.
-
-    Parameters
-    ----------
-    half_life : float
-        Of values, in rows.
-    """
+    """Values of blocks, of which earlier ones are forgotten: their mean and long-run variance."""
 
     def __init__(self, half_life: float) -> None:
-        self._decay = _memory(half_life)
+        self._decay = float(2.0 ** (-ONLINE_BLOCK / half_life))
         self.count, self.weight, self._total, self._last = 0, 0.0, 0.0, 0.0
         # Of deviations from the mean so far: squares, products of neighbours, and the number and
         # squares of those above 0.
@@ -58,6 +52,10 @@ class BlockSeries:
         self.count += 1
         self.weight = self._decay * self.weight + 1
         self._total = self._decay * self._total + value
+
+    def merge_mean(self, other: "BlockSeries") -> None:
+        self._total += other._total
+        self.weight += other.weight
 
     @property
     def mean(self) -> float:
@@ -79,114 +77,89 @@ class BlockSeries:
 
 
 class Prequential:
-    """Explained fraction of the target's variance, of rows that were predicted before.
-
-    Parameters
-    ----------
-    half_life : float
-        Of the selector, in rows.
-    """
+    """Explained fraction of the target's variance, of rows that were predicted before."""
 
     def __init__(self, half_life: float) -> None:
-        self._base = self._gain = 0.0
+        # Weighted sums of gain and base, and those over squared weights of gain^2, gain base,
+        # base^2.
+        self._sums, self._products = np.zeros(2), np.zeros(3)
         # Of all rows, without forgetting.
         self.squared_error = 0.0
-        # Sums over squared weights: of gain^2, gain base, base^2.
-        self._products = np.zeros(3)
         # Sums over the rows of a block of what they add to the error, and of its squares.
         self._errors, self._squares = BlockSeries(half_life), BlockSeries(half_life)
 
     def add(self, deviations: Floats, residuals: Floats, weights: Floats) -> None:
         """Outputs less their mean so far, and less their predictions."""
-        base = np.sum(deviations**2, axis=1)
-        gain = base - np.sum(residuals**2, axis=1)
-        self.squared_error += float(np.sum(residuals**2))
-        self._base += float(weights @ base)
-        self._gain += float(weights @ gain)
+        base, left = np.sum(deviations**2, axis=1), np.sum(residuals**2, axis=1)
+        gain = base - left
+        self.squared_error += float(left.sum())
+        self._sums += weights @ np.stack([gain, base], axis=1)
         self._products += weights**2 @ np.stack([gain**2, gain * base, base**2], axis=1)
         errors = gain - self._value * base
         self._errors.add(float(np.sum(errors)))
         self._squares.add(float(errors @ errors))
 
     def rescale(self, factor: float) -> None:
-        self._base *= factor
-        self._gain *= factor
+        self._sums *= factor
         self._products *= factor**2
 
     def merge(self, other: "Prequential") -> None:
-        self._base += other._base
-        self._gain += other._gain
+        self._sums += other._sums
         self._products += other._products
         self.squared_error += other.squared_error
 
     def learnability(self, n_features: int) -> Estimate:
-        if self._base <= 0:
+        base, value = float(self._sums[1]), self._value
+        if base <= 0:
             return unknown(n_features)
-        value = self._value
         spread = float(self._products @ np.array([1.0, -2 * value, value**2]))
         # Times the rows that are worth one independent row.
         spread *= max(1.0, self._errors.long_run_variance / max(self._squares.mean, 1e-300))
-        return Estimate(value, math.sqrt(max(spread, 0.0)) / self._base, n_features)
+        return Estimate(value, math.sqrt(max(spread, 0.0)) / base, n_features)
 
     @property
     def _value(self) -> float:
-        return self._gain / self._base if self._base > 0 else 0.0
+        gain, base = self._sums.tolist()
+        return gain / base if base > 0 else 0.0
 
 
-class Dependence:
-    """How many rows of the stream are worth one independent row, for what they say about columns.
+class Dependence(BlockSeries):
+    """How many rows are worth one independent row, for what they show about columns.
 
     The sum of products of a column and residuals over a block has so many times the variance that
     it would have over independent rows. Each column gives the square of its sum, divided by its sum
     of squares, so that an outlier counts no more than other rows; the factor is the mean over
     columns that vary and over blocks.
-
-    Parameters
-    ----------
-    half_life : float
-        Of the selector, in rows.
     """
 
     def __init__(self, half_life: float) -> None:
-        self._decay = _memory(ALARM_MEMORY * half_life)
-        self._total = self._weight = 0.0
+        super().__init__(ALARM_MEMORY * half_life)
 
     @property
     def factor(self) -> float:
-        return max(1.0, self._total / self._weight) if self._weight > 0 else 1.0
+        return max(1.0, self.mean)
 
-    def add(self, centred: Floats, residuals: Floats) -> None:
+    def add_block(self, centred: Floats, residuals: Floats) -> None:
         """Take columns of a block less their means, and what their model leaves."""
         squares = (centred**2).T @ residuals**2
         varies = (np.ptp(centred, axis=0) > 0)[:, None] & (squares > 0)
-        if not varies.any():
-            return
-        ratios = (centred.T @ residuals)[varies] ** 2 / squares[varies]
-        self._total = self._decay * self._total + float(np.mean(ratios))
-        self._weight = self._decay * self._weight + 1
-
-    def merge(self, other: "Dependence") -> None:
-        self._total += other._total
-        self._weight += other._weight
+        if varies.any():
+            ratios = (centred.T @ residuals)[varies] ** 2 / squares[varies]
+            self.add(float(np.mean(ratios)))
 
 
 class CumulativeSum:
     """CUSUM: how far values of blocks have been above their mean lately, in standard deviations.
 
-    Parameters
-    ----------
-    rate : float
-        False alarms for each row.
-    reference : float
-        Subtracted from each value.
+    The reference value is subtracted from each of them.
     """
 
     def __init__(self, rate: float, reference: float) -> None:
         self.height, self._reference = 0.0, reference
-        self._threshold = threshold(rate * ONLINE_BLOCK, reference)
+        self._threshold = alarm_height(rate * ONLINE_BLOCK, reference)
         self._variance = 0.0
 
-    def add(self, above: float, variance: float, uncertainty: float = 0.0) -> bool:
+    def exceeds(self, above: float, variance: float, uncertainty: float = 0.0) -> bool:
         """Take a value less its mean, and the variance; whether the sum is too high.
 
         The variance is kept while the sum is above 0: a change must not raise it.
@@ -200,27 +173,21 @@ class CumulativeSum:
         return self.height > self._threshold
 
 
-class ErrorIncrease:
+class ErrorIncrease(CumulativeSum):
     """Whether the errors of blocks have increased, and how much of the past is still true since.
 
-    Parameters
-    ----------
-    rate : float
-        False alarms for each row.
-    half_life : float
-        Of the selector, in rows; errors that others are compared with live longer.
+    Errors that others are compared with live longer than rows of the selector.
     """
 
     def __init__(self, rate: float, half_life: float) -> None:
+        super().__init__(rate, ALARM_REFERENCE)
         self._half_life = half_life
-        self._sum = CumulativeSum(rate, ALARM_REFERENCE)
         self.restart()
 
     def restart(self) -> None:
         """Forget what errors were like."""
-        self._sum.height = 0.0
+        self.height = self._agreement = self._power = 0.0
         self._errors = BlockSeries(ALARM_MEMORY * self._half_life)
-        self._agreement = self._power = 0.0
 
     @property
     def still_true(self) -> float:
@@ -229,7 +196,7 @@ class ErrorIncrease:
 
     def add(self, deviations: Floats, residuals: Floats) -> bool:
         """Take outputs less their mean, and less their predictions."""
-        if self._sum.height == 0:
+        if self.height == 0:
             self._agreement = self._power = 0.0
         predictions = deviations - residuals
         self._agreement += float(np.sum(predictions * deviations))
@@ -239,28 +206,17 @@ class ErrorIncrease:
         if errors.count >= ALARM_WARM_UP:
             # The mean is uncertain itself, most of all soon after a restart.
             uncertainty = ALARM_UNCERTAINTY / math.sqrt(errors.weight)
-            increased = self._sum.add(error - errors.mean, errors.long_run_variance, uncertainty)
+            increased = self.exceeds(error - errors.mean, errors.long_run_variance, uncertainty)
         errors.add(error)
         return increased
 
 
-class Shift:
-    """Whether an earlier set predicts worse than the present one.
-
-    Parameters
-    ----------
-    rate : float
-        False alarms for each row.
-    half_life : float
-        Of the selector, in rows.
-    """
+class Shift(CumulativeSum):
+    """Whether an earlier set predicts worse than the present one."""
 
     def __init__(self, rate: float, half_life: float) -> None:
-        self._sum = CumulativeSum(rate, SHIFT_REFERENCE)
+        super().__init__(rate, SHIFT_REFERENCE)
         self._differences = BlockSeries(ALARM_MEMORY * half_life)
-
-    def restart(self) -> None:
-        self._sum.height = 0.0
 
     def add(self, before: Floats, now: Floats, dependence: float = 1.0) -> bool:
         """Take the residuals of both, and how many rows are worth one independent row."""
@@ -272,15 +228,10 @@ class Shift:
         difference = float(np.sum(worse)) / length
         variance = max(dependence, self._differences.long_run_variance)
         self._differences.add(difference)
-        return self._sum.add(difference, variance)
+        return self.exceeds(difference, variance)
 
 
-def _memory(half_life: float) -> float:
-    """What is kept of sums over blocks after each one."""
-    return float(2.0 ** (-ONLINE_BLOCK / half_life))
-
-
-def threshold(rate: float, reference: float) -> float:
+def alarm_height(rate: float, reference: float) -> float:
     """Height of the cumulative sum that is passed at this rate per block."""
     low, high = 0.0, 100.0
     for _ in range(60):

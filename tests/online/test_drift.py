@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from featgrad.online.prequential import Dependence, ErrorIncrease, Prequential, Shift, threshold
+from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift, alarm_height
 
 
 def correlated(rng, blocks: int, correlation: float = 0.5) -> np.ndarray:
@@ -47,7 +47,7 @@ def test_delay_of_alarms(rise: float, blocks: int):
 
 
 def test_lower_rates_have_higher_thresholds():
-    assert threshold(1e-3, 0.5) < threshold(1e-5, 0.5)
+    assert alarm_height(1e-3, 0.5) < alarm_height(1e-5, 0.5)
 
 
 def test_what_is_still_true_is_the_slope_since_errors_rose():
@@ -70,7 +70,7 @@ def test_set_that_predicts_as_well_raises_no_more_shifts_than_stated(repeats: in
         noise, before, now = np.repeat(rows, repeats, axis=1)
         if shift.add(noise + before, noise + now):
             found += 1
-            shift.restart()
+            shift.height = 0.0
     assert found <= 10
 
 
@@ -86,7 +86,7 @@ def test_rows_that_repeat_each_other_count_once(outlier: float):
     for block in range(200):
         columns, residuals = rng.standard_normal((25, 8)), rng.standard_normal((25, 1))
         columns[0, 0] += outlier * (block == 190)
-        dependence.add(np.repeat(columns, 4, axis=0), np.repeat(residuals, 4, axis=0))
+        dependence.add_block(np.repeat(columns, 4, axis=0), np.repeat(residuals, 4, axis=0))
     assert dependence.factor == pytest.approx(4, rel=0.1)
 
 
@@ -95,7 +95,7 @@ def test_dependence_leaves_out_columns_that_do_not_vary():
     for _ in range(200):
         columns, residuals = rng.standard_normal((100, 8)), rng.standard_normal((100, 1))
         columns[:, 4:] = -0.1
-        dependence.add(columns, residuals + 1)
+        dependence.add_block(columns, residuals + 1)
     assert dependence.factor < 1.3
 
 

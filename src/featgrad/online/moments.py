@@ -7,7 +7,8 @@ moments stay those of one set of rows, hence positive; what the column is worth 
 are forgotten.
 """
 
-from typing import Any
+from collections import deque
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,47 @@ from scipy import sparse
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.online.clock import Clock
-from featgrad.online.rows import RecentRows, pick, pick_sparse
+from featgrad.plan import RECENT_ENTRIES, RECENT_HALF_LIVES
+
+
+class RecentBlock(NamedTuple):
+    """Rows that came one after another from a time on, in single precision."""
+
+    time: float
+    X: Any
+    outputs: Floats
+
+    @property
+    def entries(self) -> int:
+        return int(self.X.nnz if sparse.issparse(self.X) else self.X.size)
+
+
+class RecentRows:
+    """Buffer of the last rows, so that columns which enter the working set have a past."""
+
+    def __init__(self, half_life: float) -> None:
+        self.blocks: deque[RecentBlock] = deque()
+        self._most_rows = RECENT_HALF_LIVES * half_life
+        self._n_rows = self._n_entries = 0
+
+    def add(self, block: RecentBlock) -> None:
+        self.blocks.append(block)
+        self._n_rows += len(block.outputs)
+        self._n_entries += block.entries
+        while len(self.blocks) > 1 and (
+            self._n_rows > self._most_rows or self._n_entries > RECENT_ENTRIES
+        ):
+            oldest = self.blocks.popleft()
+            self._n_rows -= len(oldest.outputs)
+            self._n_entries -= oldest.entries
+
+    def merge(self, other: "RecentRows", later: float) -> None:
+        """Rows of another stream, whose clock is behind by so much."""
+        moved = [block._replace(time=block.time + later) for block in other.blocks]
+        blocks = sorted([*self.blocks, *moved], key=lambda block: block.time)
+        self.blocks, self._n_rows, self._n_entries = deque(), 0, 0
+        for block in blocks:
+            self.add(block)
 
 
 class WorkingMoments:
@@ -41,7 +82,12 @@ class WorkingMoments:
     def values(self, X: Any) -> Floats:
         """The columns of some rows, about their origin."""
         if sparse.issparse(X):
-            return pick_sparse(X, self._place, len(self.columns)) - self._origin
+            places = self._place[X.indices]
+            found = np.flatnonzero(places >= 0)
+            values = np.zeros((X.shape[0], len(self.columns)))
+            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+            values[rows[found], places[found]] = X.data[found]
+            return values - self._origin
         return np.asarray(X[:, self.columns] - self._origin, np.float64)
 
     def centred(self, values: Floats) -> Floats:
@@ -67,21 +113,19 @@ class WorkingMoments:
         self, columns: Indices, means: Floats, spread: Floats, recent: RecentRows, clock: Clock
     ) -> None:
         """Columns with their means and weighted sums of squares about these."""
-        n_features, before = len(self._place), len(self._sums)
-        sums = np.zeros((before + len(columns), before + len(columns)))
-        sums[:before, :before] = self._sums
-        for block, weights in recent.weighted(clock):
-            entering = pick(block.X, columns, n_features) - means
-            present = self._joined(self.values(block.X), block.outputs)
-            weighted = entering * weights[:, None]
-            sums[before:, :before] += weighted.T @ present
-            sums[before:, before:] += weighted.T @ entering
-        sums[:before, before:] = sums[before:, :before].T
-        own = np.arange(before, len(sums))
-        sums[own, own] = np.maximum(sums[own, own], spread)
-        self._sums = sums
+        before, after = len(self._sums), len(self._sums) + len(columns)
         self._origin = np.append(self._origin, means)
         self._set_columns(np.append(self.columns, columns))
+        sums = np.zeros((after, after))
+        sums[:before, :before] = self._sums
+        for block in recent.blocks:
+            weights = clock.weights(block.time, len(block.outputs))
+            z = self._joined(self.values(block.X), block.outputs)
+            sums[before:] += (z[:, before:] * weights[:, None]).T @ z
+        sums[:before, before:] = sums[before:, :before].T
+        own = np.arange(before, after)
+        sums[own, own] = np.maximum(sums[own, own], spread)
+        self._sums = sums
 
     def keep(self, places: Indices) -> None:
         """Let all other columns go."""
