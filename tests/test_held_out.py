@@ -1,7 +1,5 @@
 """Estimates on held-out rows, against their definition and by simulation."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import sem
@@ -29,7 +27,7 @@ def judged(X, Y, chosen, divisions, task: str = "regression"):
     dataset = in_memory(X, Y, np.ones(len(X)), n_folds=N_FOLDS)
     sample = dataset.sample(COLUMNS)
     if task != "regression":
-        sample = sample._replace(target=replace_task(sample.target, task))
+        sample = sample._replace(task=task)
     return by_rows(sample, chosen, divisions), sample
 
 
@@ -38,13 +36,9 @@ def by_rows(sample, chosen, divisions, splits=SPLITS):
     return rows.judge(np.array(chosen), [np.array(found, dtype=np.intp) for found in divisions])
 
 
-def replace_task(target, task: str):
-    return type(target)(target.outputs, target.variance, task)
-
-
 def predictions(sample, divisions, splits=SPLITS) -> np.ndarray:
     """Of ridge models of the rows that are not held out."""
-    X, Y = sample.problem.engine.values(), sample.problem.outputs
+    X, Y = sample.columns.values(), sample.outputs
     predicted = np.zeros_like(Y)
     for (training, held_out), features in zip(splits, divisions, strict=True):
         inside, test = np.isin(sample.folds, list(training)), np.isin(sample.folds, list(held_out))
@@ -69,7 +63,7 @@ def test_score_of_numbers_is_the_r2_of_held_out_rows():
     (_, score, _), sample = judged(X, Y, [0, 1], DIVISIONS)
     assert score.name == "R2"
     assert score.value == pytest.approx(
-        r2_score(sample.problem.outputs, predictions(sample, DIVISIONS)), rel=1e-6
+        r2_score(sample.outputs, predictions(sample, DIVISIONS)), rel=1e-6
     )
 
 
@@ -79,7 +73,7 @@ def test_score_of_classes_is_the_mean_area_under_the_curve():
     predicted, areas = predictions(sample, DIVISIONS), []
     for _, held_out in SPLITS:
         test = np.isin(sample.folds, list(held_out))
-        areas.append(roc_auc_score(sample.problem.outputs[test] > 0, predicted[test]))
+        areas.append(roc_auc_score(sample.outputs[test] > 0, predicted[test]))
     assert score.name == "AUC"
     assert score.value == pytest.approx(np.mean(areas), rel=1e-6)
     assert 0 < score.standard_error < 0.08
@@ -93,7 +87,7 @@ def test_rows_that_are_never_held_out_only_train():
     score = by_rows(sample, [0, 1], [[0, 1]] * 3, splits).score
     predicted = predictions(sample, [[0, 1]] * 3, splits)
     tested = sample.folds >= 3
-    expected = r2_score(sample.problem.outputs[tested], predicted[tested])
+    expected = r2_score(sample.outputs[tested], predicted[tested])
     assert score.value == pytest.approx(expected, rel=1e-6)
 
 
@@ -101,15 +95,15 @@ def test_rows_that_are_never_held_out_only_train():
 def test_copies_of_rows_in_one_cluster_say_no_more_than_the_rows(task: str):
     X, Y = drawn(classes=task == "binary")
     once = in_memory(X, Y, np.ones(len(X)), n_folds=N_FOLDS).sample(COLUMNS)
-    once = once._replace(target=replace_task(once.target, task))
+    once = once._replace(task=task)
     rows = np.repeat(np.arange(len(X)), 2)
-    problem = replace(
-        once.problem,
-        engine=once.problem.engine.take(rows),
-        outputs=once.problem.outputs[rows],
-        weights=once.problem.weights[rows] / 2,
+    twice = once._replace(
+        columns=once.columns.take(rows),
+        outputs=once.outputs[rows],
+        weights=once.weights[rows] / 2,
+        folds=once.folds[rows],
+        clusters=rows,
     )
-    twice = once._replace(problem=problem, folds=once.folds[rows], clusters=rows)
     found, expected = (by_rows(each, [0, 1], DIVISIONS) for each in (twice, once))
     assert found.score[1:] == pytest.approx(expected.score[1:], rel=0.01)
     for name in ("value", "standard_error", "margin"):
@@ -157,7 +151,7 @@ def losses(sample, features: list[int], without: list[int]) -> np.ndarray:
     """What each row loses without some of the features."""
     left = [i for i in features if i not in without]
     errors = [
-        np.sum((sample.problem.outputs - predictions(sample, [each] * 4)) ** 2, axis=1)
+        np.sum((sample.outputs - predictions(sample, [each] * 4)) ** 2, axis=1)
         for each in (left, features)
     ]
     return errors[0] - errors[1]
@@ -165,7 +159,7 @@ def losses(sample, features: list[int], without: list[int]) -> np.ndarray:
 
 def share_found(sample, features: list[int], found: list[int], training) -> float:
     """Mean adjusted R^2, at least 0, of features by those found, over training rows."""
-    X = sample.problem.engine.values()[np.isin(sample.folds, list(training))]
+    X = sample.columns.values()[np.isin(sample.folds, list(training))]
     model = LinearRegression().fit(X[:, found], X[:, features])
     scores = r2_score(X[:, features], model.predict(X[:, found]), multioutput="raw_values")
     return np.mean(np.clip(1 - (1 - scores) * (len(X) - 1) / (len(X) - 1 - len(found)), 0, 1))
@@ -176,7 +170,7 @@ def test_gains_are_losses_of_rows_as_far_as_features_were_found_without_them():
     X[:, 2] = X[:, 4] + Y[:, 0]
     divisions = [[0, 1], [0, 2, 4], [0, 1, 2, 4], [1, 5]]
     (_, _, gains), sample = judged(X, Y, [0, 2, 4], divisions)
-    place, variance = np.digitize(sample.folds, [3, 6, 9]), np.mean(sample.problem.outputs**2)
+    place, variance = np.digitize(sample.folds, [3, 6, 9]), np.mean(sample.outputs**2)
     expected = []
     for unit in ([0], [2, 4]):
         counts = [

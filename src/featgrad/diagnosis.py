@@ -16,7 +16,7 @@ from scipy import sparse
 from featgrad._support.array_api import to_numpy
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.fences import far_off
-from featgrad.dataset.base import Sample
+from featgrad.dataset.base import RowSample
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.search.units import best_first
 
@@ -86,7 +86,7 @@ def looked_at(scores: Floats, n_rows: int) -> Indices:
 
 
 def findings(
-    sample: Sample,
+    sample: RowSample,
     columns: Indices,
     features: Indices,
     n_chosen: int,
@@ -99,24 +99,24 @@ def findings(
     Dependence and curves are looked for where rows were taken as independent, outliers in all of X
     where it is given.
     """
-    some = _runs(np.argsort(sample.rows))
-    engine = sample.problem.engine.take(some).columns(np.searchsorted(columns, features))
-    values = to_numpy(engine.values())
+    some = _runs(np.argsort(sample.places))
+    rows = sample.columns.take(some).columns(np.searchsorted(columns, features))
+    values = to_numpy(rows.values())
     deviations = values.std(axis=0)
     varies = deviations > 1e-6 * np.abs(values).max(axis=0)
     features, values = features[varies], values[:, varies] / deviations[varies]
     if len(some) < _FEWEST_ROWS or len(features) == 0:
         return []
-    rows = _Rows(values, sample.problem.outputs[some], sample.target.task)
-    is_regression = sample.target.task == "regression"
-    of_target = sum(far_off(sample.problem.outputs).values()) if is_regression else 0
+    tests = _Rows(values, sample.outputs[some], sample.task)
+    is_regression = sample.task == "regression"
+    of_target = sum(far_off(sample.outputs).values()) if is_regression else 0
     of_columns = far_off(values if X is None else X)
     if X is None:
         of_columns = {int(features[column]): count for column, count in of_columns.items()}
     found = _outliers(of_columns, of_target)
     # Rows that depend on each other confirm any product by chance.
     if as_independent:
-        found += rows.dependence() or rows.curves(features, n_chosen)
+        found += tests.dependence() or tests.curves(features, n_chosen)
     return found
 
 

@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
+from featgrad._support.array_api import (
+    keeps_its_place,
+    namespace,
+    on_accelerator,
+    on_host,
+    placed_like,
+)
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import (
     MATRIX,
@@ -22,15 +28,17 @@ from featgrad.checks import (
 )
 from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
+from featgrad.dataset.base import RowSample
 from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare, scaled
 from featgrad.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
-from featgrad.math.targets import Target
-from featgrad.math.tasks import ordered_labels
+from featgrad.math.tasks import Task, ordered_labels
+from featgrad.moments.dense import DenseEngine
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
+from featgrad.moments.sweeps import Engine
 from featgrad.moments.uncertainty import measure
 from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
 
@@ -113,15 +121,14 @@ class Learnability:
         rng = check_random_state(random_state)
         preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)
         if on_dask:
-            problem, target = _sampled(X, y, sample_weight, preparation)
+            problem, task_ = _sampled(X, y, sample_weight, preparation)
         elif on_accelerator(X):
             # Imported here: it needs torch.
             from featgrad.dataset.device.prepare import on_device
 
             check_on_accelerator(X)
             dataset = on_device(X, y, sample_weight, None, preparation)
-            problem = dataset.problem()
-            target = Target(problem.outputs, problem.variance, dataset.task)
+            problem, task_ = dataset.problem(), dataset.task
         else:
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
@@ -130,21 +137,20 @@ class Learnability:
             if preprocess == "robust":
                 X, y = clipped(X, y, sample_weight, task)
             prepared = prepare(X, y, sample_weight, preparation)
-            problem, target = prepared.problem(X, preprocess), prepared.target
-        self._adopt(scaled(problem), target)
+            problem, task_ = prepared.problem(X, preprocess), prepared.target.task
+        self._adopt(scaled(problem), task_)
 
     @classmethod
-    def from_prepared(cls, problem: Problem, target: Target) -> Self:
-        """Use a prepared problem, with the default filter in place of its own."""
+    def from_sample(cls, sample: RowSample, order: int) -> Self:
+        """Rows that are prepared, with the default filter."""
         self = cls.__new__(cls)
         self.feature_names_in_ = self._given = None
         self._is_exact = True
-        self._adopt(replace(problem, filters=up_to("chebyshev", problem.order)), target)
+        self._adopt(_problem_of(sample, up_to("chebyshev", order)), sample.task)
         return self
 
-    def _adopt(self, problem: Problem, target: Target) -> None:
-        self._problem, self._target = problem, target
-        self.task_ = target.task
+    def _adopt(self, problem: Problem, task: Task) -> None:
+        self._problem, self.task_ = problem, task
         self.n_features_in_ = problem.n_features
 
     def estimate(self, features: Any = None) -> Estimate:
@@ -315,15 +321,28 @@ class Learnability:
         return mask
 
 
-def _sampled(
-    X: Any, y: Any, sample_weight: Any, preparation: Preparation
-) -> tuple[Problem, Target]:
+def _sampled(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> tuple[Problem, Task]:
     """All columns of a sample of the rows of Dask collections."""
     # Imported here: it needs Dask.
     from featgrad.dataset.dask.home import on_dask
 
-    sample = on_dask(X, y, sample_weight, None, preparation).sample(np.arange(X.shape[1]))
-    return sample.problem, sample.target
+    dataset = on_dask(X, y, sample_weight, None, preparation)
+    return _problem_of(dataset.sample(np.arange(X.shape[1])), dataset.filters), dataset.task
+
+
+def _problem_of(sample: RowSample, filters: tuple[Floats, ...]) -> Problem:
+    rows = sample.columns
+    engine: Engine
+    if rows.is_sparse:
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad.moments.sparse import SparseEngine
+
+        every = np.arange(rows.n_features)
+        engine = SparseEngine(rows.X, rows.mean, rows.inverse_variance, every)
+    else:
+        standards = rows.mean, rows.inverse_variance, rows.has_missing
+        engine = DenseEngine(rows.X, namespace(rows.X), rows.rows, *standards)
+    return Problem(engine, sample.outputs, sample.weights, sample.variance, filters, 1.0)
 
 
 def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Estimate:

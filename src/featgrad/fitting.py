@@ -17,7 +17,7 @@ from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Indices
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
-from featgrad.dataset.base import Dataset, Sample
+from featgrad.dataset.base import Dataset, RowSample
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.in_memory import InMemory
@@ -281,8 +281,8 @@ class _Judges:
 
     @cached_property
     def that_chose(self) -> Learnability:
-        return Learnability.from_prepared(self.sample.problem, self.sample.target)
+        return Learnability.from_sample(self.sample, order=len(self.dataset.filters[-1]))
 
     @cached_property
-    def sample(self) -> Sample:
+    def sample(self) -> RowSample:
         return self.dataset.sample(self.columns)

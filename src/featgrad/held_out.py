@@ -21,7 +21,7 @@ from scipy.special import ndtri, stdtrit
 
 from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.dataset.base import Sample
+from featgrad.dataset.base import RowSample
 from featgrad.dataset.splits import Split
 from featgrad.estimate import Estimate, estimated, unknown
 from featgrad.moments.least_squares import (
@@ -78,7 +78,7 @@ class HeldOutRows:
     """
 
     def __init__(
-        self, sample: Sample, columns: Indices, units: Indices, splits: Sequence[Split]
+        self, sample: RowSample, columns: Indices, units: Indices, splits: Sequence[Split]
     ) -> None:
         self._sample, self._columns, self._units = sample, columns, units
         self._divisions = [
@@ -89,7 +89,7 @@ class HeldOutRows:
         _, self._clusters = np.unique(given, return_inverse=True)
         # How often each row is held out, times its weight; sums to one.
         held_out = np.concatenate([test for _, test in self._divisions])
-        weights = sample.problem.weights * np.bincount(held_out, minlength=n_rows)
+        weights = sample.weights * np.bincount(held_out, minlength=n_rows)
         self._total = float(weights.sum())
         self._weights = weights / self._total
 
@@ -131,7 +131,7 @@ class HeldOutRows:
         for pair, share, value, (_, test) in zip(
             both, shares, values, self._divisions, strict=True
         ):
-            weights = np.bincount(self._clusters[test], self._sample.problem.weights[test])
+            weights = np.bincount(self._clusters[test], self._sample.weights[test])
             own = np.flatnonzero(weights)
             # Clusters move the value of their part, and parts may differ.
             moved = np.multiply.outer(value - left, weights[own] / weights.sum())
@@ -156,7 +156,7 @@ class HeldOutRows:
         The set of all rows may be better than those sets. By how much at most is how much better it
         predicts the same rows, which had a part in choosing it: half of that is a standard error.
         """
-        numbers = self._sample.target.task == "regression"
+        numbers = self._sample.task == "regression"
         measure = self._r_squared if numbers else self._area
         again = [self._part(chosen, one).centred for one in self._divisions]
         (value, error), (best, _) = measure(found), measure(again)
@@ -165,7 +165,7 @@ class HeldOutRows:
 
     def _area(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
         """Mean area under the curve of outputs; those of one class in a part have none there."""
-        positive = self._sample.problem.outputs > 0
+        positive = self._sample.outputs > 0
         beaten, own = np.zeros((2, *positive.shape))
         for (_, test), rows in zip(self._divisions, predictions, strict=True):
             here = positive[test]
@@ -185,7 +185,7 @@ class HeldOutRows:
         return float(np.mean(values)), self._error(influences, max(map(min, sides)))
 
     def _r_squared(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
-        y = self._sample.problem.outputs
+        y = self._sample.outputs
         y = y - self._weights @ y
         squares, errors = np.zeros((2, len(y)))
         for (_, test), rows in zip(self._divisions, predictions, strict=True):
@@ -233,17 +233,16 @@ class HeldOutRows:
         coefficients = ridge_coefficients(rows.take(training), JUDGE_RIDGE)
         outside = rows.take(test)
         predicted = outside.values @ placed_like(rows.values, coefficients)
-        weights = self._sample.problem.weights[test] / self._total
+        weights = self._sample.weights[test] / self._total
         return Weighted(to_numpy(predicted), to_numpy(outside.outputs), weights)
 
     def _rows(self, columns: Indices) -> Weighted:
-        problem, clusters = self._sample.problem, self._sample.clusters
-        values = np.zeros((len(problem.weights), 0))
+        sample = self._sample
+        values = np.zeros((len(sample.weights), 0))
         if len(columns):
-            places = np.searchsorted(self._columns, columns)
-            values = problem.engine.columns(places).values()
-        outputs, weights = (placed_like(values, p) for p in (problem.outputs, problem.weights))
-        return Weighted(values, outputs, weights, clusters)
+            values = sample.columns.columns(np.searchsorted(self._columns, columns)).values()
+        outputs, weights = (placed_like(values, part) for part in (sample.outputs, sample.weights))
+        return Weighted(values, outputs, weights, sample.clusters)
 
 
 class _Part(NamedTuple):
@@ -267,7 +266,7 @@ class _Part(NamedTuple):
         )
 
 
-def _rows_of(sample: Sample, folds: Sequence[int]) -> Indices:
+def _rows_of(sample: RowSample, folds: Sequence[int]) -> Indices:
     return np.flatnonzero(np.isin(sample.folds, list(folds)))
 
 

@@ -117,7 +117,7 @@ def test_classes_of_a_sample_have_the_shares_of_all_rows(home: str):
     X, Y, weight = rare_class()
     share = weight @ Y[:, 0] / weight.sum()
     sample = HOMES[home](X, Y, weight, task="binary").sample(np.arange(N_COLUMNS))
-    outputs, weights = sample.target.outputs[:, 0], sample.problem.weights
+    outputs, weights = sample.outputs[:, 0], sample.weights
     np.testing.assert_allclose(np.unique(outputs), [-share, 1 - share])
     np.testing.assert_allclose(weights[outputs > 0].sum(), share)
 

@@ -101,12 +101,11 @@ def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
     same = in_memory(container(X), Y, weight).sample(COLUMNS)
     assert sample.clusters is None
     np.testing.assert_array_equal(sample.folds, same.folds)
-    np.testing.assert_allclose(sample.target.outputs, same.target.outputs, rtol=1e-9, atol=1e-12)
-    assert sample.target.variance == pytest.approx(same.target.variance)
-    np.testing.assert_allclose(sample.problem.weights, same.problem.weights)
-    mask = np.linspace(0.2, 1, 5)
-    found, value = (each.problem.value_and_gradient(mask)[0] for each in (sample, same))
-    assert found == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(sample.outputs, same.outputs, rtol=1e-9, atol=1e-12)
+    assert sample.variance == pytest.approx(same.variance)
+    np.testing.assert_allclose(sample.weights, same.weights)
+    found, expected = (each.columns.values() for each in (sample, same))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
@@ -117,8 +116,8 @@ def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
     order = order_of(weight)
     spread = order[np.arange(len(order)) * 70 % len(order) < 70]
     centred = Y - weight @ Y / weight.sum()
-    np.testing.assert_allclose(sample.target.outputs, centred[spread], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(sample.problem.weights, weight[spread] / weight[spread].sum())
+    np.testing.assert_allclose(sample.outputs, centred[spread], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sample.weights, weight[spread] / weight[spread].sum())
     assert len(sample.folds) == 70
     assert np.ptp(np.bincount(sample.folds, minlength=dataset.n_folds)) <= 1
 
@@ -126,17 +125,17 @@ def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
 def test_sample_has_the_variance_of_all_rows(monkeypatch):
     monkeypatch.setattr(placed, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
-    target = streamed(X, Y, weight).sample(COLUMNS).target
+    sample = streamed(X, Y, weight).sample(COLUMNS)
     weights = weight / weight.sum()
-    assert target.variance == pytest.approx(np.sum(weights @ (Y - weights @ Y) ** 2))
+    assert sample.variance == pytest.approx(np.sum(weights @ (Y - weights @ Y) ** 2))
 
 
 @pytest.mark.parametrize(("kept", "expected"), [(400, 100), (1, 64)])
 def test_sample_holds_as_many_entries_as_may_be_kept(monkeypatch, kept: int, expected: int):
     monkeypatch.setattr(placed, "KEPT_ENTRIES", kept)
     X, Y, _ = mixed_columns(200, 9)
-    problem = streamed(X, Y).sample(np.array([0, 1, 2, 3])).problem
-    assert len(problem.weights) == expected
+    sample = streamed(X, Y).sample(np.array([0, 1, 2, 3]))
+    assert len(sample.weights) == expected
 
 
 class Batches:

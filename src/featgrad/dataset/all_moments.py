@@ -14,7 +14,7 @@ from scipy import sparse
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.standardise import SINGLE, ArraySums, Standardiser
-from featgrad.dataset.base import Consumer, Dataset, S, Sample
+from featgrad.dataset.base import Consumer, Dataset, RowSample, S
 from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums, without_columns
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
 
@@ -98,7 +98,7 @@ class MomentDataset(Dataset):
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         raise NotImplementedError("the rows are gone: everything follows from their moments")
 
-    def sample(self, columns: Indices) -> Sample:
+    def sample(self, columns: Indices) -> RowSample:
         return self._rows.sample(columns)
 
     @cached_property

@@ -15,7 +15,6 @@ import numpy as np
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.standardise import ColumnSums, Standardiser
 from featgrad.dataset.checkpoint import Sums
-from featgrad.dataset.prepare import build_engine
 from featgrad.dataset.row_sums import (
     CellSums,
     CrossSums,
@@ -28,10 +27,10 @@ from featgrad.dataset.row_sums import (
     without_columns,
 )
 from featgrad.dataset.splits import Split, parts_of
-from featgrad.math.targets import Target
 from featgrad.math.tasks import Task
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.problem import Problem
+from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.spectrum import top_eigenvalue
 
 # Sums of all columns that are taken in one pass: more models than these are priced in turns.
@@ -40,13 +39,16 @@ _SUMS_AT_ONCE = 1 << 25
 S = TypeVar("S", bound=RowSums)
 
 
-class Sample(NamedTuple):
+class RowSample(NamedTuple):
     """Some columns of some rows, for the estimates."""
 
-    problem: Problem  # the rows
-    target: Target  # that of all rows
+    columns: StandardisedRows
+    outputs: Floats  # centred, shape (rows, outputs)
+    weights: Floats  # sum to one
+    variance: float  # of the target, over all rows
+    task: Task
     folds: Indices  # of each row
-    rows: Indices  # the place of each row in the given order
+    places: Indices  # of each row in the given order
     # Rows that share a label belong together; None where each is independent of the others.
     clusters: Indices | None = None
 
@@ -91,7 +93,7 @@ class Dataset(ABC):
         """Add all blocks of rows to the empty sums that `start` makes."""
 
     @abstractmethod
-    def sample(self, columns: Indices) -> Sample:
+    def sample(self, columns: Indices) -> RowSample:
         """Some columns of all rows, or of not too many."""
 
     @abstractmethod
@@ -173,7 +175,7 @@ class Dataset(ABC):
         sample = self.sample(np.zeros(1, np.intp))
         if sample.clusters is None:
             return 1.0
-        weighted = sample.problem.weights[:, None] * sample.target.outputs
+        weighted = sample.weights[:, None] * sample.outputs
         together = np.zeros((int(sample.clusters.max()) + 1, weighted.shape[1]))
         np.add.at(together, sample.clusters, weighted)
         excess = float(np.sum(together**2) / np.sum(weighted**2)) - 1
@@ -181,8 +183,8 @@ class Dataset(ABC):
 
     def top_eigenvalue(self, columns: Indices) -> float:
         """Of the covariance of some standardised columns."""
-        problem = self.sample(columns).problem
-        return top_eigenvalue(problem.engine, np.ones(len(columns)), problem.weights)
+        sample = self.sample(columns)
+        return top_eigenvalue(sample.columns, np.ones(len(columns)), sample.weights)
 
     @property
     def _parts_of_cells(self) -> Indices:
@@ -196,14 +198,13 @@ class Dataset(ABC):
         weights: Floats,
         variance: float,
         folds: Indices,
-        rows: Indices,
-    ) -> Sample:
+        places: Indices,
+    ) -> RowSample:
         """Rows with centred outputs; the variance of the target is that of all rows."""
-        # Choosing columns leaves them one after the other, where engines take rows.
+        # Choosing columns leaves them one after the other, where products take rows.
         X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
-        engine = build_engine(X, np.arange(len(weights)), weights, self._preprocess)
-        problem = Problem(engine, outputs, weights, variance, self.filters, 1.0)
-        return Sample(problem, Target(outputs, variance, self.task), folds, rows)
+        columns = StandardisedRows.of(X, np.arange(len(weights)), weights, self._preprocess)
+        return RowSample(columns, outputs, weights, variance, self.task, folds, places)
 
     def _cross_sums(self) -> ColumnSums:
         start = partial(CrossSums, self.n_features, self.whole, self.standardiser)

@@ -9,7 +9,7 @@ from scipy import sparse
 from featgrad._support.types import Indices
 from featgrad.columns.present_means import Fill, has_missing
 from featgrad.columns.standardise import Standardiser
-from featgrad.dataset.base import Consumer, Dataset, S, Sample
+from featgrad.dataset.base import Consumer, Dataset, RowSample, S
 from featgrad.dataset.prepare import Prepared
 from featgrad.dataset.row_sums import PartMeans, Rows
 from featgrad.math.targets import stratified, to_one_variance
@@ -85,7 +85,7 @@ class InMemory(Dataset):
             weights = self._weights[rows] * self.whole.shares[self._cells[rows]]
             consumer.add(self._outputs[rows], weights, self._filled(self.X[rows], rows))
 
-    def sample(self, columns: Indices) -> Sample:
+    def sample(self, columns: Indices) -> RowSample:
         """Some columns of all rows, or of some from every fold if they are many."""
         target, step = self.prepared.target, -(-self.n_rows // ESTIMATE_ROWS_IN_MEMORY)
         rows, weights = self.prepared.rows[::step], self.prepared.weights[::step]

@@ -18,7 +18,7 @@ from featgrad.columns.fences import Fences
 from featgrad.columns.magnitude import Limits
 from featgrad.columns.present_means import Fill, PresentMeans
 from featgrad.columns.standardise import ArraySums
-from featgrad.dataset.base import Dataset, Sample
+from featgrad.dataset.base import Dataset, RowSample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.row_sums import PartMeans, Rows, RowSums
@@ -246,7 +246,7 @@ class Placed(Dataset):
         some = RowsOf(rows.X.__getitem__, np.arange(len(y)), rows.cells)
         self._encode(first, task_by_rows(self._guess, y, some))
 
-    def sample(self, columns: Indices) -> Sample:
+    def sample(self, columns: Indices) -> RowSample:
         """Some columns of not too many rows; takes a visit.
 
         The target is that of all rows: a rare class may be missing among some of them.

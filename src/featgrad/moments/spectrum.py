@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh_tridiagonal
@@ -10,7 +10,6 @@ from scipy.linalg import eigh, eigvalsh_tridiagonal
 from featgrad._support.array_api import to_numpy
 from featgrad._support.types import Floats, Indices
 from featgrad.moments.folds import Totals
-from featgrad.moments.sweeps import Engine
 from featgrad.plan import SPECTRUM_ROWS
 
 # Lanczos steps and random probes: an accuracy of a few per cent suffices.
@@ -26,7 +25,21 @@ class Spectrum(NamedTuple):
     mean: float
 
 
-def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
+class Covariance(Protocol):
+    """Centred rows whose covariance can be multiplied."""
+
+    @property
+    def inverse_variance(self) -> Floats: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def take(self, rows: Indices) -> Self: ...
+
+    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats: ...
+
+
+def spectrum(engine: Covariance, mask: Floats, weights: Floats) -> Spectrum:
     """Estimate the spectrum of the population covariance C of ``mask^(1/2) x``.
 
     The largest eigenvalue l of the sample is biased upwards if features are many compared with
@@ -55,7 +68,7 @@ def spectrum(engine: Engine, mask: Floats, weights: Floats) -> Spectrum:
     return Spectrum(top, min(centre, top), min(mean, top))
 
 
-def top_eigenvalue(engine: Engine, mask: Floats, weights: Floats) -> float:
+def top_eigenvalue(engine: Covariance, mask: Floats, weights: Floats) -> float:
     return spectrum(engine, mask, weights).top
 
 

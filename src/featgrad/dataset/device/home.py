@@ -16,7 +16,7 @@ from featgrad._support.array_api import namespace
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.present_means import Fill
 from featgrad.columns.standardise import ArraySums, ColumnSums, Standardiser
-from featgrad.dataset.base import Consumer, Dataset, S, Sample
+from featgrad.dataset.base import Consumer, Dataset, RowSample, S
 from featgrad.dataset.device.matrix import centred
 from featgrad.dataset.row_sums import CrossSums, Model, PriceSums
 from featgrad.dataset.splits import FoldLayout
@@ -228,7 +228,7 @@ class OnDevice(Dataset):
             weights = fetched(self._weights[rows]) * shares
             consumer.add(fetched(self._outputs[rows]), weights, self._rows_on_host(rows))
 
-    def sample(self, columns: Indices) -> Sample:
+    def sample(self, columns: Indices) -> RowSample:
         """Some columns of evenly spaced rows of the random order, on the device."""
         places = torch.arange(self.n_rows, device=self._rows.device)
         count = min(ESTIMATE_ROWS, self.n_rows)

@@ -1,0 +1,191 @@
+"""Rows of a matrix in a fixed order, centred and scaled when they are used, without a full copy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from featgrad._support.array_api import namespace, placed_like, to_numpy
+from featgrad._support.types import Floats, Indices
+from featgrad.columns.present_means import has_missing
+
+# A column with a smaller ratio of standard deviation to mean varies by rounding only.
+_ROUNDING = 1e-12
+# Entries of a block for statistics and products.
+_BLOCK_ENTRIES = 1 << 20
+# Columns without zeros of a sparse matrix are shifted to mean 0 if the ratio of mean to standard
+# deviation is larger. Implicit centring of columns with zeros loses little precision.
+_FAR_FROM_ZERO = 8.0
+# Types whose numbers single precision represents exactly.
+_SMALL = ("float16", "float32", "bool", "int8", "uint8", "int16", "uint16")
+
+
+@dataclass(frozen=True)
+class StandardisedRows:
+    """Some rows of a dense matrix of any array library, or of a CSR matrix, in a fixed order.
+
+    Missing entries count as the mean of their column.
+    """
+
+    X: Any
+    rows: Indices  # of X
+    mean: Floats
+    # 1 / variance of each column ("zscore") or 1 ("center"); 0 for constant columns.
+    inverse_variance: Floats
+    has_missing: bool = False
+
+    @classmethod
+    def of(cls, X: Any, rows: Indices, weights: Floats, preprocess: str) -> "StandardisedRows":
+        """Standardised by the weighted rows; those of a CSR matrix are copied."""
+        if not sparse.issparse(X):
+            mean, variance = mean_and_variance(X, weights, rows)
+            inverse = inverse_variance(mean, variance, preprocess)
+            return cls(X, rows, mean, inverse, has_missing(X))
+        X = sparse.csr_array(X)[rows]
+        X.sum_duplicates()
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        mean, variance = mean_and_variance(X, weights)
+        missing = np.isnan(X.data)
+        X.data[missing] = mean[X.indices[missing]]
+        is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+        is_far = (np.abs(mean) > _FAR_FROM_ZERO * np.sqrt(variance)) & (variance > 0)
+        shift = np.where(is_full & is_far, mean, 0.0)
+        if np.any(shift):
+            X.data -= shift[X.indices].astype(np.float64)
+        inverse = inverse_variance(mean, variance, preprocess)
+        return cls(X, np.arange(X.shape[0]), mean - shift, inverse)
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.X))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.mean)
+
+    @cached_property
+    def dtype(self) -> Any:
+        """Of products of rows: single precision if it represents the data exactly, else double."""
+        xp = namespace(self.X)
+        return xp.float32 if str(self.X.dtype).rpartition(".")[2] in _SMALL else xp.float64
+
+    def take(self, rows: Indices) -> "StandardisedRows":
+        """Some of the rows, in the given order."""
+        if self.is_sparse:
+            return replace(self, X=self.X[rows], rows=np.arange(len(rows)))
+        return replace(self, rows=self.rows[rows])
+
+    def columns(self, columns: Indices) -> "StandardisedRows":
+        """The same rows restricted to some columns."""
+        X = self.X[:, columns] if self.is_sparse else _taken(self.X, columns, axis=1)
+        mean, inverse = self.mean[columns], self.inverse_variance[columns]
+        return replace(self, X=X, mean=mean, inverse_variance=inverse)
+
+    def centred(self, start: int, stop: int) -> Any:
+        """A dense run of rows less the means of their columns, where the matrix is."""
+        if self.is_sparse:
+            return self.X[start:stop].toarray() - self.mean
+        xp = namespace(self.X)
+        values = _taken(self.X, self.rows[start:stop], axis=0)
+        values = xp.astype(values, self.dtype, copy=False)
+        for part in self._parts_of_mean:
+            values -= part
+        if self.has_missing:
+            values = xp.where(xp.isnan(values), xp.zeros_like(values), values)
+        return values
+
+    def values(self) -> Any:
+        """All rows, dense and in double precision, with the variance that they are brought to."""
+        values = self.centred(0, self.n_rows)
+        values = namespace(values).astype(values, namespace(values).float64, copy=False)
+        return values * placed_like(values, np.sqrt(self.inverse_variance))
+
+    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
+        """``X^T W X V`` over centred rows, for a vector or a few columns V."""
+        V = vectors.reshape(self.n_features, -1)
+        if self.is_sparse:
+            along = weights[:, None] * (self.X @ V - self.mean @ V)
+            product = self.X.T @ along - np.multiply.outer(self.mean, along.sum(axis=0))
+            return np.asarray(product.reshape(vectors.shape))
+        total = np.zeros(V.shape)
+        V, w = self._like(V), self._like(weights[:, None])
+        for start, stop in _spans(self.n_rows, self.n_features):
+            A = self.centred(start, stop)
+            total += to_numpy(A.T @ (w[start:stop, :] * (A @ V)))
+        return total.reshape(vectors.shape)
+
+    @cached_property
+    def _parts_of_mean(self) -> tuple[Any, ...]:
+        """The mean in the type of products, and its rounding error if that matters.
+
+        A difference x - mean is exact to the last bit of x only if no bit of the mean is lost.
+        """
+        high = self._like(self.mean)
+        low = self.mean - to_numpy(high)
+        accuracy = float(namespace(self.X).finfo(self.dtype).eps)
+        matters = low**2 * self.inverse_variance > accuracy**2
+        return (high, self._like(low)) if np.any(matters) else (high,)
+
+    def _like(self, values: Floats) -> Any:
+        """Numbers where the matrix is, in the type of products."""
+        xp = namespace(self.X)
+        return xp.astype(placed_like(self.X, np.ascontiguousarray(values)), self.dtype)
+
+
+def mean_and_variance(
+    X: Any, weights: Floats, rows: Indices | None = None
+) -> tuple[Floats, Floats]:
+    """Weighted mean of each column over present entries, and variance with others at the mean."""
+    if sparse.issparse(X):
+        # Only the data are converted: indices are shared.
+        parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
+        X = sparse.csr_array(parts, shape=X.shape)
+        mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
+        variance = np.maximum(np.nan_to_num(variance), 0.0)
+        return np.nan_to_num(mean), variance * present / weights.sum()
+    rows = np.arange(X.shape[0]) if rows is None else rows
+    total, present, scatter = np.zeros((3, X.shape[1]))
+    for block, missing, w in _blocks(X, rows, weights):
+        xp = namespace(block)
+        total += to_numpy(w @ xp.where(missing, xp.zeros_like(block), block))
+        present += to_numpy(w @ xp.astype(~missing, xp.float64))
+    mean = np.divide(total, present, out=np.zeros_like(total), where=present > 0)
+    for block, missing, w in _blocks(X, rows, weights):
+        xp = namespace(block)
+        deviation = xp.where(missing, xp.zeros_like(block), block - placed_like(block, mean))
+        scatter += to_numpy(w @ (deviation * deviation))
+    return mean, scatter / weights.sum()
+
+
+def inverse_variance(mean: Floats, variance: Floats, preprocess: str) -> Floats:
+    """1 / variance, or 1 for "center"; 0 for constant columns."""
+    varies = variance > (_ROUNDING * np.abs(mean)) ** 2
+    if preprocess == "center":
+        return varies.astype(np.float64)
+    return np.divide(1.0, variance, out=np.zeros_like(variance), where=varies)
+
+
+def _blocks(X: Any, rows: Indices, weights: Floats) -> Iterator[tuple[Any, Any, Any]]:
+    """Blocks of rows in double precision, where entries are missing, and weights."""
+    xp = namespace(X)
+    for start, stop in _spans(len(rows), X.shape[1]):
+        block = xp.astype(_taken(X, rows[start:stop], axis=0), xp.float64)
+        yield block, xp.isnan(block), placed_like(X, weights[start:stop])
+
+
+def _spans(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _BLOCK_ENTRIES // n_columns)
+    return ((start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _taken(X: Any, places: Indices, axis: int) -> Any:
+    return namespace(X).take(X, placed_like(X, places), axis=axis)
