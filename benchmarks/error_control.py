@@ -27,7 +27,7 @@ from benchmarks.progress import Progress
 from benchmarks.quality.summary import row
 from benchmarks.sources import locate
 from featgrad import FeatureGradientSelector
-from featgrad.knockoffs.filter import threshold
+from featgrad.search.knockoffs import knockoff_threshold
 
 RATES = (0.1, 0.2)
 # Correlation of columns, their distribution, how many are true, and coefficients times the root of
@@ -122,7 +122,7 @@ def _of_knockpy(X, y, seed):
     found.forward(X=X, y=y, fdr=RATES[0], shrinkage="ledoitwolf")
     seconds = time.process_time() - start
     for rate in RATES:
-        yield "knockpy", rate, threshold(found.W, rate) <= found.W, seconds
+        yield "knockpy", rate, knockoff_threshold(found.W, rate) <= found.W, seconds
 
 
 def _of_hidimstat(name, X, y, seed):

@@ -28,7 +28,6 @@ from featgrad.diagnosis import Finding, findings, looked_at
 from featgrad.estimate import Estimate, unknown
 from featgrad.explained_variance import Learnability
 from featgrad.held_out import HeldOutRows, Judged
-from featgrad.knockoffs.choose import by_knockoffs
 from featgrad.math.tasks import Task
 from featgrad.path import PathPoint, Sizes, decisions_of
 from featgrad.plan import (
@@ -43,6 +42,7 @@ from featgrad.plan import (
 )
 from featgrad.readers import Source
 from featgrad.search.base import Subset
+from featgrad.search.knockoffs import by_knockoffs
 from featgrad.search.progress import OnStep, Reporter
 from featgrad.search.run import Job, Outcome, by_penalty, by_stream, by_working_set
 from featgrad.search.settings import Settings

@@ -1,4 +1,4 @@
-"""Second-order Gaussian knockoffs: copies of the columns that have no say in the target.
+"""Second-order Gaussian knockoffs: copies of columns that have no effect on the target.
 
 With the covariance C of the columns and a block-diagonal S, one block for each unit, the copies are
 ``X (I - C^-1 S) + E`` with rows of E from ``N(0, 2 S - S C^-1 S)``. Columns and copies then have
@@ -8,7 +8,7 @@ the largest ``log det S + log det(2 C - S)`` (Gimenez & Zou 2019), which leaves 
 power where few columns are close to collinear.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,28 +22,24 @@ from featgrad.plan import ENTROPY_GAIN, ENTROPY_STEPS
 _ROUNDING = 1e-6
 
 
-class Knockoffs:
-    """Draws copies of columns of mean 0 and variance 1, under weights that sum to one."""
+def knockoff_copies(
+    X: Floats, weights: Floats, units: Indices, count: int, rng: np.random.RandomState
+) -> Iterator[Floats]:
+    """Copies of columns of mean 0 and variance 1, under weights that sum to one.
 
-    def __init__(self, X: Floats, weights: Floats, units: Indices) -> None:
-        self.covariance = shrunk_covariance(X, weights)
-        self.difference = maximum_entropy(self.covariance, units)
-        factor = linalg.cho_factor(self.covariance, lower=True, check_finite=False)
-        towards = linalg.cho_solve(factor, self.difference, check_finite=False)
-        self._mean = X - X @ towards
-        noise = 2 * self.difference - self.difference @ towards
-        noise += _ROUNDING * np.eye(len(noise))
-        self._root = linalg.cholesky(noise, check_finite=False)
-
-    def draw(self, count: int, rng: np.random.RandomState) -> Iterator[Floats]:
-        """Copies of all columns; every second one has the noise of the last, with other signs."""
-        for i in range(count):
-            if i % 2 == 0:
-                normal = rng.standard_normal(self._mean.shape)
-                noise = linalg.blas.dtrmm(1.0, self._root, normal.T, trans_a=True).T
-                yield self._mean + noise
-            else:
-                yield self._mean - noise
+    Every second one has the noise of the last, with other signs.
+    """
+    covariance = shrunk_covariance(X, weights)
+    S = maximum_entropy(covariance, units)
+    factor = linalg.cho_factor(covariance, lower=True, check_finite=False)
+    towards = linalg.cho_solve(factor, S, check_finite=False)
+    mean = X - X @ towards
+    root = linalg.cholesky(2 * S - S @ towards + _ROUNDING * np.eye(len(S)), check_finite=False)
+    for i in range(count):
+        if i % 2 == 0:
+            normal = rng.standard_normal(X.shape)
+            noise = linalg.blas.dtrmm(1.0, root, normal.T, trans_a=True).T
+        yield mean - noise if i % 2 else mean + noise
 
 
 def shrunk_covariance(X: Floats, weights: Floats) -> Floats:
@@ -89,15 +85,17 @@ def maximum_entropy(covariance: Floats, units: Indices) -> Floats:
     With ``A = 2 C - S`` it is the one whose blocks are ``((A^-1)_gg)^-1``. Steps towards that never
     lower the entropy if they are short enough.
     """
-    S = _ROUNDING * np.eye(len(covariance))
-    entropy, inverse = _entropy(covariance, S, units)
+    S, blocks = _ROUNDING * np.eye(len(covariance)), _blocks(units)
+    entropy, inverse = _entropy(covariance, S, blocks)
     step = 1.0
     for _ in range(ENTROPY_STEPS):
-        towards = _blockwise_inverse(inverse, units) - S
-        further = _entropy(covariance, S + step * towards, units)
+        towards = -S
+        for block in blocks:
+            towards[block] += np.linalg.inv(inverse[block])
+        further = _entropy(covariance, S + step * towards, blocks)
         while further[0] <= entropy and step > _ROUNDING:
             step /= 2
-            further = _entropy(covariance, S + step * towards, units)
+            further = _entropy(covariance, S + step * towards, blocks)
         gain = further[0] - entropy
         if gain <= 0:
             break
@@ -108,35 +106,21 @@ def maximum_entropy(covariance: Floats, units: Indices) -> Floats:
     return S
 
 
-def _entropy(covariance: Floats, S: Floats, units: Indices) -> tuple[float, Floats]:
+def _entropy(covariance: Floats, S: Floats, blocks: Sequence[Any]) -> tuple[float, Floats]:
     """``log det S + log det A`` and the inverse of A."""
     A, failed = linalg.lapack.dpotrf(2 * covariance - S, lower=True, overwrite_a=True)
     if failed:
         return -np.inf, A
-    entropy = 2 * float(np.log(np.diagonal(A)).sum()) + _log_det(S, units)
+    entropy = 2 * float(np.log(np.diagonal(A)).sum())
+    entropy += sum(float(np.linalg.slogdet(S[block])[1].sum()) for block in blocks)
     below, _ = linalg.lapack.dpotri(A, lower=True, overwrite_c=True)
     return entropy, np.tril(below) + np.tril(below, -1).T
 
 
-def _log_det(S: Floats, units: Indices) -> float:
-    single, groups = _by_width(units)
-    total = float(np.log(np.diagonal(S)[single]).sum())
-    return total + sum(float(np.linalg.slogdet(S[np.ix_(g, g)])[1]) for g in groups)
-
-
-def _blockwise_inverse(inverse: Floats, units: Indices) -> Floats:
-    single, groups = _by_width(units)
-    found = np.zeros_like(inverse)
-    found[single, single] = 1 / np.diagonal(inverse)[single]
-    for group in groups:
-        block = np.ix_(group, group)
-        found[block] = np.linalg.inv(inverse[block])
-    return found
-
-
-def _by_width(units: Indices) -> tuple[Indices, list[Any]]:
-    """Columns that are units by themselves, and groups of several."""
+def _blocks(units: Indices) -> list[Any]:
+    """Rows and columns of the blocks of S, those of one width together."""
     order = np.argsort(units, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(units[order])) + 1)
-    single = np.array([group[0] for group in groups if len(group) == 1], np.intp)
-    return single, [group for group in groups if len(group) > 1]
+    widths = {len(group) for group in groups}
+    alike = [np.array([group for group in groups if len(group) == width]) for width in widths]
+    return [(group[:, :, None], group[:, None]) for group in alike]

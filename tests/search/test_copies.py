@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from featgrad.knockoffs.gaussian import Knockoffs, maximum_entropy, shrunk_covariance
+from featgrad.search.copies import knockoff_copies, maximum_entropy, shrunk_covariance
 
 
 def ar(r: float, size: int) -> np.ndarray:
@@ -20,9 +20,9 @@ def rows(covariance: np.ndarray, n_rows: int, seed: int = 0) -> np.ndarray:
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def one_copy(knockoffs: Knockoffs) -> np.ndarray:
-    [copies] = knockoffs.draw(1, np.random.RandomState(0))
-    return copies
+def copies_of(X: np.ndarray, units: np.ndarray, count: int = 1) -> list[np.ndarray]:
+    weights, rng = np.full(len(X), 1 / len(X)), np.random.RandomState(0)
+    return list(knockoff_copies(X, weights, units, count, rng))
 
 
 GROUPS = {"single columns": np.arange(6), "groups": np.array([0, 0, 1, 2, 2, 2])}
@@ -32,8 +32,7 @@ GROUPS = {"single columns": np.arange(6), "groups": np.array([0, 0, 1, 2, 2, 2])
 @pytest.mark.parametrize("r", [0.0, 0.5, 0.9])
 def test_second_moments_stay_when_units_change_places(r: float, units: np.ndarray):
     X = rows(ar(r, 6), 40_000)
-    knockoffs = Knockoffs(X, np.full(len(X), 1 / len(X)), units)
-    both = np.hstack([X, one_copy(knockoffs)])
+    both = np.hstack([X, *copies_of(X, units)])
     moments = both.T @ both / len(both)
     for unit in np.unique(units):
         order = np.arange(12)
@@ -44,17 +43,17 @@ def test_second_moments_stay_when_units_change_places(r: float, units: np.ndarra
 
 def test_copies_differ_from_their_columns():
     X = rows(ar(0.5, 6), 10_000)
-    copies = one_copy(Knockoffs(X, np.full(len(X), 1 / len(X)), np.arange(6)))
+    [copies] = copies_of(X, np.arange(6))
     assert np.all(np.abs(np.mean(X * copies, axis=0)) < 0.6)
 
 
 def test_copies_are_as_many_as_asked_for_and_differ():
     X = rows(ar(0.5, 6), 200)
-    knockoffs = Knockoffs(X, np.full(len(X), 1 / len(X)), np.arange(6))
-    first, second, third = knockoffs.draw(3, np.random.RandomState(0))
+    first, second, third = copies_of(X, np.arange(6), 3)
     assert min(np.abs(first - second).max(), np.abs(first - third).max()) > 0.1
     # The noise of the second is that of the first with other signs.
-    expected = X - X @ np.linalg.solve(knockoffs.covariance, knockoffs.difference)
+    covariance = shrunk_covariance(X, np.full(len(X), 1 / len(X)))
+    expected = X - X @ np.linalg.solve(covariance, maximum_entropy(covariance, np.arange(6)))
     np.testing.assert_allclose((first + second) / 2, expected, atol=1e-12)
 
 

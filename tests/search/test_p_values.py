@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from featgrad.knockoffs.p_values import _mean_is_zero, p_values
-from featgrad.knockoffs.statistic import weighted
+from featgrad.search.knockoffs import _mean_is_zero, p_values, weighted
 
 
 def of(X: np.ndarray, Y: np.ndarray, units: np.ndarray) -> np.ndarray:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from featgrad.knockoffs.statistic import best_coefficients, differences, lasso_path
 from featgrad.plan import PATH_END, PATH_POINTS
+from featgrad.search.knockoffs import differences
+from featgrad.search.lasso_kernels import best_coefficients, lasso_path
 
 
 def data(n_outputs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control
 
-from featgrad.knockoffs.filter import by_e_values, frequencies, step_up, threshold
+from featgrad.search.knockoffs import by_e_values, frequencies, knockoff_threshold, step_up
 
 STATISTICS = arrays(float, st.integers(1, 40), elements=st.integers(-9, 9).map(float))
 RATES = st.sampled_from([0.05, 0.1, 0.2, 0.5])
@@ -18,12 +18,12 @@ def test_threshold_is_the_least_that_is_good_enough(W: np.ndarray, fdr: float):
     for t in sorted({abs(w) for w in W if w}, reverse=True):
         if 1 + np.sum(-t >= W) <= fdr * np.sum(t <= W):
             found = t
-    assert threshold(W, fdr) == found
+    assert knockoff_threshold(W, fdr) == found
 
 
 @given(arrays(float, (3, 12), elements=st.integers(-9, 9).map(float)), RATES)
 def test_frequencies_are_shares_of_knockoffs(W: np.ndarray, fdr: float):
-    chosen = [row >= threshold(row, fdr) for row in W]
+    chosen = [row >= knockoff_threshold(row, fdr) for row in W]
     np.testing.assert_allclose(frequencies(W, fdr), np.sum(chosen, axis=0) / 3)
 
 
@@ -43,7 +43,7 @@ def test_one_knockoff_keeps_the_rate():
 def test_e_values_are_those_of_ren_and_barber(W: np.ndarray, fdr: float):
     values = np.zeros(30)
     for row in W:
-        least = threshold(row, fdr / 2)
+        least = knockoff_threshold(row, fdr / 2)
         values += 30 * (row >= least) / (1 + np.sum(row <= -least)) / 3
     sizes = [k for k in range(1, 31) if np.sum(values >= 30 / (fdr * k)) >= k]
     expected = values >= 30 / (fdr * max(sizes)) if sizes else np.zeros(30, bool)

@@ -1,1 +1,0 @@
-"""Choice of features at a given false discovery rate, by comparison with knockoffs."""

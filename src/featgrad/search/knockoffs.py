@@ -1,0 +1,237 @@
+"""The features that keep a false discovery rate, by comparison with knockoffs.
+
+1. Each unit is compared with copies of its columns that have no effect on the target: lasso
+   coefficients of both together, less those of the copies. Losses without a feature, as in other
+   searches, separate a column from a similar copy less well: a set holds one of the two or both,
+   where coefficients are shared out between them. The penalty is that of the smallest generalised
+   cross-validation error along the path, which treats columns and copies alike.
+2. Such a statistic is as likely below 0 as above for a unit that has no effect, so that the units
+   below ``-t`` show how many of those above t are false (Barber & Candès 2015). Units that most
+   knockoffs choose depend little on the seed (Ren, Wei & Candès 2023). Of these at most twice as
+   many are false as one knockoff chooses, in expectation; no more than with one if, among units
+   that have no effect, those are fewer that are chosen more often. E-values of the same knockoffs
+   keep the rate exactly and find less (Ren & Barber 2024).
+3. One knockoff chooses at least ``1 / fdr`` units. Where none are chosen each unit is tested by
+   itself: what all other columns leave of a column and what they leave of the target are
+   uncorrelated if the unit has no effect. Both are residuals of lasso models without the unit, so
+   that errors of the two models multiply (conditional randomisation with distilled columns: Liu,
+   Katsevich, Janson & Ramdas 2022). Variances are those of the products themselves: they may differ
+   from row to row.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse, stats
+
+from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Flags, Floats, Indices
+from featgrad.columns.present_means import present_means
+from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.prepare import Prepared
+from featgrad.plan import (
+    KNOCKOFF_COLUMNS,
+    KNOCKOFF_COPIES,
+    KNOCKOFF_MAJORITY,
+    LEAST_OWN_VARIANCE,
+    SCREENED_PER_ROW,
+    SCREENING_ROWS,
+    TESTED_RATE,
+)
+from featgrad.search.base import Discoveries
+from featgrad.search.copies import knockoff_copies
+from featgrad.search.run import Job, Outcome
+from featgrad.search.units import Units, best_first
+
+
+@one_blas_thread()
+def by_knockoffs(job: Job) -> Outcome:
+    """As many features as the false discovery rate allows."""
+    assert isinstance(job.dataset, InMemory)
+    assert job.settings.fdr is not None
+    rows = job.dataset.X, job.dataset.prepared
+    found = discover(*rows, job.budgets.units, job.settings.fdr, job.rng)
+    return Outcome([found.subset()], 0, discoveries=found)
+
+
+def discover(
+    X: Any, prepared: Prepared, units: Units, fdr: float, rng: np.random.RandomState
+) -> Discoveries:
+    """Compare each unit with its knockoffs, and test each where these choose none."""
+    rows, weights, outputs = X[prepared.rows], prepared.weights, prepared.target.outputs
+    usable = units.of_column >= 0
+    if X.shape[1] > KNOCKOFF_COLUMNS:
+        # The rows that screen are not used again.
+        n_first = round(SCREENING_ROWS * len(weights))
+        part, others = slice(n_first), slice(n_first, None)
+        count = min(KNOCKOFF_COLUMNS, math.ceil(SCREENED_PER_ROW * (len(weights) - n_first)))
+        usable &= _screened(rows[part], outputs[part], weights[part], units, count)
+        rows, outputs, weights = rows[others], outputs[others], weights[others]
+        weights = weights / weights.sum()
+    columns = _standardised(rows[:, np.flatnonzero(usable)], weights)
+    varies = columns.any(axis=0)
+    usable[usable] = varies
+    # Units of the usable columns, numbered.
+    names, of_column = np.unique(units.of_column[usable], return_inverse=True)
+    columns, outputs = np.ascontiguousarray(columns[:, varies]), _standardised(outputs, weights)
+    statistics = np.array(
+        [
+            differences(columns, copies, outputs, weights, of_column, rng)
+            for copies in knockoff_copies(columns, weights, of_column, KNOCKOFF_COPIES, rng)
+        ]
+    )
+    often = frequencies(statistics, fdr)
+    chosen, tested = often > KNOCKOFF_MAJORITY, None
+    if not chosen.any():
+        tested = p_values(weighted(columns, weights), weighted(outputs, weights), of_column)
+        chosen = step_up(tested, TESTED_RATE * fdr)
+
+    def spread(of_units: Any, excluded: float = 0.0) -> Floats:
+        every = np.full(units.count, excluded)
+        every[names] = of_units
+        return np.where(usable, units.spread(every, excluded), excluded)
+
+    return Discoveries(
+        fdr,
+        spread(statistics.mean(axis=0)),
+        spread(often),
+        None if tested is None else spread(tested, 1.0),
+        spread(by_e_values(statistics, fdr)) > 0,
+        spread(chosen) > 0,
+        usable,
+    )
+
+
+def _screened(X: Any, outputs: Floats, weights: Floats, units: Units, count: int) -> Flags:
+    """Columns of the units that are most correlated with the outputs by themselves."""
+    columns, targets = (weighted(_standardised(part, weights), weights) for part in (X, outputs))
+    along = np.linalg.norm(columns @ targets.T, axis=1)
+    largest = np.zeros(units.count)
+    inside = units.of_column >= 0
+    np.maximum.at(largest, units.of_column[inside], along[inside])
+    kept = np.zeros(X.shape[1], bool)
+    kept[units.columns_of(np.sort(best_first(largest, count)))] = True
+    return kept
+
+
+def _standardised(X: Any, weights: Floats) -> Floats:
+    """Columns of mean 0 and variance 1, or 0 where they do not vary; missing entries are 0.
+
+    Knockoffs are dense, so that a dense copy of a sparse matrix does not change what is needed.
+    """
+    X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    weights = weights / weights.sum()
+    means = present_means(X, weights)
+    if means is not None:
+        X = np.where(np.isnan(X), means, X)
+    X = X - weights @ X
+    deviation = np.sqrt(weights @ X**2)
+    varies = deviation > np.finfo(np.float32).eps * np.abs(X).max(axis=0)
+    return np.asarray(np.where(varies, X, 0.0) / np.where(varies, deviation, 1.0))
+
+
+def weighted(X: Floats, weights: Floats) -> Floats:
+    """Columns as rows, times the roots of the weights, with mean square 1."""
+    columns = X.T * np.sqrt(weights * len(weights))
+    squares = np.mean(columns**2, axis=1)
+    return np.ascontiguousarray(columns / np.sqrt(squares + (squares == 0))[:, None])
+
+
+def differences(
+    X: Floats,
+    copies: Floats,
+    outputs: Floats,
+    weights: Floats,
+    units: Indices,
+    rng: np.random.RandomState,
+) -> Floats:
+    """Coefficients of each unit less those of its knockoff, in sums of norms over outputs.
+
+    Outputs have variance 1, as have the columns; weights of the rows sum to one. Units change
+    places with their knockoffs at random: descent treats columns alike only at its end.
+    """
+    count = int(units.max()) + 1
+    signs = rng.choice([-1.0, 1.0], count)
+    stays = signs[units] > 0
+    both = np.where(stays, X, copies), np.where(stays, copies, X)
+    columns = weighted(np.concatenate(both, axis=1), weights)
+    beta = _lasso(columns, weighted(outputs, weights))
+    first, second = np.split(np.linalg.norm(beta, axis=1), 2)
+    return signs * np.bincount(units, first - second, minlength=count)
+
+
+def _lasso(columns: Floats, targets: Floats) -> Floats:
+    # Imported here: the compiler behind it takes longer to load than everything else.
+    from featgrad.search.lasso_kernels import best_coefficients
+
+    return best_coefficients(columns, targets)
+
+
+def knockoff_threshold(statistics: Floats, fdr: float) -> float:
+    """The least t at which the share of false ones among those above is estimated small enough.
+
+    That is ``(1 + #(W <= -t)) / #(W >= t)`` at most `fdr`. Infinite where there is no such t.
+    """
+    ranked, magnitudes = np.sort(statistics), np.sort(np.abs(statistics[statistics != 0]))
+    above = len(ranked) - np.searchsorted(ranked, magnitudes, side="left")
+    below = np.searchsorted(ranked, -magnitudes, side="right")
+    enough = np.flatnonzero(1 + below <= fdr * above)
+    return float(magnitudes[enough[0]]) if len(enough) else np.inf
+
+
+def frequencies(statistics: Floats, fdr: float) -> Floats:
+    """Share of the knockoffs that choose each unit, from statistics of shape (knockoffs, units)."""
+    return np.asarray(np.mean([row >= knockoff_threshold(row, fdr) for row in statistics], axis=0))
+
+
+def by_e_values(statistics: Floats, fdr: float) -> Flags:
+    """Units that the mean of e-values over knockoffs chooses, each of them at half the rate."""
+    n_units = statistics.shape[1]
+    values = np.zeros(n_units)
+    for row in statistics:
+        least = knockoff_threshold(row, fdr / 2)
+        values += (row >= least) / (1 + np.sum(row <= -least)) / len(statistics)
+    # A p-value of 1 / (units * mean) is one of e-values, whatever their dependence.
+    return step_up(1 / np.maximum(n_units * values, 1.0), fdr)
+
+
+def step_up(p_values: Floats, fdr: float) -> Flags:
+    """Units that Benjamini & Hochberg (1995) choose."""
+    ranked = np.sort(p_values)
+    enough = ranked <= fdr * np.arange(1, len(ranked) + 1) / len(ranked)
+    return np.asarray(p_values <= ranked[enough].max(initial=-1.0))
+
+
+def p_values(columns: Floats, targets: Floats, units: Indices) -> Floats:
+    """Of units 0, 1 and so on. Columns and targets are rows, columns with mean square 1."""
+    others, coefficients = columns.copy(), _lasso(columns, targets)
+    by_all = targets - coefficients.T @ columns
+    found = np.ones(int(units.max()) + 1)
+
+    def left(of: Floats) -> Floats:
+        return np.asarray(of - _lasso(others, of).T @ others)
+
+    for unit in range(len(found)):
+        own = np.flatnonzero(units == unit)
+        others[own] = 0
+        # A model without a unit that it does not use is the same model.
+        left_of_targets = left(targets) if coefficients[own].any() else by_all
+        parts = [left(column[None])[0] for column in columns[own]]
+        # The lasso leaves a little of a column that others are copies of.
+        parts = [part for part in parts if np.mean(part**2) > LEAST_OWN_VARIANCE]
+        products = [part * output for part in parts for output in left_of_targets]
+        if products:
+            found[unit] = _mean_is_zero(np.transpose(products))
+        others[own] = columns[own]
+    return found
+
+
+def _mean_is_zero(X: Floats) -> float:
+    """p-value of the hypothesis that all columns have mean 0: Hotelling's test."""
+    ones = np.ones(len(X))
+    coefficients, _, rank, _ = np.linalg.lstsq(X, ones)
+    explained, free = float(ones @ X @ coefficients), len(X) - int(rank)
+    if rank == 0 or free == 0:
+        return 1.0
+    return float(stats.f.sf(explained / rank * free / max(len(X) - explained, 1e-300), rank, free))
