@@ -41,7 +41,7 @@ from featgrad.math.tasks import ordered_labels
 from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
 from featgrad.readers import Source
-from featgrad.report.table import as_html
+from featgrad.report.text import as_html
 from featgrad.search.base import Certificate, Discoveries
 from featgrad.search.progress import Step
 from featgrad.search.settings import Settings

@@ -1,4 +1,4 @@
-"""Facts of a made-up selection, of any size, without any data."""
+"""ReportFacts of a made-up selection, of any size, without any data."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from featgrad import Estimate
 from featgrad.moments.least_squares import Gains
-from featgrad.report.facts import Facts, Redundancy, SizeFacts
-from featgrad.report.values import Profile
+from featgrad.report.html import Redundancy, ReportFacts, SizeFacts
+from featgrad.report.profiles import Profile
 
 
 def estimate(value: float, size: int) -> Estimate:
@@ -20,7 +20,7 @@ def profile(means: list[float]) -> Profile:
     return Profile(["0 to 1", "1 to 2", "2 to 3"], np.array([6, 8, 2]), column, 0.01 + 0 * column)
 
 
-def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Facts:
+def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> ReportFacts:
     """Of size k the first k features are chosen; the last feature is like the first."""
     count = len(names)
     correlation = np.zeros(count)
@@ -56,10 +56,10 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Fact
             np.array([[1, 0.98, -0.5], [0.98, 1, -0.4], [-0.5, -0.4, 1]]),
         ),
     }
-    return Facts(**(given | changes))
+    return ReportFacts(**(given | changes))
 
 
-def many_facts(count: int) -> Facts:
+def many_facts(count: int) -> ReportFacts:
     """As `gather_facts` leaves them for many candidates: correlations at the chosen size only."""
     rng = np.random.default_rng(0)
     names = [f"feature_{i:06d}" for i in range(count)]

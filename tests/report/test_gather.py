@@ -7,8 +7,9 @@ from scipy import sparse
 
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.report import gather_facts
-from featgrad.report.columns import nearest_chosen
-from featgrad.report.summary import fingerprint, settings_in_words
+from featgrad.report.correlations import nearest_chosen
+from featgrad.report.profiles import fingerprint
+from featgrad.report.text import settings_in_words
 
 
 def table(n_rows=300, n_columns=6, seed=0):
@@ -309,7 +310,7 @@ def test_missing_shares_are_those_of_each_candidate():
 
 
 def test_profiles_are_drawn_of_chosen_features_groups_and_the_best_others(monkeypatch):
-    monkeypatch.setattr("featgrad.report.gather._PROFILES", 1)
+    monkeypatch.setattr("featgrad.report.facts._PROFILES", 1)
     X, y = table()
     X[:, 2] = X[:, 0] > 0
     X[:, 3] = X[:, 0] <= 0
@@ -351,8 +352,8 @@ def test_one_feature_has_no_heat_map():
 
 
 def test_what_would_take_long_is_left_out(monkeypatch):
-    monkeypatch.setattr("featgrad.report.gather._OTHER_GAIN_WORK", 0)
-    monkeypatch.setattr("featgrad.report.gather._CORRELATIONS", 6)
+    monkeypatch.setattr("featgrad.report.facts._OTHER_GAIN_WORK", 0)
+    monkeypatch.setattr("featgrad.report.facts._CORRELATIONS", 6)
     X, y = table()
     options = {"path_sizes": [1], "estimate": False, "random_state": 0}
     selector = FeatureGradientSelector(2, **options).fit(X, y)
@@ -364,7 +365,7 @@ def test_what_would_take_long_is_left_out(monkeypatch):
 
 
 def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
-    monkeypatch.setattr("featgrad.report.gather._CANDIDATES", 4)
+    monkeypatch.setattr("featgrad.report.facts._CANDIDATES", 4)
     X, y = table(n_columns=12)
     X[:, 7] = 1.0  # constant, but must be kept
     names = [f"n{i}" for i in range(12)]

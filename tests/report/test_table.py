@@ -7,7 +7,7 @@ import pytest
 from featgrad import Estimate, FeatureGradientSelector, Learnability
 from featgrad.estimate import unknown
 from featgrad.report import summarise
-from featgrad.report.table import Row, as_text
+from featgrad.report.text import Row, as_text
 
 
 def chosen(X, y, k: int, **options) -> FeatureGradientSelector:

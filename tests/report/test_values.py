@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.report.values import profiles, target_series
+from featgrad.report.profiles import profiles, target_series
 
 
 def series(y, task="regression", weights=None):

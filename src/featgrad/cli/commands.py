@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from featgrad.cli import outputs
 from featgrad.cli.columns import all_names, columns_of, describe_columns, features_named, name_of
@@ -16,9 +15,8 @@ from featgrad.cli.errors import UsageError, check_outputs
 from featgrad.cli.fitting import Fitting
 from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
 from featgrad.cli.outputs import as_json, show
-from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
-from featgrad.math.targets import centre, encode
+from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
 from featgrad.path import decisions_of
 from featgrad.plan import CURVE_SIZES
@@ -26,12 +24,10 @@ from featgrad.readers import Source
 from featgrad.readers import convert as write_arrow
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.opening import open_table
-from featgrad.report import concerns, gather_facts, write_report
-from featgrad.report.columns import nearest_chosen
-from featgrad.report.facts import Concern, Facts, SizeFacts
-from featgrad.report.summary import summarise_data
-from featgrad.report.table import as_text, estimate_of_all, selection_rows
-from featgrad.report.text import counted
+from featgrad.report import ReportFacts, gather_facts, write_report
+from featgrad.report.profiles import summarise_data
+from featgrad.report.text import as_text, counted, estimate_of_all, listed, selection_rows
+from featgrad.report.warnings import concerns_of
 from featgrad.selector import FeatureGradientSelector
 
 # How pandas reads files that need no options, and columns up to which this is shown.
@@ -89,7 +85,9 @@ def select(arguments: Namespace) -> None:
     if arguments.report is not None:
         concerning = list(_report(selector, rows, arguments).concerns)
     else:
-        concerning = _concerns(selector, rows, data, everything)
+        known = {"names": all_names(rows.source), "univariate": data.alone()}
+        known["everything"] = everything
+        concerning = concerns_of(selector, data, rows.block.X, rows.block.y, **known)
     answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
         outputs.write_selection(answer, arguments.out)
@@ -107,35 +105,6 @@ def select(arguments: Namespace) -> None:
     if answer["next"] and not arguments.quiet:
         lines += ["", *answer["next"]]
     show(answer, "\n".join(lines), json_output=arguments.json)
-
-
-def _concerns(
-    selector: FeatureGradientSelector, rows: LoadedRows, data: Learnability, everything: Estimate
-) -> list[Concern]:
-    """What a report would warn of."""
-    features = selector.get_support(indices=True)
-    of_rows = concerns.of_rows(selector, rows.block.X, all_names(rows.source))
-    if len(features) == 0:
-        return of_rows + concerns.limits(selector.learnability_, selector.discoveries_)
-    X = rows.block.X[:, features]
-    X = X.toarray() if sparse.issparse(X) else X
-    ((nearest, correlation),) = nearest_chosen(X, [np.arange(len(features))])
-    chosen = SizeFacts(
-        np.arange(len(features)),
-        selector.learnability_ or data.estimate(features),
-        nearest=nearest,
-        correlation=correlation,
-    )
-    names = [name_of(rows.source, i) for i in features]
-    outputs, _ = encode(rows.block.y, data.task_)
-    return [
-        *of_rows,
-        *concerns.leakage(data.alone(), all_names(rows.source)),
-        *concerns.group_leakage(data, features, selector.feature_groups),
-        *concerns.weakness(chosen, everything, [], selector.discoveries_),
-        *concerns.near_duplicates(chosen, names),
-        *concerns.drift(X, outputs, chosen, names),
-    ]
 
 
 def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> list[str]:
@@ -179,7 +148,9 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
     return fitting.fit(wanted, sizes)
 
 
-def _report(selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace) -> Facts:
+def _report(
+    selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace
+) -> ReportFacts:
     about = {"File": str(arguments.file)}
     about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
     if not rows.is_complete:
@@ -271,8 +242,7 @@ def info(arguments: Namespace) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return (", ".join(names[:10]) + more) or "none"
+    return listed(names, 10) or "none"
 
 
 def convert(arguments: Namespace) -> None:

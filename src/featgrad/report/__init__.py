@@ -1,15 +1,14 @@
 """Reports and plots of selections."""
 
-from featgrad.report.facts import Facts
-from featgrad.report.gather import gather_facts
-from featgrad.report.html import write_report
+from featgrad.report.facts import gather_facts
+from featgrad.report.html import ReportFacts, write_report
 from featgrad.report.plots import PathDisplay, StabilityDisplay, TimelineDisplay
 from featgrad.report.stream import write_stream_report
-from featgrad.report.table import summarise
+from featgrad.report.text import summarise
 
 __all__ = [
-    "Facts",
     "PathDisplay",
+    "ReportFacts",
     "StabilityDisplay",
     "TimelineDisplay",
     "gather_facts",

@@ -10,6 +10,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from math import isnan
@@ -22,11 +23,12 @@ from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Floats, Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
-from featgrad.report.drawings import draw_curve, draw_heatmap
-from featgrad.report.facts import Facts, Redundancy, SizeFacts
-from featgrad.report.gather import REDUNDANT
-from featgrad.report.text import counted, visible
-from featgrad.report.values import Profile, number_text
+from featgrad.moments.least_squares import Gains
+from featgrad.report.correlations import REDUNDANT
+from featgrad.report.profiles import Profile
+from featgrad.report.svg import draw_curve, draw_heatmap
+from featgrad.report.text import counted, escape, number_text, visible
+from featgrad.report.warnings import Concern
 
 # What gains say depends on the rows that they come from.
 _GAINS_OF_SAME_ROWS = "All rows chose the features: where rows are few, gains are too high."
@@ -40,12 +42,116 @@ _BREAKS = re.compile(r"(?<=[_=/:;&|+-])(?=[^_=/:;&|+\s-])|(?<=[.,])(?=[^\W\d_])"
 _RELATED = 0.3
 
 
-def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
+@dataclass(frozen=True)
+class SizeFacts:
+    """The selection at one size; what would take too long is None."""
+
+    features: Indices  # the chosen columns, sorted
+    learnability: Estimate
+    score: Score | None = None  # of a ridge model on them
+    gains: Gains | None = None  # explained fraction that is lost without each feature or its group
+    effects: Floats | None = None  # of each feature in a ridge model, if the target is one number
+    # Position in `features` of the chosen feature that each candidate correlates with most, -1 for
+    # none, and that correlation.
+    nearest: Indices | None = None
+    correlation: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Features that are selected together."""
+
+    name: str
+    features: Indices
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """Correlations among chosen features and those that they replace."""
+
+    features: Indices  # each chosen one is followed by those it replaces
+    replaced_by: Indices  # position in `features` of the chosen one; -1 for chosen ones
+    correlations: Floats
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """Contents of a report.
+
+    Attributes
+    ----------
+    target : str or None
+        Name of the target, where it has one.
+    settings, search, data, provenance : dict of str to str
+        Settings of the selector, how the search ran, summary of the data, how to reproduce the
+        selection: label and text.
+    names : list of str
+        Names of the candidates.
+    univariate : ndarray
+        Fraction of the variance that each candidate explains by itself.
+    sizes : tuple of SizeFacts
+        The selection at each size, in increasing order.
+    chosen : int
+        Position in `sizes` of the selected size.
+    everything : Estimate
+        Fraction of the variance that all candidates together explain.
+    missing : ndarray or None
+        Share of the rows in which each candidate is missing; None where nothing is.
+    series : tuple of str
+        What profiles show of the target.
+    profiles : dict of int to Profile
+        Distribution of some candidates, and of the target over their values. A group is found by
+        its first feature.
+    redundancy : Redundancy or None
+        Correlations among the chosen and what they replace; None where there is one feature.
+    stability : ndarray or None
+        Share of resamples in which each candidate was chosen.
+    groups : tuple of Group
+        Groups of features.
+    concerns : tuple of Concern
+        Warnings.
+    """
+
+    target: str | None
+    settings: dict[str, str]
+    search: dict[str, str]
+    data: dict[str, str]
+    provenance: dict[str, str]
+    names: list[str]
+    univariate: Floats
+    sizes: tuple[SizeFacts, ...]
+    chosen: int
+    everything: Estimate
+    missing: Floats | None = None
+    series: tuple[str, ...] = ()
+    profiles: dict[int, Profile] = field(default_factory=dict)
+    redundancy: Redundancy | None = None
+    stability: Floats | None = None
+    groups: tuple[Group, ...] = ()
+    concerns: tuple[Concern, ...] = ()
+
+    @property
+    def selection(self) -> SizeFacts:
+        return self.sizes[self.chosen]
+
+    def _repr_html_(self) -> str:
+        """The report in a frame of its own, for notebooks."""
+        page = html.escape(render(self))
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="700"></iframe>'
+        )
+
+
+def write_report(facts: ReportFacts, path: str | os.PathLike[str]) -> None:
     """Write a report that opens in any browser, from disk and without a network.
 
     Parameters
     ----------
-    facts : Facts
+    facts : ReportFacts
         From `gather_facts`.
     path : str or path-like
         The HTML file; an existing one is replaced once the new one is complete.
@@ -63,7 +169,7 @@ def write_report(facts: Facts, path: str | os.PathLike[str]) -> None:
         temporary.write_text(render(facts), encoding="utf-8")
 
 
-def render(facts: Facts) -> str:
+def render(facts: ReportFacts) -> str:
     script = asset("page.js")
     selection, here = facts.selection, facts.selection.learnability
     return Template(asset("page.html")).substitute(
@@ -76,7 +182,7 @@ def render(facts: Facts) -> str:
         search=_lines(facts.search),
         data=_lines(facts.data),
         provenance=_lines(facts.provenance),
-        curve=draw_curve(facts),
+        curve=_curve(facts),
         path=_path_rows(facts),
         redundancy="" if facts.redundancy is None else _redundancy(facts, facts.redundancy),
         series="; ".join(
@@ -103,17 +209,12 @@ def breakable(text: str) -> str:
     return "<wbr>".join(map(escape, _BREAKS.split(text)))
 
 
-def escape(text: str) -> str:
-    """For HTML, with control characters made visible."""
-    return html.escape(visible(text))
-
-
-def _headline(facts: Facts) -> str:
+def _headline(facts: ReportFacts) -> str:
     named = "" if facts.target is None else f"{facts.target}: "
     return f"{named}{facts.selection.size:,} of {counted(facts.everything.n_features, 'feature')}"
 
 
-def _summary(facts: Facts) -> str:
+def _summary(facts: ReportFacts) -> str:
     """What is explained, of what, and how this is known."""
     selection, here = facts.selection, facts.selection.learnability
     target = "the target" if facts.target is None else f"“{escape(facts.target)}”"
@@ -160,14 +261,19 @@ def _lines(lines: Mapping[str, str]) -> str:
     return "\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in lines.items())
 
 
-def _concerns(facts: Facts) -> str:
+def _concerns(facts: ReportFacts) -> str:
     if not facts.concerns:
         return "<p>Nothing suspicious was found: no leak, no near-duplicates, no drift.</p>"
     items = (f"<li><b>{escape(c.title)}.</b> {escape(c.text)}</li>" for c in facts.concerns)
     return f"<ul class='concerns'>{''.join(items)}</ul>"
 
 
-def _path_rows(facts: Facts) -> str:
+def _curve(facts: ReportFacts) -> str:
+    sizes, estimates = zip(*((p.size, p.learnability) for p in facts.sizes), strict=True)
+    return draw_curve(sizes, estimates, facts.chosen, facts.everything)
+
+
+def _path_rows(facts: ReportFacts) -> str:
     rows = []
     for point in facts.sizes:
         low, high = point.learnability.interval
@@ -178,7 +284,7 @@ def _path_rows(facts: Facts) -> str:
     return "\n".join(rows)
 
 
-def _redundancy(facts: Facts, redundancy: Redundancy) -> str:
+def _redundancy(facts: ReportFacts, redundancy: Redundancy) -> str:
     items = []
     for i, (feature, place) in enumerate(
         zip(redundancy.features, redundancy.replaced_by, strict=True)
@@ -188,12 +294,11 @@ def _redundancy(facts: Facts, redundancy: Redundancy) -> str:
             correlation = redundancy.correlations[i, place]
             text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"
         items.append(f"<li class='{'replaced' if place >= 0 else 'in'}'>{text}</li>")
-    return Template(asset("redundancy.html")).substitute(
-        heatmap=draw_heatmap(redundancy), names="\n".join(items)
-    )
+    heatmap = draw_heatmap(redundancy.correlations, redundancy.replaced_by)
+    return Template(asset("redundancy.html")).substitute(heatmap=heatmap, names="\n".join(items))
 
 
-def _compact(facts: Facts) -> dict[str, Any]:
+def _compact(facts: ReportFacts) -> dict[str, Any]:
     """Integers in place of fractions, and each set as its difference from the previous one."""
     sizes = []
     previous: Indices = np.zeros(0, dtype=np.intp)

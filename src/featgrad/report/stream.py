@@ -2,21 +2,16 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from math import ceil
 from string import Template
 from typing import Any
 
 import numpy as np
 
 from featgrad._support.atomic import atomic_path
-from featgrad.report.html import asset, breakable, escape, page_head
+from featgrad.report.html import asset, breakable, page_head
 from featgrad.report.plots import TimelineDisplay
-from featgrad.report.text import counted, feature_names
-
-# Features that are drawn, columns of time, and pixels of the plot.
-_MAX_FEATURES, _MAX_TIMES = 40, 120
-_WIDTH, _LINE, _BAR = 640, 46, 16
-_KINDS = {"alarm": "predictions became worse", "shift": "the set had changed beyond chance"}
+from featgrad.report.svg import ALARMS, MAX_FEATURES, draw_timeline
+from featgrad.report.text import counted, escape, feature_names
 
 
 def write_stream_report(
@@ -58,7 +53,7 @@ def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
         explained=escape(str(selector.learnability_)),
         half_life=f"{selector.half_life:g}",
         timeline=draw_timeline(display),
-        shown=f"{_MAX_FEATURES} of {count} features are drawn." if count > _MAX_FEATURES else "",
+        shown=f"{MAX_FEATURES} of {count} features are drawn." if count > MAX_FEATURES else "",
         alarms="\n".join(_alarm(event, names) for event in display.alarms) or _row(["none"]),
         rate=f"{1e6 * selector.alarm_rate:g}",
         chosen="\n".join(
@@ -67,48 +62,9 @@ def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
     )
 
 
-def draw_timeline(display: TimelineDisplay) -> str:
-    """A name and a bar per feature, whose opacity is its score at the time."""
-    shown = display.longest(_MAX_FEATURES)
-    n_times = display.scores.shape[1]
-    starts = np.arange(0, n_times, ceil(n_times / _MAX_TIMES))
-    scores, edges = display.scores[np.ix_(shown, starts)], display.edges[[*starts, n_times]]
-    x = _WIDTH * edges / edges[-1]
-    height = _LINE * len(shown)
-    parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {height + _LINE}" role="img" class="curve" '
-        f'aria-label="{counted(len(shown), "feature")} over {counted(int(edges[-1]), "row")}">'
-    ]
-    strongest = np.nanmax(scores, initial=1e-300)
-    for line, place in enumerate(shown.tolist()):
-        name = display.names[display.features[place]]
-        parts.append(_text(0, _LINE * line, "start", name))
-        parts += [
-            f'<rect x="{x[time]:.1f}" y="{_LINE * (line + 1) - _BAR}" '
-            f'width="{x[time + 1] - x[time]:.1f}" height="{_BAR}" class="plus" '
-            f'fill-opacity="{0.1 + 0.9 * score / strongest:.2f}">'
-            f"<title>{escape(name)}, row {edges[time]:,}: {score:.1%}</title></rect>"
-            for time, score in enumerate(scores[line])
-            if np.isfinite(score)
-        ]
-    for alarm in display.alarms:
-        at = _WIDTH * alarm.row / edges[-1]
-        parts.append(
-            f'<line class="chosen" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{height}">'
-            f"<title>row {alarm.row:,}: {_KINDS[alarm.kind]}</title></line>"
-        )
-    for row, anchor, at in ((0, "start", 0), (int(edges[-1]), "end", _WIDTH)):
-        parts.append(_text(at, height, anchor, f"row {row:,}"))
-    return "\n".join([*parts, "</svg>"])
-
-
-def _text(x: int, top: int, anchor: str, text: str) -> str:
-    return f'<text x="{x}" y="{top + 18}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
 def _alarm(event: Any, names: Sequence[str]) -> str:
     came, went = (", ".join(names[i] for i in own) for own in (event.entered, event.left))
-    cells = {"Row": f"{event.row:,}", "What": _KINDS[event.kind], "Came": came, "Went": went}
+    cells = {"Row": f"{event.row:,}", "What": ALARMS[event.kind], "Came": came, "Went": went}
     labelled = (f'<td data-label="{k}">{breakable(v)}</td>' for k, v in cells.items())
     return f"<tr>{''.join(labelled)}</tr>"
 

@@ -1,10 +1,36 @@
-"""Text that is shown to people."""
+"""A selection in words: names and numbers as they are shown, settings, and a plain table."""
 
+import html
+import platform
 import re
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Sequence
+from reprlib import repr as shortened
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featgrad._support.array_api import on_host
+from featgrad.dataset.constraints import group_labels
+from featgrad.estimate import Estimate, unknown
+from featgrad.explained_variance import Learnability
+from featgrad.held_out import Score
+from featgrad.options import version_of
 
 # Control characters, and those that change the direction of text: a terminal or a page would obey.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Number of features that the row of a group names.
+_MAX_NAMES = 3
+# Longest list that a notebook shows unfolded.
+_UNFOLDED = 20
+_PACKAGES = ("featgrad", "numpy", "scipy", "scikit-learn")
+_TASKS = {
+    "regression": "numbers",
+    "binary": "two classes",
+    "multiclass": "several classes",
+    "multilabel": "several labels for each row",
+    "ordinal": "ordered classes",
+}
 
 
 def visible(text: str) -> str:
@@ -12,12 +38,238 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def escape(text: str) -> str:
+    """For HTML, with control characters made visible."""
+    return html.escape(visible(text))
+
+
 def counted(count: int, noun: str) -> str:
     """A number and its noun, in the plural where it belongs."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def label_text(label: Any) -> str:
+    """Text files hold floats: class 1 is read as 1.0."""
+    return f"{label:g}" if isinstance(label, np.floating) else str(label)
+
+
+def number_text(value: float) -> str:
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def feature_names(selector: Any) -> list[str]:
     """The names that a selector has seen, or x0, x1, ..."""
     default = [f"x{i}" for i in range(selector.n_features_in_)]
     return [str(name) for name in getattr(selector, "feature_names_in_", default)]
+
+
+def are_labels(groups: Any) -> bool:
+    """Whether groups are given by one label for each feature, not as lists of features."""
+    return groups is not None and np.ndim(next(iter(groups))) == 0
+
+
+class Row(NamedTuple):
+    """A feature or a group of features, and the explained fraction that is lost without it."""
+
+    name: str
+    features: list[str]
+    gain: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        if self.features == [self.name]:
+            return visible(self.name)
+        more = ", ..." if len(self.features) > _MAX_NAMES else ""
+        return visible(f"{self.name} ({', '.join(self.features[:_MAX_NAMES])}{more})")
+
+
+def summarise(
+    selector: Any, X: Any, y: Any, *, sample_weight: Any = None, names: Sequence[str] | None = None
+) -> str:
+    """Describe a selection: the gain of each feature, and what all of them explain.
+
+    Parameters
+    ----------
+    selector : FeatureGradientSelector
+        Fitted on X and y.
+    X, y, sample_weight
+        What it was fitted on.
+    names : sequence of str, default=None
+        Names of all features; None takes those that the selector saw, or x0, x1, ...
+
+    Returns
+    -------
+    str
+        Lines of text; gains are in per cent of the target's variance. A group of features has one
+        row, with the explained fraction that is lost without all of it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import FeatureGradientSelector
+    >>> from featgrad.report import summarise
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> print(summarise(FeatureGradientSelector(2, random_state=0).fit(X, y), X, y))
+    feature  gain
+    -------  -------------
+    bmi      13.9% +- 4.3
+    s5       11.2% +- 3.8
+    <BLANKLINE>
+    explained by these 2 features: 0.461 (0.380 to 0.542)
+    ridge model on them:           R2 0.450 (+- 0.040)
+    explained by all 10 features:  0.507 (0.442 to 0.571)
+    """
+    options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
+    data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
+    names = feature_names(selector) if names is None else names
+    rows = selection_rows(selector, data, names)
+    return as_text(rows, selector.learnability_, selector.score_, estimate_of_all(selector, data))
+
+
+def estimate_of_all(selector: Any, data: Learnability) -> Estimate:
+    """What all features explain, which takes rows that are independent of each other."""
+    is_known = selector.plan_.held_out_by == "rows"
+    return data.estimate() if is_known else unknown(data.n_features_in_)
+
+
+def selection_rows(selector: Any, data: Learnability, names: Sequence[str]) -> list[Row]:
+    """One row for each chosen feature or group, the best first."""
+    chosen = selector.get_support(indices=True)
+    seen = getattr(selector, "feature_names_in_", None)
+    groups = selector.feature_groups
+    labels = group_labels(groups, selector.n_features_in_, seen)[chosen]
+    titles = {}
+    if are_labels(groups):
+        titles = {label: str(groups[i]) for i, label in zip(chosen, labels, strict=True)}
+    point = next(point for point in selector.path_ if point.size == len(chosen))
+    gains = data.gains(chosen, labels) if point.gains is None else point.gains
+    rows: dict[int, Row] = {}
+    for i, label, gain, error in zip(chosen, labels, *gains, strict=True):
+        title = titles.get(label, names[i])
+        row = rows.setdefault(label, Row(title, [], float(gain), float(error)))
+        row.features.append(names[i])
+    return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
+
+
+def as_text(
+    rows: Sequence[Row], chosen: Estimate | None, score: Score | None, everything: Estimate
+) -> str:
+    """The rows aligned, and estimates below."""
+    width = max([len("feature"), *(len(str(row)) for row in rows)])
+    lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -------------"]
+    lines += [
+        f"{row!s:<{width}}  {100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}"
+        for row in rows
+    ]
+    count = sum(len(row.features) for row in rows)
+    these, them = ("this feature", "it") if count == 1 else (f"these {count} features", "them")
+    total = everything.n_features
+    every = "the only feature" if total == 1 else f"all {total} features"
+    labels = {f"explained by {these}": chosen, f"ridge model on {them}": score}
+    labels |= {f"explained by {every}": everything}
+    known = {label: value for label, value in labels.items() if value is not None}
+    longest = max(map(len, known))
+    lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
+    return "\n".join(lines)
+
+
+def as_html(selector: Any) -> str:
+    """The chosen features, the best first, and what they explain."""
+    seen = getattr(selector, "feature_names_in_", None)
+    chosen = selector.get_support(indices=True)
+    ranked = chosen[np.argsort(on_host(selector.ranking_)[chosen], kind="stable")]
+    names = (f"x{i}" if seen is None else str(seen[i]) for i in ranked)
+    items = "".join(f"<li>{escape(name)}</li>" for name in names)
+    unfolded = " open" if len(chosen) <= _UNFOLDED else ""
+    of_all = f"{len(chosen):,} of {counted(selector.n_features_in_, 'feature')} chosen"
+    explained = selector.learnability_
+    below = "" if explained is None else f"<div>explained: {explained._repr_html_()}</div>"
+    return f"<details{unfolded}><summary>{of_all}</summary><ol>{items}</ol></details>{below}"
+
+
+def versions() -> str:
+    found = [f"{package} {version_of(package)}" for package in _PACKAGES]
+    return ", ".join([*found, f"Python {platform.python_version()}"])
+
+
+def _sizes_in_words(sizes: Any) -> str:
+    numbers = [f"{size:,}" for size in np.unique(sizes)]
+    return ", ".join(numbers if len(numbers) <= 20 else [*numbers[:10], "…", *numbers[-3:]])
+
+
+def _groups_in_words(groups: Any) -> str:
+    """How many groups of several features there are, given as lists or as labels."""
+    sizes = Counter(map(str, groups)).values() if are_labels(groups) else map(len, groups)
+    count = sum(size > 1 for size in sizes)
+    return f"{counted(count, 'group')} of features, each chosen as a whole"
+
+
+_SCALES = {
+    "center": "features are centred, and keep their own variance",
+    "robust": "features, and targets that are numbers, are clipped at Tukey's outer fences",
+}
+# Label and text of a parameter that has another value than its default.
+_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "path_sizes": ("Sizes tried", _sizes_in_words),
+    "feature_groups": ("Groups", _groups_in_words),
+    "keep": ("Always chosen", lambda features: counted(len(features), "feature")),
+    "exclude": ("Never chosen", lambda features: counted(len(features), "feature")),
+    "n_resamples": ("Stability", lambda n: f"{n} searches, each on a random half of the rows"),
+    "preprocess": ("Scale", lambda kind: _SCALES[kind]),
+    "missing": ("Missing values", lambda _: "count as the mean of their column"),
+    "device": ("Device", str),
+}
+# Parameters that other lines of a report describe.
+_DESCRIBED = {"n_features_to_select", "fdr", "max_cost", "task", "random_state", "verbose"}
+
+
+def settings_in_words(selector: Any) -> dict[str, str]:
+    """Label and text of what was asked for."""
+    detected = ", detected" if selector.task == "auto" else ""
+    lines = {
+        "Number of features": _number(selector),
+        "Target": f"{_TASKS[selector.task_]} ({selector.task_}{detected})",
+    }
+    defaults = type(selector)().get_params()
+    other = []
+    for name, value in selector.get_params().items():
+        if name in _DESCRIBED or str(value) == str(defaults[name]):
+            continue
+        if name in _WORDS:
+            label, words = _WORDS[name]
+            lines[label] = words(value)
+        else:
+            other.append(f"{name}={shortened(value)}")
+    return lines | ({"Other parameters": ", ".join(other)} if other else {})
+
+
+def search_in_words(selector: Any) -> dict[str, str]:
+    """Which search ran and why, and its certificate."""
+    lines = {
+        decision.subject.capitalize(): f"{decision.choice} ({decision.reason})"
+        for decision in selector.plan_.decisions
+    }
+    if selector.certificate_ is not None:
+        lines["Certificate"] = str(selector.certificate_)
+    return lines
+
+
+def _number(selector: Any) -> str:
+    wanted = selector.n_features_to_select
+    if selector.fdr is not None:
+        return f"as many as keep the expected share of false ones below {selector.fdr:g}"
+    if selector.max_cost is not None:
+        return f"as many as cost no more than {selector.max_cost:g} in total"
+    if selector.plan_.search == "penalty":
+        return "as many as the penalty leaves"
+    if isinstance(wanted, str):
+        return "the smallest that predicts held-out rows about as well as any"
+    if isinstance(wanted, float):
+        return f"{wanted:.3g} of all"
+    return f"{wanted:,}"

@@ -13,6 +13,8 @@ from featgrad.moments.columns import DenseColumnMoments, inverse_variance
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import JUDGE_RIDGE
 
+# Correlation from which a chosen feature replaces a rejected one.
+REDUNDANT = 0.7
 _BLOCK_ENTRIES = 1 << 20
 # Number of chosen columns whose products with all candidates are in memory at once.
 _BLOCK_COLUMNS = 64

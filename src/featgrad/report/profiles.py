@@ -1,14 +1,18 @@
-"""Values of a feature, and the target over them, in a few bins."""
+"""What the data of a report look like: a summary, and the target over values of features."""
 
+import hashlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.math.targets import Encoding
+from featgrad.report.correlations import count_constant, count_missing, row_blocks
+from featgrad.report.text import label_text, number_text
 
 # Bins of a profile, at most, and rows for each of them.
 _BINS = 12
@@ -62,15 +66,6 @@ def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     order = np.arange(len(names)) if task == "regression" else np.argsort(-columns.mean(axis=0))
     drawn = np.sort(order[:_MAX_SERIES])
     return Series([names[i] for i in drawn], columns[:, drawn], weights)
-
-
-def label_text(label: Any) -> str:
-    """Text files hold floats: class 1 is read as 1.0."""
-    return f"{label:g}" if isinstance(label, np.floating) else str(label)
-
-
-def number_text(value: float) -> str:
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def profiles(
@@ -138,3 +133,44 @@ def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
     squares = inside.T @ (w * y) ** 2 - 2 * means * (inside.T @ (w**2 * y))
     squares += means**2 * (inside.T @ w**2)
     return Profile(bins, counts, means + centre, np.sqrt(np.maximum(squares, 0.0)) / total)
+
+
+def summarise_data(X: Any, y: Any, task: str) -> dict[str, str]:
+    n_rows, n_columns = X.shape
+    lines = {"Rows": f"{n_rows:,}", "Candidate features": f"{n_columns:,}"}
+    if sparse.issparse(X):
+        lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
+    missing, constant = int(count_missing(X).sum()), count_constant(X)
+    lines["Missing values"] = f"{missing / (n_rows * n_columns):.2%}" if missing else "none"
+    if constant:
+        lines["Constant features"] = f"{constant:,}, never chosen"
+    lines["Target"] = _target_summary(np.asarray(y), task)
+    return lines
+
+
+def _target_summary(y: NDArray[Any], task: str) -> str:
+    if y.ndim == 2 and y.shape[1] > 1:
+        return f"{y.shape[1]} outputs"
+    if task == "regression":
+        return (
+            f"mean {y.mean():.4g}, standard deviation {y.std():.4g}, {y.min():.4g} to {y.max():.4g}"
+        )
+    labels, counts = np.unique(y, return_counts=True)
+    largest = np.argsort(-counts, kind="stable")[:5]
+    shares = ", ".join(f"{label_text(labels[i])}: {counts[i] / counts.sum():.1%}" for i in largest)
+    more = len(labels) - len(largest)
+    return f"{len(labels)} classes ({shares}{f', {more} more' if more else ''})"
+
+
+def fingerprint(X: Any, y: Any) -> str:
+    """A short hash of the values, their types and their shape."""
+    digest: Any = hashlib.blake2b(digest_size=8)
+    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for values in (*arrays, np.asarray(y)):
+        digest.update(f"{values.dtype}{values.shape}".encode())
+        if values.dtype.kind == "O":
+            digest.update("\0".join(map(str, values.ravel())).encode())
+            continue
+        for rows in row_blocks(values):
+            digest.update(np.ascontiguousarray(values[rows]))
+    return str(digest.hexdigest())

@@ -1,0 +1,191 @@
+"""What to check before a selection is trusted: one list for the report and the command."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featgrad._support.types import Flags, Floats, Indices
+from featgrad.diagnosis import SHARED, shared_labels
+from featgrad.estimate import Estimate
+from featgrad.explained_variance import Learnability
+from featgrad.math.targets import encode
+from featgrad.report.correlations import moments, nearest_chosen
+from featgrad.report.text import are_labels, listed
+from featgrad.search.base import Discoveries
+
+# Share of the target's variance from which one feature is suspected to hold the target itself.
+_LEAK = 0.9
+# Correlation from which two features are redundant.
+_DUPLICATE = 0.99
+# Share of the first and of the last rows that are compared, smallest shift in standard deviations
+# and in standard errors.
+_END = 0.2
+_SHIFT = 0.5
+_STANDARD_ERRORS = 5.0
+_MAX_NAMES = 5
+
+
+class Concern(NamedTuple):
+    """A warning about the selection, and the features to leave out if it is right."""
+
+    title: str
+    text: str
+    suspects: tuple[str, ...] = ()
+
+
+def concerns_of(
+    selector: Any,
+    data: Learnability,
+    X: Any,
+    y: Any,
+    *,
+    names: Sequence[str],
+    univariate: Floats,
+    everything: Estimate,
+) -> list[Concern]:
+    """What the fit has warned of, and what its rows and its choice show otherwise."""
+    features = selector.get_support(indices=True)
+    chosen, columns = [names[i] for i in features], X[:, features]
+    return [
+        *_of_rows(selector, X, names),
+        *_leaks(univariate, names),
+        *_group_leaks(data, features, selector.feature_groups),
+        *_weakness(selector, data, everything),
+        *_near_duplicates(columns, chosen),
+        *_drift(columns, encode(y, data.task_)[0], chosen),
+    ]
+
+
+def _of_rows(selector: Any, X: Any, names: Sequence[str]) -> list[Concern]:
+    """Findings of the fit, and labels of rows by names that it may not have seen."""
+    found = list(selector._findings)
+    if all(finding.title != SHARED for finding in found):
+        found += shared_labels(X, names, selector.plan_)
+    return [Concern(finding.title, finding.named(names)) for finding in found]
+
+
+def _leaks(univariate: Floats, names: Sequence[str]) -> list[Concern]:
+    order = np.argsort(-univariate, kind="stable")
+    suspects = [names[i] for i in order[: np.count_nonzero(univariate >= _LEAK)]]
+    most = "up to " if len(suspects) > 1 else ""
+    explained = f"{most}{100 * univariate[order[0]]:.0f} % of the target's variance"
+    return _leak(suspects, explained, "A feature that")
+
+
+def _group_leaks(data: Learnability, features: Indices, groups: Any) -> list[Concern]:
+    """Chosen groups, given by one label per feature, that explain the target by themselves."""
+    labels = [groups[i] for i in features] if are_labels(groups) else []
+    suspects = []
+    for label in dict.fromkeys(labels):
+        members = features[[other == label for other in labels]]
+        if len(members) > 1 and data.estimate(members).interval[0] >= _LEAK:
+            suspects.append(str(label))
+    return _leak(suspects, "the target almost completely", "What")
+
+
+def _leak(suspects: Sequence[str], explained: str, what: str) -> list[Concern]:
+    if not suspects:
+        return []
+    text = f"By itself, {_quoted(suspects)} explains {explained}."
+    if len(suspects) > 1:
+        text = f"{_quoted(suspects)} explain {explained}, each by itself."
+    text += f" {what} is known only after the target must be excluded."
+    return [Concern("Possible leak of the target", text, tuple(suspects))]
+
+
+def _near_duplicates(chosen: Any, names: Sequence[str]) -> list[Concern]:
+    ((_, correlation),) = nearest_chosen(chosen, [np.arange(len(names))])
+    close = [names[i] for i in np.flatnonzero(np.abs(correlation) >= _DUPLICATE).tolist()]
+    if not close:
+        return []
+    text = (
+        f"{_quoted(close)}: each correlates by {_DUPLICATE} or more with another chosen feature. "
+        "One of each pair would do."
+    )
+    return [Concern("Near-duplicates among the chosen", text)]
+
+
+def _drift(chosen: Any, outputs: Floats, names: Sequence[str]) -> list[Concern]:
+    """Drift of the chosen features and of the target between the first and the last rows."""
+    differ = f"the first and the last fifth of the rows differ by more than {_SHIFT} standard"
+    shifted = [names[i] for i in np.flatnonzero(_shifts(chosen)).tolist()]
+    concerns = []
+    if shifted:
+        text = (
+            f"{_quoted(shifted)}: {differ} deviations. If rows are in order of time, what was "
+            "learned may not last."
+        )
+        concerns.append(Concern("Chosen features drift", text))
+    if np.any(_shifts(outputs)):
+        text = (
+            f"{differ.capitalize()} deviations: the rows are sorted by the target, or it changes "
+            "with time."
+        )
+        concerns.append(Concern("The target drifts", text))
+    return concerns
+
+
+def _shifts(X: Any) -> Flags:
+    n_rows = max(2, int(_END * X.shape[0]))
+    (first, first_variance), (last, last_variance) = moments(X[:n_rows]), moments(X[-n_rows:])
+    gap = np.abs(last - first)
+    variance = (first_variance + last_variance) / 2
+    significant = gap > _STANDARD_ERRORS * np.sqrt(2 * variance / n_rows)
+    return np.asarray(significant & (gap > _SHIFT * np.sqrt(moments(X)[1])))
+
+
+def _weakness(selector: Any, data: Learnability, everything: Estimate) -> list[Concern]:
+    """What limits the estimate, or a path that ends while it still rises."""
+    here, sizes = selector.learnability_, [point.size for point in selector.path_]
+    if here is None:
+        here = replace(data.estimate(selector.get_support()), is_optimistic=True)
+    is_last = len(sizes) > 1 and selector.n_features_ == sizes[-1]
+    found = _limits(here, selector.discoveries_)
+    if not found and is_last and everything.interval[0] > here.interval[1]:
+        text = (
+            f"The chosen size is the largest tried, and all candidates together explain "
+            f"{everything} against {here}: try more features."
+        )
+        return [Concern("More features would explain more", text)]
+    return found
+
+
+def _limits(estimate: Estimate, discoveries: Discoveries | None) -> list[Concern]:
+    """The first of the things that a reader of an estimate should know."""
+    is_empty = estimate.n_features == 0
+    limits = {
+        ("Nothing found at this rate", str(discoveries)): is_empty and discoveries is not None,
+        (
+            "No linear relation found",
+            "No linear model predicts held-out rows better than noise would, so no features were "
+            "chosen. More rows, other features, or curves and products of these are needed.",
+        ): is_empty,
+        (
+            "Too few rows",
+            "There are too few rows to hold some out: what the chosen features explain is unknown.",
+        ): math.isnan(estimate.value),
+        (
+            "Estimate too high",
+            "What the chosen features explain was estimated from the rows that chose them and is "
+            "too high: check it on new rows.",
+        ): estimate.is_optimistic,
+        (
+            "Perhaps no linear relation",
+            f"The chosen features explain {estimate} of the target's variance: the interval "
+            "reaches 0, so a linear model on them may fit noise only. More rows or other features "
+            "are needed.",
+        ): estimate.interval[0] <= 0,
+        (
+            "A lower bound",
+            "There are fewer than two independent rows for each chosen feature, or the features "
+            "are nearly collinear: they explain at least the estimate, perhaps much more.",
+        ): estimate.is_lower_bound,
+    }
+    return [Concern(*limit) for limit, applies in limits.items() if applies][:1]
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([f"“{name}”" for name in names], _MAX_NAMES)
