@@ -24,6 +24,7 @@ ALLOWED = {
     "convert",
     "counted",
     "distinct_rows",
+    "inverse_variance",
     "on_host",
     "search",
     "stacked",
