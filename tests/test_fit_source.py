@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector, plan
-from featgrad.columns.standardise import Standardiser
-from featgrad.dataset import placed, streamed
+from featgrad.columns import sums
+from featgrad.columns.sums import Affine
+from featgrad.dataset import placed
 from featgrad.readers import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -115,12 +116,12 @@ def test_no_more_than_a_block_is_worked_on_at_once(many: bool, monkeypatch):
     X, y, chosen = planted(600)
     seen = []
 
-    class Seeing(Standardiser):
-        def __call__(self, X, columns=slice(None)):
+    class Seeing(Affine):
+        def __call__(self, X):
             seen.append(X.shape[0])
-            return super().__call__(X, columns)
+            return super().__call__(X)
 
-    monkeypatch.setattr(streamed, "Standardiser", Seeing)
+    monkeypatch.setattr(sums, "Affine", Seeing)
     selector = select(3).fit_source(open_source(X, target=y, block_rows=64))
     assert max(seen) == 64
     assert support(selector) == chosen

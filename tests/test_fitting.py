@@ -8,7 +8,7 @@ import pytest
 
 import featgrad
 from featgrad import FeatureGradientSelector
-from featgrad.columns.standardise import ColumnSums
+from featgrad.columns.sums import ColumnSums
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.row_sums import PriceSums
 

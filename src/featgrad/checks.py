@@ -10,7 +10,7 @@ import numpy as np
 
 from featgrad._support.array_api import namespace
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.present_means import has_missing
+from featgrad.columns.sums import has_missing
 
 PREPROCESS = ("zscore", "center", "robust")
 MISSING = ("error", "mean")

@@ -7,7 +7,7 @@ import pytest
 
 import reference
 from dataset_builders import N_FOLDS, folds_of_rows, in_memory, mixed_columns
-from featgrad.columns import standardise
+from featgrad.columns import sums as column_sums
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
@@ -221,7 +221,7 @@ def test_prices_do_not_depend_on_blocks_of_rows(monkeypatch):
     model = model_of(dataset, [0, 2, 4], WITHOUT_TWO)
     [whole] = priced(dataset, model)
     monkeypatch.setattr("featgrad.dataset.in_memory._BLOCK_ENTRIES", 40 * N_COLUMNS)
-    monkeypatch.setattr(standardise, "_BLOCK_ENTRIES", 7 * N_COLUMNS)
+    monkeypatch.setattr(column_sums, "_BLOCK_ENTRIES", 7 * N_COLUMNS)
     [parts] = priced(dataset, model)
     np.testing.assert_allclose(parts.values, whole.values, rtol=1e-4, atol=1e-6)
 

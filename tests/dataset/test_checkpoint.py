@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.columns.standardise import ArraySums
+from featgrad.columns.sums import ArraySums
 from featgrad.dataset import checkpoint
 from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state
 

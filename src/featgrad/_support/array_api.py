@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn._config import get_config
 from sklearn.externals import array_api_compat
 from sklearn.utils._array_api import _convert_to_numpy
@@ -57,3 +58,16 @@ def placed_like(other: Any, values: NDArray[Any]) -> Any:
     if not is_foreign(other):
         return values
     return namespace(other).asarray(values, device=array_api_compat.device(other))
+
+
+def zeros(shape: Any, like: Any = None) -> Any:
+    """In double precision, in the library and on the device of another array."""
+    if not is_foreign(like):
+        return np.zeros(shape)
+    xp = namespace(like)
+    return xp.zeros(shape, dtype=xp.float64, device=array_api_compat.device(like))
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix as an array; arrays as they are."""
+    return X.toarray() if sparse.issparse(X) else X

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support.types import Flags, Floats
-from featgrad.columns.standardise import ArraySums
+from featgrad.columns.sums import ArraySums
 
 # Largest entries of a column between these leave room for squares and for sums of them.
 _SMALLEST, _LARGEST = 1e-12, 1e15

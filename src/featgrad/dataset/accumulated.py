@@ -17,7 +17,7 @@ from scipy import sparse
 from featgrad import plan
 from featgrad._support.types import Floats, Keys
 from featgrad.columns.fences import Fences
-from featgrad.columns.standardise import Standardiser
+from featgrad.columns.sums import Standardiser
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows

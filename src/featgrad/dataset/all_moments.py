@@ -13,7 +13,7 @@ from scipy import sparse
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.standardise import SINGLE, ArraySums, Standardiser
+from featgrad.columns.sums import SINGLE, ArraySums, Standardiser
 from featgrad.dataset.base import Consumer, Dataset, RowSample, S
 from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums, without_columns
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
@@ -36,6 +36,7 @@ class FoldMoments(ArraySums):
     ) -> None:
         size, self.standardiser = 1 + shape.n_outputs + n_features, standardiser
         self.sample = None if sampling is None else sampling()
+        self._affine = standardiser.affine()
         self.sums = np.zeros((shape.n_cells, size, size))
         self.n_rows = np.zeros(shape.n_cells, np.int64)
         self.squared_weights = np.zeros(shape.n_cells)
@@ -53,7 +54,7 @@ class FoldMoments(ArraySums):
             root = np.sqrt(block.weights)[:, None]
             X = block.X.toarray() if sparse.issparse(block.X) else block.X
             z = np.concatenate(
-                [root, block.outputs * root, self.standardiser(X) * root], axis=1, dtype=np.float32
+                [root, block.outputs * root, self._affine(X) * root], axis=1, dtype=np.float32
             )
             with one_blas_thread():
                 for cell, own in block.by_cell():

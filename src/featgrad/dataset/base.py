@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.standardise import ColumnSums, Standardiser
+from featgrad.columns.sums import ColumnSums, Standardiser
 from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.row_sums import (
     CellSums,

@@ -7,8 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support.types import Indices
-from featgrad.columns.present_means import Fill, has_missing
-from featgrad.columns.standardise import Standardiser
+from featgrad.columns.sums import Fill, Standardiser, has_missing
 from featgrad.dataset.base import Consumer, Dataset, RowSample, S
 from featgrad.dataset.prepare import Prepared
 from featgrad.dataset.row_sums import PartMeans, Rows

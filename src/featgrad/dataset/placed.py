@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights
 from featgrad.columns.fences import Fences
 from featgrad.columns.magnitude import Limits
-from featgrad.columns.present_means import Fill, PresentMeans
-from featgrad.columns.standardise import ArraySums
+from featgrad.columns.sums import ArraySums, ColumnSums, Fill
 from featgrad.dataset.base import Dataset, RowSample
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
@@ -48,7 +48,8 @@ class FirstSums(ArraySums):
         self, n_features: int, task: str, missing: str, fences: Fences | None = None
     ) -> None:
         self._missing, self.fences = missing, fences
-        self._means, self.targets = PresentMeans(n_features, 1), TargetSums(task)
+        n_filled = n_features if missing == "mean" else 0
+        self._columns, self.targets = ColumnSums(n_filled, 1, missing=True), TargetSums(task)
         self.limits, self.groups = Limits(), GroupCounts()
         self.weight, self._n_rows = np.zeros(1), np.zeros(1, np.int64)
 
@@ -57,7 +58,8 @@ class FirstSums(ArraySums):
         block = block if self.fences is None else self.fences.block(block)
         weights = check_raw_weights(block.weight, len(block))
         if self._missing == "mean":
-            self._means.add(block.X, weights, np.zeros(len(block), np.intp))
+            with one_blas_thread():
+                self._columns.add(block.X, 0.0, weights[:, None])
         self.targets.add(block.y, weights)
         self.limits.add(block.X)
         if block.groups is not None:
@@ -66,7 +68,7 @@ class FirstSums(ArraySums):
         self._n_rows += len(block)
 
     def _parts(self) -> dict[str, Any]:
-        names = ("_means", "targets", "limits", "groups", "weight", "_n_rows")
+        names = ("_columns", "targets", "limits", "groups", "weight", "_n_rows")
         return {name: vars(self)[name] for name in names}
 
     @property
@@ -76,8 +78,7 @@ class FirstSums(ArraySums):
     @property
     def means(self) -> Floats | None:
         """Means of columns; None where nothing is missing."""
-        means = self._means.means()
-        return None if means is None else means[0]
+        return self._columns.means()[0] if self._columns.n_missing[0] else None
 
 
 class GroupCounts:

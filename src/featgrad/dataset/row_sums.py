@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import chdtri
 
 from featgrad._support.array_api import namespace, placed_like
+from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys, Singles
-from featgrad.columns.present_means import Fill, PresentMeans
-from featgrad.columns.standardise import ArraySums, ColumnSums, Standardiser
+from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
 from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
 from featgrad.readers.block import stacked
@@ -123,7 +123,7 @@ class PriceSums(ArraySums):
         standardiser: Standardiser,
         learn: bool,
         *,
-        zeros: Any = np.zeros,
+        like: Any = None,
     ) -> None:
         self._models, self._standardiser = models, standardiser
         self._union = np.unique(np.concatenate([model.columns for model in models]))
@@ -134,11 +134,11 @@ class PriceSums(ArraySums):
         self._n_outputs = len(models[0].division.means)
         n_linear = self._n_learned + len(models) * (self._n_outputs + 1)
         n_squared = self._n_learned + len(models)
-        self._columns = ColumnSums(n_features, n_linear, n_squared, zeros)
+        self._columns = ColumnSums(n_features, n_linear, n_squared, like=like)
         self._noise = np.zeros((len(models), self._n_outputs, self._n_outputs))
 
     def add(self, rows: Rows) -> None:
-        values = self._standardiser(rows.X[:, self._union], self._union)
+        values = self._standardiser.affine(self._union)(rows.X[:, self._union])
         weights = self._learned_weights(rows)
         linear, squared, cells = [weights], [weights], list(rows.by_cell())
         for i, model in enumerate(self._models):
@@ -280,7 +280,7 @@ class CellSums(ArraySums):
         self._growing = [GrowingCell() for _ in range(shape.n_cells)]
 
     def add(self, rows: Rows) -> None:
-        values = self._standardiser(rows.X[:, self._columns], self._columns)
+        values = self._standardiser.affine(self._columns)(rows.X[:, self._columns])
         for cell, own in rows.by_cell():
             self._growing[cell].add(values[own], rows.outputs[own], rows.weights[own])
 
@@ -317,36 +317,43 @@ class OutputSums(ArraySums):
 class PartMeans(ArraySums):
     """Means of what is not missing in each part of the rows; rows may have missing entries."""
 
-    def __init__(self, n_features: int, part_of_cell: Indices) -> None:
-        self._part_of_cell = part_of_cell
-        self._means = PresentMeans(n_features, int(part_of_cell.max()) + 1)
+    def __init__(self, n_features: int, part_of_cell: Indices, like: Any = None) -> None:
+        self._part_of_cell = placed_like(like, part_of_cell)
+        self._columns = ColumnSums(n_features, int(part_of_cell.max()) + 1, like=like, missing=True)
 
     def add(self, rows: Rows) -> None:
-        parts = np.where(rows.cells >= 0, self._part_of_cell[rows.cells], -1)
-        self._means.add(rows.X, rows.weights, parts)
+        xp = namespace(rows.cells)
+        parts = xp.where(rows.cells >= 0, self._part_of_cell[rows.cells], -1)[:, None]
+        every = xp.arange(len(self._columns.of_linear), device=parts.device)
+        by_part = xp.where(parts == every, rows.weights[:, None], 0.0)
+        with one_blas_thread():
+            self._columns.add(rows.X, 0.0, by_part)
 
     def fill(self) -> Fill | None:
         """What missing entries count as; None where nothing is missing."""
-        means = self._means.means()
-        return None if means is None else Fill(means, self._part_of_cell)
+        if not self._columns.n_missing[0]:
+            return None
+        return Fill(self._columns.means(), self._part_of_cell)
 
     def _parts(self) -> dict[str, Any]:
-        return {"_means": self._means}
+        return {"_columns": self._columns}
 
 
 class CrossSums(ArraySums):
     """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column, in a division."""
 
     def __init__(
-        self, n_features: int, division: Division, standardiser: Any, zeros: Any = np.zeros
+        self, n_features: int, division: Division, standardiser: Any, like: Any = None
     ) -> None:
-        self.columns = ColumnSums(n_features, 1 + len(division.means), 1, zeros)
-        self._standardiser, self._shares = standardiser, division.shares
+        self.columns = ColumnSums(n_features, 1 + len(division.means), 1, like=like)
+        self._standardiser = standardiser
+        self._origin = placed_like(like, standardiser.origin)
+        self._shares = placed_like(like, division.shares)
 
     def add(self, rows: Any) -> None:
-        weights = (rows.weights * placed_like(rows.weights, self._shares)[rows.cells])[:, None]
+        weights = (rows.weights * self._shares[rows.cells])[:, None]
         linear = namespace(weights).concat([weights, weights * rows.outputs], axis=1)
-        self.columns.add(rows.X, self._standardiser.origin, linear, weights)
+        self.columns.add(rows.X, self._origin, linear, weights)
 
     def _parts(self) -> dict[str, Any]:
         return {"columns": self.columns}

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.columns.fences import Fences, some_rows
-from featgrad.columns.present_means import filled
-from featgrad.columns.standardise import Standardiser
+from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
 from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows

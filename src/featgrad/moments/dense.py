@@ -12,7 +12,7 @@ import numpy as np
 
 from featgrad._support.array_api import on_cpu, placed_like, to_numpy
 from featgrad._support.types import Floats, Indices, Span
-from featgrad.moments.columns import DenseColumnMoments, inverse_variance
+from featgrad.columns.sums import statistics
 
 # Rows per block: products within a block cost 4c operations per entry, so c is small if launching
 # an operation is cheap (CPU), and large if it is not (accelerators, few columns).
@@ -66,14 +66,9 @@ class DenseEngine:
     @classmethod
     def from_array(cls, X: Any, xp: Any, rows: Indices, weights: Floats, preprocess: str) -> Self:
         """Compute column statistics over `rows`; missing entries count as the column's mean."""
-        moments = DenseColumnMoments(X.shape[1])
-        step = max(1, _READ_ENTRIES // X.shape[1])
-        for start in range(0, len(rows), step):
-            index = xp.asarray(rows[start : start + step], device=X.device)
-            block = xp.astype(xp.take(X, index, axis=0), xp.float64)
-            moments.add(xp, block, xp.asarray(weights[start : start + step], device=X.device))
-        inverse = inverse_variance(moments.mean, moments.variance, preprocess)
-        return cls(X, xp, rows, moments.mean, inverse, moments.has_missing)
+        found = statistics(X, weights, rows)
+        inverse = found.inverse_variance(preprocess)
+        return cls(X, xp, rows, found.mean, inverse, found.has_missing)
 
     def take(self, rows: Indices) -> "DenseEngine":
         return self._with(self._X, self._rows[rows], slice(None))

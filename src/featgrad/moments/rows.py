@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad._support.array_api import namespace, placed_like, to_numpy
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.present_means import has_missing
+from featgrad.columns.sums import statistics
 
-# A column with a smaller ratio of standard deviation to mean varies by rounding only.
-_ROUNDING = 1e-12
-# Entries of a block for statistics and products.
+# Entries of a block for products.
 _BLOCK_ENTRIES = 1 << 20
 # Columns without zeros of a sparse matrix are shifted to mean 0 if the ratio of mean to standard
 # deviation is larger. Implicit centring of columns with zeros loses little precision.
@@ -42,14 +39,14 @@ class StandardisedRows:
     def of(cls, X: Any, rows: Indices, weights: Floats, preprocess: str) -> "StandardisedRows":
         """Standardised by the weighted rows; those of a CSR matrix are copied."""
         if not sparse.issparse(X):
-            mean, variance = mean_and_variance(X, weights, rows)
-            inverse = inverse_variance(mean, variance, preprocess)
-            return cls(X, rows, mean, inverse, has_missing(X))
+            found = statistics(X, weights, rows)
+            return cls(X, rows, found.mean, found.inverse_variance(preprocess), found.has_missing)
         X = sparse.csr_array(X)[rows]
         X.sum_duplicates()
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        mean, variance = mean_and_variance(X, weights)
+        found = statistics(X, weights)
+        mean, variance = found.mean, found.variance
         missing = np.isnan(X.data)
         X.data[missing] = mean[X.indices[missing]]
         is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
@@ -57,7 +54,7 @@ class StandardisedRows:
         shift = np.where(is_full & is_far, mean, 0.0)
         if np.any(shift):
             X.data -= shift[X.indices].astype(np.float64)
-        inverse = inverse_variance(mean, variance, preprocess)
+        inverse = found.inverse_variance(preprocess)
         return cls(X, np.arange(X.shape[0]), mean - shift, inverse)
 
     @property
@@ -139,47 +136,6 @@ class StandardisedRows:
         """Numbers where the matrix is, in the type of products."""
         xp = namespace(self.X)
         return xp.astype(placed_like(self.X, np.ascontiguousarray(values)), self.dtype)
-
-
-def mean_and_variance(
-    X: Any, weights: Floats, rows: Indices | None = None
-) -> tuple[Floats, Floats]:
-    """Weighted mean of each column over present entries, and variance with others at the mean."""
-    if sparse.issparse(X):
-        # Only the data are converted: indices are shared.
-        parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
-        X = sparse.csr_array(parts, shape=X.shape)
-        mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
-        variance = np.maximum(np.nan_to_num(variance), 0.0)
-        return np.nan_to_num(mean), variance * present / weights.sum()
-    rows = np.arange(X.shape[0]) if rows is None else rows
-    total, present, scatter = np.zeros((3, X.shape[1]))
-    for block, missing, w in _blocks(X, rows, weights):
-        xp = namespace(block)
-        total += to_numpy(w @ xp.where(missing, xp.zeros_like(block), block))
-        present += to_numpy(w @ xp.astype(~missing, xp.float64))
-    mean = np.divide(total, present, out=np.zeros_like(total), where=present > 0)
-    for block, missing, w in _blocks(X, rows, weights):
-        xp = namespace(block)
-        deviation = xp.where(missing, xp.zeros_like(block), block - placed_like(block, mean))
-        scatter += to_numpy(w @ (deviation * deviation))
-    return mean, scatter / weights.sum()
-
-
-def inverse_variance(mean: Floats, variance: Floats, preprocess: str) -> Floats:
-    """1 / variance, or 1 for "center"; 0 for constant columns."""
-    varies = variance > (_ROUNDING * np.abs(mean)) ** 2
-    if preprocess == "center":
-        return varies.astype(np.float64)
-    return np.divide(1.0, variance, out=np.zeros_like(variance), where=varies)
-
-
-def _blocks(X: Any, rows: Indices, weights: Floats) -> Iterator[tuple[Any, Any, Any]]:
-    """Blocks of rows in double precision, where entries are missing, and weights."""
-    xp = namespace(X)
-    for start, stop in _spans(len(rows), X.shape[1]):
-        block = xp.astype(_taken(X, rows[start:stop], axis=0), xp.float64)
-        yield block, xp.isnan(block), placed_like(X, weights[start:stop])
 
 
 def _spans(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:

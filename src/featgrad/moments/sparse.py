@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad._support.compiled import aligned
 from featgrad._support.types import Floats, Indices, Span
+from featgrad.columns.sums import statistics
 from featgrad.moments import sparse_kernels as kernels
-from featgrad.moments.columns import inverse_variance
 
 # Columns without zeros are shifted to mean 0 if the ratio of mean to standard deviation is larger.
 # Implicit centring of columns with zeros loses little precision.
@@ -69,7 +68,8 @@ class SparseEngine:
         X.sum_duplicates()
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        mean, variance = _statistics(X, weights)
+        found = statistics(X, weights)
+        mean, variance = found.mean, found.variance
         missing = np.isnan(X.data)
         X.data[missing] = mean[X.indices[missing]]
         shift = _shift(X, mean, variance)
@@ -77,7 +77,7 @@ class SparseEngine:
             X.data -= shift[X.indices].astype(np.float64)
         by_frequency = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
         X.indices = _inverse(by_frequency).astype(X.indices.dtype)[X.indices]
-        inverse = inverse_variance(mean, variance, preprocess)
+        inverse = found.inverse_variance(preprocess)
         return cls(X, (mean - shift)[by_frequency], inverse, by_frequency)
 
     def take(self, rows: Indices) -> "SparseEngine":
@@ -156,16 +156,6 @@ class SparseEngine:
             workspace = aligned((self.n_features, 1 + chunks, kernels.CHUNK), self._X.dtype)
             self._workspaces[ascending] = workspace
         return workspace
-
-
-def _statistics(X: Any, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean over present entries and variance with missing ones at the mean."""
-    # Only the data are converted: indices are shared.
-    parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
-    X = sparse.csr_array(parts, shape=X.shape)
-    mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
-    variance = np.maximum(np.nan_to_num(variance), 0.0)
-    return np.nan_to_num(mean), variance * present / weights.sum()
 
 
 def _shift(X: Any, mean: Floats, variance: Floats) -> Floats:

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad._support.types import Floats, Indices
-from featgrad.moments.columns import DenseColumnMoments, inverse_variance
+from featgrad.columns.sums import statistics
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import JUDGE_RIDGE
 
@@ -22,20 +21,8 @@ _BLOCK_COLUMNS = 64
 _ROWS = 10_000
 
 
-def moments(X: Any) -> tuple[Floats, Floats]:
-    """Mean and variance of each column without its missing entries."""
-    if sparse.issparse(X):
-        mean, variance = mean_variance_axis(X.astype(np.float64, copy=False), axis=0)
-        return np.nan_to_num(mean), np.nan_to_num(variance)
-    collected = DenseColumnMoments(X.shape[1])
-    for rows in row_blocks(X):
-        block = X[rows].astype(np.float64)
-        collected.add(np, block, np.ones(len(block)))
-    return collected.mean, collected.variance
-
-
 def count_constant(X: Any) -> int:
-    return int(np.count_nonzero(inverse_variance(*moments(X), "zscore") == 0))
+    return int(np.count_nonzero(statistics(X).inverse_variance() == 0))
 
 
 def count_missing(X: Any) -> Indices:
@@ -52,8 +39,8 @@ def effects(X: Any, output: Floats, weights: Floats, columns: Indices) -> Floats
     used = np.flatnonzero(weights)
     used = used[:: -(-len(used) // _ROWS)]
     chosen, output, weights = X[used][:, columns], output[used], weights[used]
-    mean, variance = moments(chosen)
-    values = _filled(chosen, mean) * np.sqrt(inverse_variance(mean, variance, "zscore"))
+    found = statistics(chosen)
+    values = _filled(chosen, found.mean) * np.sqrt(found.inverse_variance())
     values -= np.average(values, axis=0, weights=weights)
     rows = Weighted(values, output - np.average(output, axis=0, weights=weights), weights)
     return np.asarray(ridge_coefficients(rows, JUDGE_RIDGE)[:, 0])
@@ -62,7 +49,7 @@ def effects(X: Any, output: Floats, weights: Floats, columns: Indices) -> Floats
 def correlations(X: Any, columns: Indices) -> Floats:
     """Correlations among some columns; missing entries count as the mean."""
     chosen = X[:: -(-X.shape[0] // _ROWS)][:, columns]
-    mean, _ = moments(chosen)
+    mean = statistics(chosen).mean
     centred = _filled(chosen, mean)
     norms = np.sqrt(np.sum(centred**2, axis=0))
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -77,8 +64,8 @@ def nearest_chosen(X: Any, sets: Sequence[Indices]) -> list[tuple[Indices, Float
     """
     X = _sampled(X)
     n_columns = X.shape[1]
-    mean, variance = moments(X)
-    scale = np.sqrt(inverse_variance(mean, variance, "zscore") / X.shape[0])
+    found_columns = statistics(X)
+    mean, scale = found_columns.mean, np.sqrt(found_columns.inverse_variance() / X.shape[0])
     found = [(np.full(n_columns, -1), np.zeros(n_columns)) for _ in sets]
     union = np.unique(np.concatenate(sets))
     for start in range(0, len(union), _BLOCK_COLUMNS):
@@ -106,7 +93,7 @@ def _sampled(X: Any) -> Any:
     X = X[:: -(-X.shape[0] // _ROWS)]
     if sparse.issparse(X) and count_missing(X).any():
         X = X.astype(np.float64)
-        mean, _ = moments(X)
+        mean = statistics(X).mean
         X.data = np.where(np.isnan(X.data), mean[X.indices], X.data)
     return X
 

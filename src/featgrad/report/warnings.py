@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.columns.sums import statistics
 from featgrad.diagnosis import SHARED, shared_labels
 from featgrad.estimate import Estimate
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import encode
-from featgrad.report.correlations import moments, nearest_chosen
+from featgrad.report.correlations import nearest_chosen
 from featgrad.report.text import are_labels, listed
 from featgrad.search.base import Discoveries
 
@@ -130,11 +131,11 @@ def _drift(chosen: Any, outputs: Floats, names: Sequence[str]) -> list[Concern]:
 
 def _shifts(X: Any) -> Flags:
     n_rows = max(2, int(_END * X.shape[0]))
-    (first, first_variance), (last, last_variance) = moments(X[:n_rows]), moments(X[-n_rows:])
-    gap = np.abs(last - first)
-    variance = (first_variance + last_variance) / 2
+    first, last = statistics(X[:n_rows]), statistics(X[-n_rows:])
+    gap = np.abs(last.mean - first.mean)
+    variance = (first.variance + last.variance) / 2
     significant = gap > _STANDARD_ERRORS * np.sqrt(2 * variance / n_rows)
-    return np.asarray(significant & (gap > _SHIFT * np.sqrt(moments(X)[1])))
+    return np.asarray(significant & (gap > _SHIFT * np.sqrt(statistics(X).variance)))
 
 
 def _weakness(selector: Any, data: Learnability, everything: Estimate) -> list[Concern]:

@@ -27,7 +27,7 @@ from scipy import sparse, stats
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.columns.present_means import present_means
+from featgrad.columns.sums import statistics
 from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.prepare import Prepared
 from featgrad.plan import (
@@ -122,11 +122,8 @@ def _standardised(X: Any, weights: Floats) -> Floats:
     """
     X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
     weights = weights / weights.sum()
-    means = present_means(X, weights)
-    if means is not None:
-        X = np.where(np.isnan(X), means, X)
-    X = X - weights @ X
-    deviation = np.sqrt(weights @ X**2)
+    found = statistics(X, weights)
+    X, deviation = np.nan_to_num(X - found.mean), np.sqrt(found.variance)
     varies = deviation > np.finfo(np.float32).eps * np.abs(X).max(axis=0)
     return np.asarray(np.where(varies, X, 0.0) / np.where(varies, deviation, 1.0))
 

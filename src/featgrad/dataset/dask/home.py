@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from featgrad._support.threads import one_thread
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.fences import Fences, some_rows
-from featgrad.columns.present_means import filled
-from featgrad.columns.standardise import Standardiser
+from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, partitions_of

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from featgrad._support.array_api import namespace
+from featgrad._support.array_api import namespace, placed_like
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.present_means import Fill
-from featgrad.columns.standardise import ArraySums, ColumnSums, Standardiser
+from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
 from featgrad.dataset.base import Consumer, Dataset, RowSample, S
-from featgrad.dataset.device.matrix import centred
-from featgrad.dataset.row_sums import CrossSums, Model, PriceSums
+from featgrad.dataset.row_sums import CrossSums, Model, PartMeans, PriceSums
 from featgrad.dataset.splits import FoldLayout
 from featgrad.math.targets import Target, stratified, to_one_variance
 from featgrad.moments.block_problem import BlockProblem
@@ -46,38 +44,15 @@ class DeviceRows(NamedTuple):
         return iter(self.of_cells)
 
 
-class DeviceStandardiser:
-    """A standardiser's numbers on a device."""
-
-    def __init__(self, standardiser: Standardiser, device: Any) -> None:
-        self.origin, self.centre, self.factor = (
-            sent(numbers, device)
-            for numbers in (standardiser.origin, standardiser.centre(), standardiser.factor)
-        )
-
-    def __call__(self, block: Any, columns: Tensor) -> Tensor:
-        """Some columns of a block, standardised, in single precision."""
-        return centred(block.columns(columns), self.centre[columns]) * self.factor[columns].float()
-
-
-def zeros_on(device: Any) -> Callable[[Any], Tensor]:
-    """Makes arrays in double precision on a device."""
-    return partial(torch.zeros, dtype=torch.float64, device=device)
-
-
-def on_host(sums: ColumnSums) -> ColumnSums:
-    """Sums that were added up on a device."""
-    vars(sums).update({name: fetched(array) for name, array in vars(sums).items()})
-    return sums
-
-
 class DevicePriceSums(PriceSums):
     """`PriceSums` on a device, for all models at once."""
 
     def __init__(self, device: Any, *of_host: Any) -> None:
-        super().__init__(*of_host, zeros=zeros_on(device))
+        super().__init__(*of_host, like=torch.zeros(1, device=device))
         models, n_outputs = self._models, self._n_outputs
-        self._there = DeviceStandardiser(self._standardiser, device)
+        like = torch.zeros(1, device=device)
+        self._origin = placed_like(like, self._standardiser.origin)
+        self._affine = self._standardiser.affine(self._union, like)
         self._covariance = sent(self._noise, device)
         self._used = sent(self._union, device)
         divisions = [model.division for model in models]
@@ -96,7 +71,7 @@ class DevicePriceSums(PriceSums):
         # Rows that are not in use have no weight: any cell will do.
         residuals = rows.outputs[:, None] - self._intercepts[rows.cells]
         if len(self._union):
-            values = self._there(rows.X, self._used)
+            values = self._affine(rows.X[:, self._used])
             for cell, own in rows.by_cell():
                 explained = values[own] @ self._together[cell]
                 residuals[own] -= explained.reshape(-1, *residuals.shape[1:])
@@ -109,12 +84,12 @@ class DevicePriceSums(PriceSums):
             learned = [self._learned_shares[:, rows.cells].T * rows.weights[:, None]]
         self._covariance += torch.einsum("nmc,nmd->mcd", residuals, residuals)
         linear = torch.cat([*learned, by_model], dim=1)
-        self._columns.add(rows.X, self._there.origin, linear, torch.cat([*learned, squares], dim=1))
+        self._columns.add(rows.X, self._origin, linear, torch.cat([*learned, squares], dim=1))
 
     def fetch(self) -> None:
         """Bring all sums to the host."""
         self._noise = fetched(self._covariance)
-        on_host(self._columns)
+        self._columns.fetch()
 
 
 class DeviceCellSums(ArraySums):
@@ -122,14 +97,15 @@ class DeviceCellSums(ArraySums):
 
     def __init__(self, shape: CellShape, columns: Tensor, standardiser: Standardiser) -> None:
         size, device = (shape.n_cells, len(columns)), columns.device
-        self._columns, self._there = columns, DeviceStandardiser(standardiser, device)
+        self._columns = columns
+        self._affine = standardiser.affine(columns.cpu().numpy(), columns)
         self.grams = torch.zeros((*size, len(columns)), device=device)
         # Of columns with outputs and with 1.
         self.crosses = torch.zeros((*size, shape.n_outputs + 1), device=device)
 
     def add(self, rows: Any) -> None:
         root = rows.weights.sqrt()[:, None]
-        values = self._there(rows.X, self._columns) * root.float()
+        values = self._affine(rows.X[:, self._columns]) * root.float()
         outputs = torch.cat([rows.outputs * root, root], dim=1).float()
         for cell, own in rows.by_cell():
             part = values[own]
@@ -176,8 +152,10 @@ class OnDevice(Dataset):
             self._cells < 0, -1, self._cells * len(self.class_shares) + classes
         )
         self._of_cells = [self._divided(slice(*span)) for span in matrix.spans]
-        self._parts = sent(self._parts_of_cells, device)
-        self._fill = self._learned_fill() if has_missing else None
+        self._fill: Fill | None = None
+        if has_missing:
+            start = partial(PartMeans, self.n_features, self._parts_of_cells, self._weights)
+            self._fill = self.visit("missing", start).fill()
         first = torch.sort(rows[:_ORIGIN_ROWS]).values
         self.standardiser = Standardiser.from_sample(self._rows_on_host(first), preprocess)
 
@@ -188,37 +166,19 @@ class OnDevice(Dataset):
             rows = slice(*span)
             numbers = self._outputs[rows], self._weights[rows], self._cells[rows]
             if self._fill is not None:
-                block = block.filled(self._fill, self._parts[self._cells[rows]])
+                block = self._fill(block, self._cells[rows])
             there: Any = DeviceRows(*numbers, block, of_cells)
             sums.add(there)
         if isinstance(sums, DevicePriceSums):
             sums.fetch()
         return sums
 
-    def _learned_fill(self) -> Tensor:
-        """Means of what is there, by part of the rows, shape (parts, columns)."""
-        n_parts = int(self._parts.max()) + 1
-        zeros = partial(zeros_on(self._matrix.device), (n_parts, self.n_features))
-        total, absent = zeros(), zeros()
-        weight = torch.zeros(n_parts, dtype=torch.float64, device=self._matrix.device)
-        for span, block in zip(self._matrix.spans, self._matrix.blocks(), strict=True):
-            own = self._parts[self._cells[slice(*span)]]
-            for part in range(n_parts):
-                weights = torch.where(own == part, self._weights[slice(*span)], 0.0)
-                there, missing, _ = block.present(weights)
-                total[part] += there
-                absent[part] += missing
-                weight[part] += weights.sum()
-        there = weight[:, None] - absent
-        overall = torch.nan_to_num(total.sum(0) / there.sum(0))
-        return torch.where(there > 0, total / there, overall)
-
     def _rows_on_host(self, rows: Tensor) -> Any:
         """Rows of the matrix without missing entries."""
         X = self._matrix.rows_on_host(rows)
         if self._fill is None:
             return X
-        fill = Fill(fetched(self._fill), self._parts_of_cells)
+        fill = Fill(fetched(self._fill.means), self._parts_of_cells)
         return fill(X, self._cells[rows].cpu().numpy())
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
@@ -237,8 +197,7 @@ class OnDevice(Dataset):
         there = sent(columns, rows.device)
         X = self._matrix.rows(rows, there).contiguous()
         if self._fill is not None:
-            fill = self._fill[:, there][self._parts[self._cells[rows]]]
-            X = torch.where(torch.isnan(X), fill.to(X.dtype), X)
+            X = self._fill.only(there)(X, self._cells[rows])
         weights, cells = fetched(self._weights[rows]), self._cells[rows].cpu().numpy()
         numbers, folds = rows.cpu().numpy(), cells // len(self.class_shares)
         outputs = self._target.outputs[numbers]
@@ -270,9 +229,11 @@ class OnDevice(Dataset):
 
     def _cross_sums(self) -> ColumnSums:
         device = self._matrix.device
-        there = DeviceStandardiser(self.standardiser, device), zeros_on(device)
-        start = partial(CrossSums, self.n_features, self.whole, *there)
-        return on_host(self.visit("cross", start).columns)
+        like = torch.zeros(1, device=device)
+        start = partial(CrossSums, self.n_features, self.whole, self.standardiser, like)
+        columns = self.visit("cross", start).columns
+        columns.fetch()
+        return columns
 
     def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
         device = self._matrix.device

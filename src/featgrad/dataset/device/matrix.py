@@ -36,11 +36,11 @@ class DenseMatrix:
             self._X = there
         self.spans = self._spans(_BLOCK_ENTRIES if is_resident else _SENT_ENTRIES)
 
-    def blocks(self) -> "Iterator[DenseBlock]":
+    def blocks(self) -> Iterator[Tensor]:
         """The rows of each span."""
         if self._is_resident:
-            return (DenseBlock(self._X[start:stop]) for start, stop in self.spans)
-        return map(DenseBlock, self._sent())
+            return (self._X[start:stop] for start, stop in self.spans)
+        return self._sent()
 
     def resident(self) -> Tensor:
         """The whole matrix on the device."""
@@ -98,42 +98,9 @@ class DenseMatrix:
                 is_free[i % 2].record(current)
 
 
-class DenseBlock:
-    """Rows of a dense matrix."""
-
-    def __init__(self, values: Tensor) -> None:
-        self.values = values
-
-    def products(self, origin: Tensor, linear: Tensor, squared: Tensor) -> tuple[Tensor, Tensor]:
-        """``X^T linear`` and ``(X * X)^T squared``, with X measured from the origin."""
-        x = centred(self.values, origin)
-        along = x.T @ linear.float()
-        return along, x.square_().T @ squared.float()
-
-    def columns(self, indices: Tensor) -> Tensor:
-        return self.values[:, indices]
-
-    def filled(self, fill: Tensor, parts: Tensor) -> "DenseBlock":
-        """With numbers in place of missing entries, by the part of each row and the column."""
-        values = self.values.double()
-        return DenseBlock(torch.where(torch.isnan(values), fill[parts], values))
-
-    def present(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Weighted sums of what is there, weights of what is not, and whether anything is not."""
-        missing = torch.isnan(self.values)
-        there = torch.where(missing, 0.0, self.values.double())
-        return weights @ there, weights @ missing.double(), missing.any()
-
-    def hashes(self, keys: Tensor) -> Tensor:
-        """Sums of mixed bits times the keys of their columns (see `featgrad.dataset.rows`)."""
-        return (bits(self.values) * keys).sum(1)
-
-
-def centred(values: Tensor, mean: Tensor) -> Tensor:
-    """``values - mean`` in single precision, taken off before it is rounded."""
-    if values.dtype == torch.float32:
-        return values - mean.float()
-    return (values.double() - mean).float()
+def hashes_of(block: Any, keys: Tensor) -> Tensor:
+    """Of rows: sums of mixed bits times the keys of their columns (see `featgrad.dataset.rows`)."""
+    return (bits(block) * keys).sum(1) if isinstance(block, torch.Tensor) else block.hashes(keys)
 
 
 def mixed(bits: Tensor) -> Tensor:

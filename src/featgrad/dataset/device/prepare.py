@@ -9,8 +9,9 @@ from scipy import sparse
 
 from featgrad._support.types import Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights, refuse_infinite, refuse_missing
+from featgrad.columns.sums import ColumnSums
 from featgrad.dataset.device.home import OnDevice
-from featgrad.dataset.device.matrix import DenseMatrix, mixed
+from featgrad.dataset.device.matrix import DenseMatrix, hashes_of, mixed
 from featgrad.dataset.device.sparse_matrix import SparseMatrix
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.rows import are_copies, hash_dense, random_keys
@@ -75,22 +76,20 @@ class FirstReading:
     """Hashes of the rows, by keys of the columns, and what is not a number."""
 
     def __init__(self, matrix: Any, weights: Tensor, keys: Tensor) -> None:
-        self._total = torch.zeros((), dtype=torch.float64, device=matrix.device)
-        self._is_missing = torch.zeros((), dtype=torch.bool, device=matrix.device)
-        hashes = []
+        hashes, self._columns = [], ColumnSums(matrix.shape[1], 1, like=weights, missing=True)
         for (start, stop), block in zip(matrix.spans, matrix.blocks(), strict=True):
-            hashes.append(block.hashes(keys))
-            total, _, is_missing = block.present(weights[start:stop])
-            self._total, self._is_missing = self._total + total, self._is_missing | is_missing
+            hashes.append(hashes_of(block, keys))
+            self._columns.add(block, 0.0, weights[start:stop, None])
         self.hashes = torch.cat(hashes)
 
     def has_missing(self, missing: str) -> bool:
         """Whether anything is missing; refuses what may not be."""
-        if not bool(torch.isfinite(self._total).all()):
+        if not bool(torch.isfinite(self._columns.linear).all()):
             refuse_infinite()
-        if bool(self._is_missing) and missing == "error":
+        is_missing = bool(self._columns.n_missing[0])
+        if is_missing and missing == "error":
             refuse_missing()
-        return bool(self._is_missing)
+        return is_missing
 
 
 def distinct_rows(

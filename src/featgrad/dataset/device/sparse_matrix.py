@@ -42,7 +42,7 @@ class SparseMatrix:
         return iter([self._block])
 
     def rows(self, indices: Tensor, columns: Tensor) -> Tensor:
-        return self._block.columns(columns)[indices]
+        return self._block[:, columns][indices]
 
     def rows_on_host(self, indices: Tensor) -> Any:
         return self._X[indices.cpu().numpy()]
@@ -55,10 +55,7 @@ class SparseMatrix:
 
 
 class SparseBlock:
-    """Entries by column: where those of each column start, their rows and values.
-
-    It answers what `featgrad.dataset.device.matrix.DenseBlock` answers.
-    """
+    """Entries by column: where those of each column start, their rows and values."""
 
     def __init__(
         self, starts: Tensor, rows: Tensor, values: Tensor, shape: tuple[int, int]
@@ -66,13 +63,21 @@ class SparseBlock:
         self._starts, self._rows, self._values, self._shape = starts, rows, values, shape
         self._filled: SparseBlock | None = None
 
-    def products(self, origin: Tensor, linear: Tensor, squared: Tensor) -> tuple[Tensor, Tensor]:
-        """``X^T linear`` and ``(X * X)^T squared``; the origin is 0."""
-        values = self._values.double()
-        along = self._transposed(values) @ linear.double()
-        return along, self._transposed(values.square()) @ squared.double()
+    def products(self, linear: Tensor, squared: Tensor, missing: bool) -> tuple[Tensor, Any]:
+        """Columns ``X^T linear`` and ``(X * X)^T squared``; ``isnan(X)^T linear`` if `missing`."""
+        values, absent = self._values.double(), None
+        if missing:
+            are_missing = torch.isnan(values)
+            absent = self._transposed(are_missing.double()) @ linear
+            values = torch.where(are_missing, 0.0, values)
+        parts = [self._transposed(values) @ linear]
+        if squared.shape[1]:
+            parts.append(self._transposed(values.square()) @ squared)
+        return torch.cat(parts, dim=1), absent
 
-    def columns(self, indices: Tensor) -> Tensor:
+    def __getitem__(self, places: tuple[slice, Tensor]) -> Tensor:
+        """Some columns of all rows, dense."""
+        indices = places[1]
         counts = self._starts[indices + 1] - self._starts[indices]
         place = torch.repeat_interleave(torch.arange(len(indices), device=counts.device), counts)
         first = torch.cumsum(counts, 0) - counts
@@ -89,12 +94,6 @@ class SparseBlock:
             values = torch.where(torch.isnan(self._values), there, self._values)
             self._filled = SparseBlock(self._starts, self._rows, values, self._shape)
         return self._filled
-
-    def present(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        missing = torch.isnan(self._values)
-        there = torch.where(missing, 0.0, self._values.double())
-        sums = [self._transposed(part) @ weights[:, None] for part in (there, missing.double())]
-        return sums[0][:, 0], sums[1][:, 0], missing.any()
 
     def hashes(self, keys: Tensor) -> Tensor:
         found = torch.zeros(self._shape[0], dtype=torch.int64, device=keys.device)

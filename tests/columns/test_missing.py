@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.columns.present_means import Fill, PresentMeans, filled, present_means
+from featgrad.columns.sums import ColumnSums, Fill, filled, statistics
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 
@@ -17,6 +17,11 @@ def with_holes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, rng.uniform(0.5, 2, 90), np.arange(90) % 4 - 1
 
 
+def by_part(weights: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Weights of rows in three parts."""
+    return np.where(parts[:, None] == np.arange(3), weights[:, None], 0.0)
+
+
 def mean_of(values: np.ndarray, weights: np.ndarray) -> float:
     there = ~np.isnan(values)
     return np.average(values[there], weights=weights[there])
@@ -26,11 +31,11 @@ def mean_of(values: np.ndarray, weights: np.ndarray) -> float:
 @pytest.mark.parametrize("size", [7, 90])
 def test_each_part_has_the_means_of_what_is_there(container, size: int):
     X, weights, parts = with_holes()
-    means = PresentMeans(5, 3)
+    sums = ColumnSums(5, 3, missing=True)
     for start in range(0, 90, size):
         rows = slice(start, start + size)
-        means.add(container(X)[rows], weights[rows], parts[rows])
-    found = means.means()
+        sums.add(container(X)[rows], 0.0, by_part(weights, parts)[rows])
+    found = sums.means()
     for part in range(3):
         own = parts == part
         expected = [mean_of(column[own], weights[own]) for column in X.T]
@@ -41,18 +46,18 @@ def test_part_without_an_entry_takes_the_mean_of_all_parts():
     X, weights, parts = with_holes()
     X[parts == 1, 2] = np.nan
     X[:, 3] = np.nan
-    means = PresentMeans(5, 3)
-    means.add(X, weights, parts)
+    sums = ColumnSums(5, 3, missing=True)
+    sums.add(X, 0.0, by_part(weights, parts))
     used = parts >= 0
-    assert means.means()[1, 2] == pytest.approx(mean_of(X[used, 2], weights[used]))
-    np.testing.assert_array_equal(means.means()[:, 3], 0)
+    assert sums.means()[1, 2] == pytest.approx(mean_of(X[used, 2], weights[used]))
+    np.testing.assert_array_equal(sums.means()[:, 3], 0)
 
 
 def test_nothing_is_missing():
-    means = PresentMeans(2, 1)
-    means.add(np.ones((3, 2)), np.ones(3), np.zeros(3, np.intp))
-    assert means.means() is None
-    assert present_means(np.ones((3, 2)), np.ones(3)) is None
+    sums = ColumnSums(2, 1, missing=True)
+    sums.add(np.ones((3, 2)), 0.0, np.ones((3, 1)))
+    assert sums.n_missing[0] == 0
+    assert not statistics(np.ones((3, 2)), np.ones(3)).has_missing
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

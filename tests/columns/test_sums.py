@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.columns import standardise
-from featgrad.columns.standardise import ColumnSums, Standardiser
+from featgrad.columns import sums as column_sums
+from featgrad.columns.sums import ColumnSums, Standardiser
 
 N_ROWS, N_COLUMNS = 200, 7
 
@@ -42,7 +42,7 @@ def test_sums_of_sparse_columns(size: int, dtype: type):
 @pytest.mark.parametrize("block_entries", [1 << 20, 50])
 @pytest.mark.parametrize("size", [N_ROWS, 30])
 def test_sums_of_dense_columns_from_their_origin(size: int, block_entries, dtype, monkeypatch):
-    monkeypatch.setattr(standardise, "_BLOCK_ENTRIES", block_entries)
+    monkeypatch.setattr(column_sums, "_BLOCK_ENTRIES", block_entries)
     X, (linear, squared) = rows_with_zeros(dtype), numbers_per_row()
     origin = np.linspace(-1, 1, N_COLUMNS)
     sums = ColumnSums(N_COLUMNS, 3, 2)
@@ -134,7 +134,7 @@ def test_standardised_rows(preprocess: str, container):
     X, weights = shifted(3.0, 2.0)
     mean, deviation = moments(X, weights)
     deviation = deviation if preprocess == "zscore" else np.ones(4)
-    values = learned(container(X), weights, preprocess)(container(X))
+    values = learned(container(X), weights, preprocess).affine()(container(X))
     assert values.dtype == np.float32
     off = 0 if container is sparse.csr_array else weights @ values
     assert np.all(np.abs(off) < 0.5 * moments(X, weights)[1] / deviation)
@@ -155,14 +155,14 @@ def test_values_far_off_do_not_move_what_is_taken_off(preprocess: str, container
 def test_rows_of_some_columns_only(container):
     X, weights = shifted(3.0)
     found, columns = learned(container(X), weights), np.array([2, 0])
-    some = found(container(X)[:, columns], columns)
-    np.testing.assert_array_equal(some, found(container(X))[:, columns])
+    some = found.affine(columns)(container(X)[:, columns])
+    np.testing.assert_array_equal(some, found.affine()(container(X))[:, columns])
 
 
 def test_dense_rows_keep_their_digits_beside_a_large_mean():
     X, weights = shifted(1e9)
     mean, deviation = moments(X, weights)
-    values = learned(X, weights)(X)
+    values = learned(X, weights).affine()(X)
     np.testing.assert_allclose(values - weights @ values, (X - mean) / deviation, atol=1e-5)
 
 
@@ -176,7 +176,7 @@ def test_constant_columns_are_switched_off(value: float, container, preprocess: 
     X = X.astype(dtype)
     found = learned(container(X), weights, preprocess)
     np.testing.assert_array_equal(found.factor > 0, [True, False, True, True])
-    assert not found(container(X))[:, 1].any()
+    assert not found.affine()(container(X))[:, 1].any()
 
 
 def test_column_that_is_constant_in_the_first_rows_may_vary_later():

@@ -1,0 +1,363 @@
+"""The statistics of columns: sums over rows, on the host or a device, dense or CSR.
+
+Everything here is a sum over blocks of rows. Dense columns are measured from an origin near their
+median, so that no sum cancels, also where a few values are far off; sparse ones from 0, so that
+nothing is densified. Missing entries can be left out, and count as the mean of the others then.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from featgrad._support.array_api import dense, namespace, placed_like, to_numpy, zeros
+from featgrad._support.types import Flags, Floats, Indices
+
+# A column varies by rounding only where its deviation is this small relative to its mean, or, for
+# sums that start from 0, its variance relative to its squared mean.
+_ROUNDING = 1e-12
+# The same relative to the mean square of sums in single precision, whose error is up to 2e-6, and
+# in double precision.
+SINGLE, _DOUBLE = 1e-5, 1e-14
+# Entries of a block that stays in the cache of a processor.
+_BLOCK_ENTRIES = 1 << 20
+# Rows whose medians are the origins of dense columns.
+_ORIGIN_ROWS = 31
+
+
+class ArraySums:
+    """Sums over rows, arrays or made of arrays, which can be stored, restored and added up."""
+
+    def _parts(self) -> dict[str, Any]:
+        """Arrays and other sums, by the names of their attributes."""
+        return vars(self)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        state: dict[str, NDArray[Any]] = {}
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                state[name] = part
+            else:
+                state |= {f"{name}.{inner}": array for inner, array in part.state().items()}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                vars(self)[name] = state[name]
+            else:
+                own = [path for path in state if path.startswith(f"{name}.")]
+                part.restore({path.removeprefix(f"{name}."): state[path] for path in own})
+
+    def merge(self, other: Self) -> None:
+        others = other._parts()
+        for name, part in self._parts().items():
+            if isinstance(part, np.ndarray):
+                vars(self)[name] += others[name]
+            else:
+                part.merge(others[name])
+
+
+class ColumnSums(ArraySums):
+    """Sums over rows of ``x a`` and ``x^2 c`` for each column and some numbers a, c per row.
+
+    They are kept where the array `like` is. Products of dense columns are in single precision. With
+    `missing` they are in double precision, entries that are missing count as 0 from the origin, and
+    what these have of the numbers a is `absent`.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_linear: int,
+        n_squared: int = 0,
+        *,
+        like: Any = None,
+        missing: bool = False,
+    ) -> None:
+        # One record per column: its sums share a cache line.
+        self.records = zeros((n_features, n_linear + n_squared), like)
+        self.of_linear, self.of_squared = zeros(n_linear, like), zeros(n_squared, like)
+        self.absent = zeros((n_features if missing else 0, n_linear), like)
+        # How many blocks have missing entries.
+        self.n_missing = zeros(1, like)
+
+    def add(self, X: Any, origin: Any, linear: Any, squared: Any = None) -> None:
+        """More rows; the origin of sparse columns is 0."""
+        squared = linear[:, :0] if squared is None else squared
+        if sparse.issparse(X):
+            self._add_csr(X, linear, squared)
+        elif hasattr(X, "products"):  # sparse columns on a device
+            self._add_products(X, linear, squared)
+        else:
+            self._add_dense(X, origin, linear, squared)
+        xp = namespace(linear)
+        self.of_linear += xp.sum(linear, axis=0)
+        self.of_squared += xp.sum(squared, axis=0)
+
+    @property
+    def linear(self) -> Any:
+        return self.records[:, : self.of_linear.shape[0]]
+
+    @property
+    def squared(self) -> Any:
+        return self.records[:, self.of_linear.shape[0] :]
+
+    def means(self) -> Any:
+        """Of the entries that are there, from origin 0, for each of the numbers a: (a, columns).
+
+        Where these have no entry of a column, it is the mean over all of them, or 0.
+        """
+        xp, there = namespace(self.records), self.of_linear - self.absent
+        total, present = xp.sum(self.linear, axis=1), xp.sum(there, axis=1)
+        one = xp.ones_like(self.n_missing)
+        overall = xp.where(present > 0, total / xp.where(present > 0, present, one), 0 * one)
+        means = self.linear / xp.where(there > 0, there, one)
+        return xp.where(there > 0, means, overall[:, None]).T
+
+    def fetch(self) -> None:
+        """Bring the sums to the host."""
+        vars(self).update({name: to_numpy(array) for name, array in vars(self).items()})
+
+    def _add_csr(self, X: Any, linear: Floats, squared: Floats) -> None:
+        # Imported here: the compiler behind it takes longer to load than everything else.
+        from featgrad._support.compiled import shared
+        from featgrad.columns.kernels import add_products
+
+        data = X.data
+        if len(self.absent) and has_missing(X):
+            self.n_missing += 1
+            missing = np.isnan(data)
+            data = np.where(missing, 0.0, data)
+            parts = missing.astype(np.float64), X.indices, X.indptr
+            self.absent += sparse.csr_array(parts, shape=X.shape).T @ linear
+        shared(add_products, 2, X.indptr, X.indices, data, linear, squared, self.records)
+
+    def _add_products(self, X: Any, linear: Any, squared: Any) -> None:
+        products, absent = X.products(linear, squared, bool(len(self.absent)))
+        self.records += products
+        if len(self.absent):
+            self.absent += absent
+            self.n_missing += absent.any()
+
+    def _add_dense(self, X: Any, origin: Any, linear: Any, squared: Any) -> None:
+        xp, width, n_rows = namespace(X), linear.shape[1], linear.shape[0]
+        may_miss = self.absent.shape[0] > 0
+        dtype = xp.float64 if may_miss else xp.float32
+        is_here = isinstance(X, np.ndarray)
+        step = max(1, _BLOCK_ENTRIES // X.shape[1]) if is_here else n_rows
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            values, own = measured(X[rows, :], origin, dtype), xp.astype(linear[rows, :], dtype)
+            # On a device it takes longer to ask whether something is missing.
+            if may_miss and not (is_here and not has_missing(values)):
+                missing = xp.isnan(values)
+                self.n_missing += xp.astype(xp.any(missing), dtype)
+                self.absent += xp.astype(missing, dtype).T @ own
+                values = xp.where(missing, xp.zeros_like(values), values)
+            self.records[:, :width] += values.T @ own
+            if squared.shape[1]:
+                values *= values
+                self.records[:, width:] += values.T @ xp.astype(squared[rows, :], dtype)
+
+
+def measured(X: Any, origin: Any, dtype: Any) -> Any:
+    """``X - origin`` in single or double precision, taken off before it is rounded."""
+    xp = namespace(X)
+    if X.dtype == xp.float32 and dtype == xp.float32:
+        return X - (xp.astype(origin, dtype) if hasattr(origin, "dtype") else origin)
+    return xp.astype(xp.astype(X, xp.float64, copy=False) - origin, dtype, copy=False)
+
+
+class Statistics(NamedTuple):
+    """Of the columns of a whole matrix."""
+
+    mean: Floats
+    variance: Floats  # with missing entries at the mean
+    has_missing: bool
+
+    def inverse_variance(self, preprocess: str = "zscore") -> Floats:
+        """1 / variance, or 1 for "center"; 0 for constant columns."""
+        varies = self.variance > (_ROUNDING * np.abs(self.mean)) ** 2
+        if preprocess == "center":
+            return varies.astype(np.float64)
+        return np.divide(1.0, self.variance, out=np.zeros_like(self.variance), where=varies)
+
+
+def statistics(X: Any, weights: Floats | None = None, rows: Indices | None = None) -> Statistics:
+    """Weighted means and variances in double precision, of all rows or of some with weights.
+
+    X is CSR, or dense of any array library.
+    """
+    if sparse.issparse(X):
+        X = X if rows is None else X[rows]
+        return _csr_statistics(X, np.ones(X.shape[0]) if weights is None else weights)
+    n_rows = X.shape[0] if rows is None else len(rows)
+    weights = np.ones(n_rows) if weights is None else weights
+    sums, origin = ColumnSums(X.shape[1], 1, 1, like=X, missing=True), None
+    step = max(1, _BLOCK_ENTRIES // X.shape[1])
+    for start in range(0, n_rows, step):
+        own = slice(start, start + step)
+        at = None if rows is None else placed_like(X, rows[own])
+        block = X[own, :] if at is None else namespace(X).take(X, at, axis=0)
+        per_row = placed_like(X, weights[own, None])
+        if origin is None:
+            first = ColumnSums(X.shape[1], 1, like=X, missing=True)
+            first.add(block, 0.0, per_row)
+            origin = first.means()[0, :]
+        sums.add(block, origin, per_row, per_row)
+    sums.fetch()
+    total = sums.of_linear[0]
+    shift, square = sums.means()[0], sums.squared[:, 0]
+    scatter = square - shift**2 * (total - sums.absent[:, 0])
+    variance = np.where(scatter > _DOUBLE * square, scatter, 0.0) / total
+    return Statistics(to_numpy(origin) + shift, variance, bool(sums.n_missing[0]))
+
+
+def _csr_statistics(X: Any, weights: Floats) -> Statistics:
+    # Only the data are converted: indices are shared.
+    parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
+    X = sparse.csr_array(parts, shape=X.shape)
+    mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
+    variance = np.maximum(np.nan_to_num(variance), 0.0) * present / weights.sum()
+    return Statistics(np.nan_to_num(mean), variance, has_missing(X))
+
+
+class Fill(NamedTuple):
+    """What missing entries count as, by the part of the rows that a row belongs to."""
+
+    means: Any  # shape (parts, features)
+    part_of_cell: Any
+
+    def only(self, columns: Any) -> "Fill":
+        return self._replace(means=self.means[:, columns])
+
+    def __call__(self, X: Any, cells: Any) -> Any:
+        """Rows without missing entries."""
+        parts = self.part_of_cell[cells]
+        if hasattr(X, "filled"):  # sparse columns on a device
+            return X.filled(self.means, parts)
+        if sparse.issparse(X):
+            X = sparse.csr_array(X, copy=True)
+            places = np.flatnonzero(np.isnan(X.data))
+            rows = np.searchsorted(X.indptr, places, side="right") - 1
+            X.data[places] = self.means[parts[rows], X.indices[places]]
+            return X
+        xp = namespace(X)
+        rows, columns = xp.nonzero(xp.isnan(X))
+        whole = xp.astype(X, xp.float64)
+        whole[rows, columns] = self.means[parts[rows], columns]
+        return whole
+
+
+def filled(X: Any, means: Floats | None) -> Any:
+    """Rows whose missing entries count as these means."""
+    one_part = np.zeros(X.shape[0], np.intp)
+    return X if means is None else Fill(means[None], one_part[:1])(X, one_part)
+
+
+def has_missing(X: Any) -> bool:
+    """Whether a matrix of any array library, or a sparse one, has NaN."""
+    entries = X.data if sparse.issparse(X) else X
+    xp = namespace(entries)
+    # A sum is finite only if no term is NaN; looking at each entry takes a second array.
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_float = xp.isdtype(entries.dtype, "real floating")
+        suspect = is_float and not bool(xp.isfinite(xp.sum(entries)))
+    return suspect and bool(xp.any(xp.isnan(entries)))
+
+
+class Affine(NamedTuple):
+    """What is taken off some columns, and what the rest is multiplied by."""
+
+    centre: Any
+    factor: Any
+
+    def __call__(self, X: Any) -> Any:
+        """Dense rows of these columns, in single precision."""
+        xp, X = namespace(self.centre), dense(X)
+        values = measured(X, self.centre, xp.float32)
+        values *= self.factor
+        return values
+
+
+class Standardiser:
+    """What is done to each column before the search sees it.
+
+    `origin` holds numbers near the medians of dense columns, zeros for sparse ones.
+    """
+
+    def __init__(self, origin: Floats, preprocess: str, is_sparse: bool) -> None:
+        self.origin = origin
+        self._to_one_variance, self._is_sparse = preprocess != "center", is_sparse
+        self.mean = origin.copy()
+        # What a centred column is multiplied by; 0 switches constant columns off.
+        self.factor = np.ones_like(origin)
+        # Of standardised columns; 1 for constant ones.
+        self.variance = np.ones_like(origin)
+
+    @classmethod
+    def from_sample(cls, sample: Any, preprocess: str) -> "Standardiser":
+        """With some rows to take origins, and first means and deviations, from."""
+        is_sparse = sparse.issparse(sample)
+        weights = np.full((sample.shape[0], 1), 1 / sample.shape[0])
+        origin = np.zeros(sample.shape[1])
+        if not is_sparse:
+            step = -(-len(sample) // _ORIGIN_ROWS)
+            origin = np.median(sample[::step].astype(np.float64), axis=0)
+        sums = ColumnSums(len(origin), 1, 1)
+        sums.add(sample, origin, weights, weights)
+        self = cls(origin, preprocess, is_sparse)
+        self.learn(sums.linear[:, 0], sums.squared[:, 0])
+        # A column that is constant in the sample may vary elsewhere.
+        self.factor[self.factor == 0] = 1.0
+        return self
+
+    def learn(self, total: Floats, square: Floats) -> None:
+        """Means and variances, from weighted sums of x and x^2, measured from the origin."""
+        variance = np.maximum(square - total**2, 0.0)
+        self.mean = self.origin + total
+        varies = self._is_more_than_rounding(variance)
+        # Sums of dense columns are in single precision.
+        varies &= variance > (_ROUNDING if self._is_sparse else SINGLE) * square
+        deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
+        self.factor = varies / deviation
+        # A single number, however many columns there are, where all have the variance 1.
+        self.variance = np.broadcast_to(1.0, variance.shape)
+        if not self._to_one_variance:
+            self.variance = np.where(varies, variance, 1.0)
+
+    def centre(self, columns: Indices | slice = slice(None)) -> Floats:
+        """What is taken off rows: the origin, which a few rows cannot move, or means far from 0."""
+        mean, origin = self.mean[columns], self.origin[columns]
+        if not self._is_sparse:
+            return origin
+        is_far = np.abs(mean) * self.factor[columns] > np.sqrt(self.variance[columns])
+        return np.where(is_far, mean, origin)
+
+    def of(self, columns: Indices) -> tuple[Floats, Flags]:
+        """Variances of some standardised columns, and whether they vary."""
+        return self.variance[columns], self.factor[columns] > 0
+
+    def affine(self, columns: Indices | slice = slice(None), like: Any = None) -> Affine:
+        """What makes columns of variance 1 and about centred, where another array is."""
+        factor = self.factor[columns].astype(np.float32)
+        return Affine(placed_like(like, self.centre(columns)), placed_like(like, factor))
+
+    def centred(self, sums: Floats, of_rows: Floats) -> Floats:
+        """Sums of ``x a`` as those of standardised columns."""
+        shift = self.mean - self.origin
+        return np.asarray((sums - np.multiply.outer(shift, of_rows)) * self.factor[:, None])
+
+    def centred_squares(self, squared: Floats, linear: Floats, of_rows: Floats) -> Floats:
+        """Sums of ``x^2 c`` as those of standardised columns, given those of ``x c``."""
+        shift = (self.mean - self.origin)[:, None]
+        centred = squared - 2 * shift * linear + shift**2 * of_rows
+        return np.asarray(np.maximum(centred, 0.0) * self.factor[:, None] ** 2)
+
+    def _is_more_than_rounding(self, variance: Floats) -> Flags:
+        lost = _ROUNDING * self.mean**2
+        return np.asarray(variance > (lost if self._is_sparse else _ROUNDING * lost))
