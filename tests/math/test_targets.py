@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.math.targets import Encoding, centre, encode, infer_task, stratified, to_one_variance
+from featgrad.math.targets import Encoding, centre, encode, stratified, to_one_variance
 
 LETTERS = np.array(["b", "a", "c", "a"])
 
@@ -33,7 +33,6 @@ LETTERS = np.array(["b", "a", "c", "a"])
     ],
 )
 def test_inferred_task(y, task: str):
-    assert infer_task(np.asarray(y)) == task
     assert encode(np.asarray(y), "auto")[1] == task
 
 

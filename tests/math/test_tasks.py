@@ -5,13 +5,13 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from featgrad.math.targets import Encoding, infer_task
+from featgrad.math.targets import Encoding
 from featgrad.math.tasks import Level, RowsOf, task_of_values
 
 
 def found(X, y, used=None, keys=None):
     used = np.arange(len(y)) if used is None else used
-    return infer_task(np.asarray(y), RowsOf(X.__getitem__, used, keys))
+    return Encoding.of(y, "auto", rows=RowsOf(X.__getitem__, used, keys)).task
 
 
 def linear(n_rows: int = 300, n_features: int = 20, seed: int = 0):

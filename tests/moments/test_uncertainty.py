@@ -6,7 +6,7 @@ import pytest
 import reference
 from engine_kinds import KINDS, Kind, example, relative_error
 from featgrad.math import filters
-from featgrad.math.normalise import tuple_weights
+from featgrad.math.tuples import tuple_weights
 from featgrad.moments import uncertainty
 
 

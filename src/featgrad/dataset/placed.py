@@ -30,10 +30,9 @@ from featgrad.dataset.splits import (
     roles_of_rows,
     split_layout,
 )
-from featgrad.math.readings import task_by_rows
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
-from featgrad.math.tasks import RowsOf, Task
+from featgrad.math.tasks import RowsOf, Task, task_by_rows
 from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
 from featgrad.readers import Block
 

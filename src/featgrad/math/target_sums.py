@@ -123,12 +123,10 @@ class TargetSums:
         """The task that the values suggest, and whether that is certain."""
         if self._task != "auto":
             return Task(self._task), True
-        if self._n_outputs > 1:
-            return targets.task_of_outputs(is_indicator=bool(self._indicator)), True
         if self._too_many and len(self._means):
             return Task("regression", f"more than {MAX_CLASSES} different values"), True
-        assert self._values is not None
-        return task_of_values(self._values, int(self._n_rows[0]))
+        values = None if self._n_outputs > 1 else self._values
+        return task_of_values(values, int(self._n_rows[0]), is_indicator=bool(self._indicator))
 
     def _count(self, y: NDArray[Any], weights: Floats) -> None:
         """Count the distinct values, up to a limit."""
@@ -147,8 +145,8 @@ class TargetSums:
 
     def _add_moments(self, y: NDArray[Any], weights: Floats) -> None:
         """Merge means and sums of squared deviations (Chan et al.)."""
-        task = "regression" if self._task == "auto" else self._task
-        columns = Encoding(Task(task), None, 1 if y.ndim == 1 else y.shape[1])(y)
+        task = "multilabel" if self._task == "multilabel" else "regression"
+        columns = Encoding(Task(task), None, 1).columns(y)
         added = weights.sum()
         means = weights @ columns / added
         self._merge_moments(means, weights @ (columns - means) ** 2, float(added))

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support.types import Floats
-from featgrad.math.readings import task_by_rows
-from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_of_values
+from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
 from featgrad.options import TASKS
 
 # Beyond this, squares of targets overflow.
@@ -42,24 +41,27 @@ class Encoding:
 
         Rows of X help to find the task of whole numbers.
         """
-        y = as_array(y)
-        known = None if classes is None else _known(classes, y)
+        y, is_auto = as_array(y), task == "auto"
         if task not in TASKS:
             raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
-        if task == "auto" and known is None:
-            task = infer_task(y, rows)
-        elif task == "auto" and known is not None:
-            task, _ = task_of_values(known, len(y))
-            # Classes that are given are classes.
-            task = Task("multiclass", "classes are given") if task == "regression" else task
-        task = task if isinstance(task, Task) else Task(task)
-        if task in WITH_CLASSES:
-            known = distinct(one_column(y, task)) if known is None else known
-        elif known is not None:
+        values = None
+        if classes is not None:
+            values = _declared(classes, y)
+        elif task in WITH_CLASSES or (is_auto and y.ndim == 1):
+            values = distinct(one_column(y, task))
+        found, is_certain = task if isinstance(task, Task) else Task(task), True
+        if is_auto:
+            found, is_certain = task_of_values(values, len(y), is_indicator=is_indicator(y))
+        if is_auto and classes is not None and found == "regression":
+            found = Task("multiclass", "classes are given")
+        elif classes is None and not is_certain and rows is not None:
+            found = task_by_rows(found, y, rows)
+        if found not in WITH_CLASSES and classes is not None:
             raise ValueError(
-                f"classes={classes!r} are given for task={task!r}, which has none: leave them out."
+                f"classes={classes!r} are given for task={found!r}, which has none: leave them out."
             )
-        return cls(task, known, 1 if y.ndim == 1 else y.shape[1])
+        known = values if found in WITH_CLASSES else None
+        return cls(found, known, 1 if y.ndim == 1 else y.shape[1])
 
     def __call__(self, y: Any) -> Floats:
         """Output columns of y."""
@@ -99,7 +101,7 @@ class Encoding:
         )
 
 
-def _known(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
+def _declared(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
     """Classes, sorted; of an ordered category those that were declared."""
     if is_ordered(y):
         declared = y.flat[0].declared
@@ -147,21 +149,6 @@ def check_varies(variance: float, means: Floats) -> None:
             "y has only one value among the rows of positive weight, or one class only: a target "
             "that does not vary cannot be predicted. Pass rows with different targets."
         )
-
-
-def infer_task(y: NDArray[Any], rows: RowsOf | None = None) -> Task:
-    """What y is, by its values and, where these leave it open, by rows of X."""
-    if y.ndim == 2 and y.shape[1] > 1:
-        return task_of_outputs(is_indicator=is_indicator(y))
-    task, is_certain = task_of_values(distinct(y), y.shape[0])
-    return task if is_certain or rows is None else task_by_rows(task, y, rows)
-
-
-def task_of_outputs(*, is_indicator: bool) -> Task:
-    """Task of several columns."""
-    if is_indicator:
-        return Task("multilabel", "columns of zeros and ones")
-    return Task("regression", "columns of numbers")
 
 
 def as_array(y: Any) -> NDArray[Any]:

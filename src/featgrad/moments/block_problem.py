@@ -16,7 +16,7 @@ import torch
 from scipy.linalg import hankel
 
 from featgrad._support.types import Floats, Indices
-from featgrad.math.normalise import tuple_weights
+from featgrad.math.tuples import tuple_weights
 from featgrad.moments.dense import DenseEngine
 from featgrad.moments.device_arrays import Tensor, sent
 from featgrad.moments.device_paths import Paths, all_paths

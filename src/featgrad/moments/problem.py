@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from featgrad._support.types import Floats, Indices
-from featgrad.math.normalise import tuple_weights, tuple_weights_without_each
+from featgrad.math.tuples import tuple_weights, tuple_weights_without_each
 from featgrad.moments.sweeps import Engine, TwoSweeps
 
 

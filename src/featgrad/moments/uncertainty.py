@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad._support.types import Floats
-from featgrad.math.normalise import tuple_weights
+from featgrad.math.tuples import tuple_weights
 from featgrad.moments.problem import Problem
 
 _REPLICATES = 32
