@@ -1,44 +1,72 @@
 """The way from `fit` to the rows: short enough to be read from top to bottom."""
 
-import inspect
-from pathlib import Path
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import CodeType, FrameType
 
-import numpy as np
 import pytest
 
 import featgrad
 from featgrad import FeatureGradientSelector
-from featgrad.columns.sums import ColumnSums
-from featgrad.dataset.all_moments import FoldMoments
-from featgrad.dataset.row_sums import PriceSums
+from golden_cases import numbers
 
-MOST_FRAMES = 6
-
-
-def own_frames() -> list[str]:
-    """Functions of the package that are being called, the outermost first."""
-    package = Path(featgrad.__file__).parent
-    stack = reversed(inspect.stack())
-    return [frame.function for frame in stack if package in Path(frame.filename).parents]
+PACKAGE = featgrad.__file__.removesuffix("__init__.py")
+# At most so many modules are entered, and so many calls lie between `fit` and a module.
+MOST_MODULES = 46  # to become 25
+MOST_CALLS = {"search/descent.py": 7, "search/swaps.py": 9}  # to become 7
+MOST_CALLS_ANYWHERE = 13
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "owner", "product"),
-    [
-        (60, ColumnSums, "_add_dense"),  # means and variances of some rows
-        (60, PriceSums, "add"),  # the search among more columns than rows
-        (200, FoldMoments, "add"),  # moments of all columns
-    ],
-)
-def test_few_calls_lie_between_fit_and_a_product(monkeypatch, n_rows, owner, product):
-    found, original = [], getattr(owner, product)
+@cache
+def label(code: CodeType) -> str | None:
+    """Module and name of a function of the package; comprehensions are part of theirs."""
+    if not code.co_filename.startswith(PACKAGE) or code.co_name.endswith(("comp>", "genexpr>")):
+        return None
+    return f"{code.co_filename.removeprefix(PACKAGE)}: {code.co_name}"
 
-    def watched(*arguments):
-        found.append([*own_frames(), product])
-        return original(*arguments)
 
-    monkeypatch.setattr(owner, product, watched)
-    X = np.random.default_rng(0).standard_normal((n_rows, 100))
-    FeatureGradientSelector(5, estimate=False).fit(X, X[:, 0])
-    assert found[0][0] == "fit"
-    assert len(found[0]) <= MOST_FRAMES, found[0]
+def deepest_stacks(run: Callable[[], object]) -> dict[str, list[str]]:
+    """The longest stack that ends in each module of the package, the innermost call first."""
+    deepest: dict[str, list[str]] = {}
+
+    def watch(frame: FrameType | None, event: str, _: object) -> None:
+        if event != "call" or frame is None or label(frame.f_code) is None:
+            return
+        stack = []
+        while frame is not None:
+            stack.append(label(frame.f_code))
+            frame = frame.f_back
+        found = [each for each in stack if each]
+        module = found[0].split(":")[0]
+        deepest[module] = max(deepest.get(module, []), found, key=len)
+
+    sys.setprofile(watch)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return deepest
+
+
+@pytest.fixture(scope="module", params=[("auto", 20), (5, 1200)], ids=["auto", "wide"])
+def stacks(request: pytest.FixtureRequest) -> dict[str, list[str]]:
+    size, n_columns = request.param
+    selector, rows = FeatureGradientSelector(size, random_state=0), numbers(300, n_columns)
+    selector.fit(*rows)  # imports what it needs
+    return deepest_stacks(lambda: selector.fit(*rows))
+
+
+def test_few_modules_are_entered(stacks):
+    assert len(stacks) <= MOST_MODULES, sorted(stacks)
+
+
+@pytest.mark.parametrize("module", MOST_CALLS)
+def test_few_calls_lie_between_fit_and_the_search(stacks, module: str):
+    assert stacks[module][-1] == "selector.py: fit"
+    assert len(stacks[module]) - 1 <= MOST_CALLS[module], stacks[module]
+
+
+def test_no_call_is_far_from_fit(stacks):
+    deepest = max(stacks.values(), key=len)
+    assert len(deepest) - 1 <= MOST_CALLS_ANYWHERE, deepest
