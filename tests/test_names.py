@@ -14,7 +14,6 @@ MOST_SHARED = 10
 HOOKS = {"__getattr__", "__dir__", "main"}
 # To become empty.
 ALLOWED = {
-    "ColumnSums",
     "Descent",
     "Facts",
     "FirstReading",

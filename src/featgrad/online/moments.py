@@ -1,10 +1,13 @@
-"""Exact moments of the working set, under the weights of the clock.
+"""Sums over a stream under the weights of the clock: of all columns, and of the working set.
 
-With ``z = (1, outputs, columns)`` of a row, about an origin, ``sum w z z^T`` holds all that ridge
-regression, elimination and swaps need. A column that enters has these sums over recent rows; in
-older ones it counts as a column of noise about its mean, with the variance it had there. All
-moments stay those of one set of rows, hence positive; what the column is worth grows as older rows
-are forgotten.
+The price of a column is its covariance with the residuals of the model of the day, which was fitted
+before the row came: what the column would have added to predictions of rows not yet seen.
+
+Moments of the working set are exact. With ``z = (1, outputs, columns)`` of a row, about an origin,
+``sum w z z^T`` holds all that ridge regression, elimination and swaps need. A column that enters
+has these sums over recent rows; in older ones it counts as a column of noise about its mean, with
+the variance it had there. All moments stay those of one set of rows, hence positive; what the
+column is worth grows as older rows are forgotten.
 """
 
 from collections import deque
@@ -14,9 +17,83 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.columns.sums import ColumnSums
+from featgrad.dataset.row_sums import Prices
 from featgrad.moments.folds import Totals
 from featgrad.online.clock import Clock
 from featgrad.plan import RECENT_ENTRIES, RECENT_HALF_LIVES
+
+
+class PricedColumns(ColumnSums):
+    """Weighted sums of each column, of its products with the residuals and of its squares.
+
+    Dense columns are taken about an origin, their mean in the first rows, against cancellation.
+    """
+
+    def __init__(self, n_features: int, n_outputs: int, origin: Floats | None) -> None:
+        # In double precision: streams may move far away from their origin.
+        super().__init__(n_features, 1 + n_outputs, 1, missing=origin is not None)
+        self.residual_squares = np.zeros((n_outputs, n_outputs))
+        self.squared_weight, self.origin = np.zeros(1), origin
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "origin"}
+
+    @property
+    def weight(self) -> float:
+        return float(self.of_linear[0])
+
+    @property
+    def n_rows(self) -> float:
+        """Rows of the same weight that would be as informative."""
+        return self.weight**2 / max(float(self.squared_weight[0]), 1e-300)
+
+    def learn(self, X: Any, weights: Floats, residuals: Floats) -> None:
+        """More rows."""
+        weighted = weights[:, None] * np.insert(residuals, 0, 1.0, axis=1)
+        self.add(X, self.origin, weighted, weights[:, None])
+        self.residual_squares += weighted[:, 1:].T @ residuals
+        self.squared_weight += weights @ weights
+
+    def rescale(self, factor: float) -> None:
+        for sums in self._parts().values():
+            sums *= factor
+        self.squared_weight *= factor
+
+    def grow(self, n_features: int) -> None:
+        """More columns, which were zero so far."""
+        self.records = np.pad(self.records, ((0, n_features - len(self.records)), (0, 0)))
+
+    def move(self, origin: Floats | None) -> None:
+        """Take dense columns about another origin."""
+        if self.origin is not None and origin is not None:
+            shift = (self.origin - origin)[:, None]
+            self.squared[:] += shift * (2 * self.linear[:, :1] + self.weight * shift)
+            self.linear[:] += shift * self.of_linear
+            self.origin = origin
+
+    def centres(self) -> Floats:
+        """Mean of each column."""
+        means = self.linear[:, 0] / self.weight
+        return np.asarray(means if self.origin is None else means + self.origin)
+
+    def spread(self) -> Floats:
+        """Weighted sum of squares of each column about its mean; exactly 0 if it is constant."""
+        squares = self.squared[:, 0]
+        spread = squares - self.linear[:, 0] ** 2 / self.weight
+        return np.where(spread > 1e-12 * squares, spread, 0.0)
+
+    def prices(self) -> Prices:
+        """Of columns of variance 1, in units of the outputs' squares; 0 for constant columns."""
+        mean, spread = self.of_linear[1:] / self.weight, self.spread()
+        covariance = self.residual_squares / self.weight - np.multiply.outer(mean, mean)
+        noise = np.asarray(np.linalg.eigvalsh(covariance) / self.n_rows, np.float64)
+        along = self.linear[:, 1:] - self.linear[:, :1] * mean
+        values, varies = np.zeros(len(spread)), spread > 0
+        squared = np.einsum("dc,dc->d", along, along)[varies]
+        found = squared / (spread[varies] * self.weight) - float(noise.sum())
+        values[varies] = np.where(found == 0, 1e-300, found)
+        return Prices(values, noise)
 
 
 class RecentBlock(NamedTuple):

@@ -16,10 +16,9 @@ from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
 from featgrad.online import choice
 from featgrad.online.clock import Clock
-from featgrad.online.column_sums import ColumnSums
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
 from featgrad.online.history import History, TimelinePoint
-from featgrad.online.moments import RecentBlock, RecentRows, WorkingMoments
+from featgrad.online.moments import PricedColumns, RecentBlock, RecentRows, WorkingMoments
 from featgrad.plan import (
     ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
@@ -92,7 +91,7 @@ class OnlineState:
         self._waiting: list[tuple[Any, Floats]] = []
         self._n_waiting = 0
         # These four from the first block on.
-        self._columns: ColumnSums
+        self._columns: PricedColumns
         self._working: WorkingMoments
         self._model: Predictor
         # With the ridge of choices, so that prices are what columns would add to the set.
@@ -150,6 +149,7 @@ class OnlineState:
         self._enter(np.setdiff1d(there, here))
         other._enter(np.setdiff1d(here, there))
         other._rescale(self.clock.relative_to(other.clock))
+        other._columns.move(self._columns.origin)
         self._columns.merge(other._columns)
         self._working.merge(other._working)
         self.prequential.merge(other.prequential)
@@ -195,7 +195,7 @@ class OnlineState:
         if self.clock.n_rows == 0:
             mean = outputs.mean(axis=0)
             origin = None if self.is_sparse else X.mean(axis=0)
-            self._columns = ColumnSums(self.n_features, outputs.shape[1], origin)
+            self._columns = PricedColumns(self.n_features, outputs.shape[1], origin)
             self._working = WorkingMoments(self.n_features, mean)
             values, left = np.zeros((count, 0)), outputs - mean
         else:
@@ -211,7 +211,7 @@ class OnlineState:
             left = self._pricing.residuals(self._working, values, outputs)
             self._dependence.add_block(self._working.centred(values), left)
         self._working.add(values, outputs, weights)
-        self._columns.add(X, weights, left)
+        self._columns.learn(X, weights, left)
         self.recent.add(RecentBlock(time, X.astype(np.float32), outputs))
         factor = self.clock.advance(count)
         if factor != 1:
@@ -251,7 +251,7 @@ class OnlineState:
 
     def _grow(self, n_features: int) -> None:
         self.n_features = n_features
-        if self._columns.n_features < n_features:
+        if len(self._columns.records) < n_features:
             self._columns.grow(n_features)
             self._working.grow(n_features)
 
@@ -305,7 +305,7 @@ class OnlineState:
 
     def _enter(self, columns: Indices) -> None:
         if len(columns):
-            means, spread = self._columns.means()[columns], self._columns.spread()[columns]
+            means, spread = self._columns.centres()[columns], self._columns.spread()[columns]
             self._working.enter(columns, means, spread, self.recent, self.clock)
 
     def _limit(self) -> None:
