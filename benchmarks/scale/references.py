@@ -9,7 +9,6 @@ import math
 import re
 
 import numpy as np
-from sklearn.utils import murmurhash3_32
 
 from featgrad.readers.dialect import NA_WORDS
 
@@ -102,6 +101,14 @@ def text(word: bytes) -> bytes:
     return word
 
 
+def fingerprint(token: bytes) -> int:
+    """FNV-1a of 64 bits, its halves mixed."""
+    code = 0xCBF29CE484222325
+    for byte in token:
+        code = (code ^ byte) * 0x100000001B3 % 2**64
+    return code ^ code >> 32
+
+
 def table(content: bytes, n_numbers: int, hash_dim: int) -> tuple[list, list[int]]:
     """Tab-separated: label, numbers, then one column of text; without quotes."""
 
@@ -115,7 +122,7 @@ def table(content: bytes, n_numbers: int, hash_dim: int) -> tuple[list, list[int
         label = number(plain(fields[0]))
         entries = {k: value(plain(field)) for k, field in enumerate(fields[1:-1])}
         if text(fields[-1]) and fields[-1].strip(b" \t").decode() not in ("", *NA_WORDS[:-2]):
-            entries[n_numbers + murmurhash3_32(fields[-1], positive=True) % hash_dim] = 1.0
+            entries[n_numbers + fingerprint(fields[-1]) % hash_dim] = 1.0
         return label, entries
 
     return read_lines(content, parse)

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 from benchmarks.scale import criteo, generate, mutations, tall, webspam
+from benchmarks.scale.references import fingerprint
 from scipy import sparse
-from sklearn.utils import murmurhash3_32
 
 from benchmarks import record
 from featgrad.readers import open_source
@@ -57,7 +57,7 @@ def test_criteo_like_text_holds_its_planted_tokens(tmp_path):
     assert 0.1 < np.concatenate([block.y for block in blocks]).mean() < 0.4
     features = [
         13 + criteo.TOKENS.index(it["column"]) * 10_000
-        + murmurhash3_32(it["token"], positive=True) % 10_000
+        + fingerprint(it["token"].encode()) % 10_000
         for it in planted
     ]  # fmt: skip
     found = source.tokens_of(features)

@@ -140,6 +140,12 @@ def test_numbers_are_the_same_next_to_unusual_lines(write, monkeypatch, unusual:
     np.testing.assert_allclose(found.X[0], [np.nan, -0.05])
 
 
+def test_a_number_that_stands_for_a_missing_one_may_be_written_in_any_way(write):
+    path = write("rows.csv", b"y,n,m\n1,-999,1\n0,-999.0,2\n1,-9.99e2,3\n0,5,-998\n")
+    found = read(open_source(path, target="y", missing="nan", na_values=["-999"]))
+    np.testing.assert_array_equal(found.X, [[np.nan, 1], [np.nan, 2], [np.nan, 3], [5, -998]])
+
+
 def test_a_bad_line_far_down_in_a_file_of_numbers_is_reported(write, monkeypatch):
     monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 64)
     path = write("rows.csv", b"y,n\n" + b"1,2\n" * 100 + b"1,inf\n" + b"1,2\n" * 100)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from benchmarks.scale.references import fingerprint
 from scipy import sparse
-from sklearn.utils import murmurhash3_32
 
 from featgrad.readers import open_source
 from source_rows import read
@@ -100,27 +100,23 @@ def test_few_texts_are_one_hot(store, frame):
     np.testing.assert_allclose(rows.X[:, [0, 4]], frame[["a", "b"]].to_numpy(), rtol=1e-14)
 
 
-@pytest.mark.parametrize("signed", [False, True])
-def test_texts_are_hashed_into_their_columns_share(store, frame, signed: bool):
-    source = open_source(store(frame), target="label", hash_dim=50, signed=signed)
+def test_texts_are_hashed_into_their_columns_share(store, frame):
+    source = open_source(store(frame), target="label", hash_dim=50)
     assert source.n_features == 52
     assert source.feature_names[7] == "town#6"
     expected = np.zeros((17, 50))
     for row, town in enumerate(frame["town"]):
-        code = murmurhash3_32(town, positive=True)
-        expected[row, code % 50] = -1 if signed and code >> 31 else 1
+        expected[row, fingerprint(town.encode()) % 50] = 1
     block = next(iter(source))
     assert sparse.issparse(block.X)
     assert block.X.has_canonical_format
     np.testing.assert_array_equal(block.X.toarray()[:, 1:51], expected)
 
 
-@pytest.mark.parametrize("signed", [False, True])
-def test_few_features_of_text_are_stored_dense_with_the_same_values(store, frame, signed: bool):
+def test_few_features_of_text_are_stored_dense_with_the_same_values(store, frame):
     few = {f"n{i}": np.arange(17.0) % (i + 2) for i in range(40)}
     frame = frame.assign(**few)
-    options = {"target": "label", "hash_dim": 12, "signed": signed}
-    dense = open_source(store(frame), dtype="float32", **options)
+    dense = open_source(store(frame), target="label", hash_dim=12, dtype="float32")
     assert isinstance(next(iter(dense)).X, np.ndarray)
     dense._is_dense = False
     expected = next(iter(dense)).X.toarray()
@@ -131,7 +127,7 @@ def test_few_features_of_text_are_stored_dense_with_the_same_values(store, frame
 def test_texts_of_hashed_features_can_be_listed(store, frame):
     source = open_source(store(frame), target="label", hash_dim=2**20)
     heaviest = frame["town"].value_counts()
-    bucket = 1 + murmurhash3_32(heaviest.index[0], positive=True) % 2**20
+    bucket = 1 + fingerprint(heaviest.index[0].encode()) % 2**20
     assert source.tokens_of([bucket, 1]) == {bucket: [heaviest.index[0]], 1: []}
 
 

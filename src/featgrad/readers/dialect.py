@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad._support.types import Floats
 from featgrad.readers.tokens import Tokens
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -19,7 +21,7 @@ NA_WORDS = (
     "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "null", "NULL", "Null",
     "None", "none", "?", "-", ".",
 )  # fmt: skip
-_VALUES_OF_TEXT = ("-", ".")
+_N_VALUES_OF_TEXT = 2
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # Records that are looked at.
 _RECORDS = 100
@@ -60,17 +62,16 @@ class Dialect:
     header_lines: int
     na_values: tuple[str, ...]
 
-    def words(self, *, text: bool) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Missing words of columns of text or of others, as bytes and where each ends."""
-        default = [word for word in NA_WORDS if not (text and word in _VALUES_OF_TEXT)]
-        words = [word.encode() for word in (*default, *self.na_values)]
+    @cached_property
+    def missing(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], int, Floats]:
+        """Words for a missing field, as bytes and where each ends, how many of the last ones are
+        values of text, and numbers that stand for a missing one.
+        """
+        words = [word.encode() for word in (*self.na_values, *NA_WORDS)]
         edges = np.cumsum([0, *map(len, words)])
-        return np.frombuffer(b"".join(words), np.uint8), edges
-
-    @property
-    def has_missing_numbers(self) -> bool:
-        """Whether a number stands for a missing value."""
-        return any(map(_is_number, self.na_values))
+        values, valid = Tokens.from_bytes([word.encode() for word in self.na_values]).numbers()
+        joined = np.frombuffer(b"".join(words), np.uint8)
+        return joined, edges, _N_VALUES_OF_TEXT, values[valid]
 
     def __str__(self) -> str:
         parts = [f"separated by {SEPARATORS.get(self.sep, repr(self.sep))}"]
@@ -134,8 +135,7 @@ def _separated(text: str) -> "tuple[str, list[list[str]], list[int]]":
         records = split[sep]
         count, fields = len(records[0]), [field for record in records for field in record]
         alike = sum(len(record) == count for record in records) / len(records)
-        tokens = Tokens.from_bytes([field.encode() for field in fields])
-        return alike, float(np.mean(tokens.are_numbers(".") | tokens.are_numbers(","))), count
+        return alike, float(np.mean(_are_numbers(fields, ".", ","))), count
 
     best = max(split, key=fitness) if len(split) > 1 else next(iter(split), ",")
     return best, *every[best]
@@ -160,14 +160,12 @@ def _decimal(records: Sequence[Sequence[str]], sep: str) -> str:
     if not any("," in "".join(record) for record in records):
         return "."
     fields = [field for record in records for field in record if "," in field or "." in field]
-    tokens = Tokens.from_bytes([field.encode() for field in fields])
-    point, comma = (int(tokens.are_numbers(decimal).sum()) for decimal in ".,")
-    if point != comma:
-        return "." if point > comma else ","
+    with_point, with_comma = (_are_numbers(fields, decimal) for decimal in ".,")
+    if sum(with_point) != sum(with_comma):
+        return "." if sum(with_point) > sum(with_comma) else ","
     # Where every comma could also stand before thousands.
-    both = [field for field, number in zip(fields, tokens.are_numbers(","), strict=True) if number]
-    has = {sign: any(sign in field for field in both) for sign in ".,"}
-    return "," if sep == ";" and has[","] and not has["."] else "."
+    both = "".join(field for field, number in zip(fields, with_comma, strict=True) if number)
+    return "," if sep == ";" and "," in both and "." not in both else "."
 
 
 def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
@@ -175,21 +173,30 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
 
     It does if it holds no number, if it is 0, 1, 2 and so on, or if a word stands above numbers.
     """
-    first, rest = records[0], records[1:]
-    numbers = [_is_number(field.replace(decimal, ".")) for field in first]
-    if not any(numbers):
+    first, *rest = records
+    if not any(_are_numbers(first, decimal)):
         return True
-    for start in "01":
-        if list(first) == [str(int(start) + i) for i in range(len(first))]:
-            return True
-    for i, field in enumerate(first):
+    if list(first) in ([str(start + i) for i in range(len(first))] for start in (0, 1)):
+        return True
+    # Columns whose fields, where they are there, are all numbers, but the first one is a word.
+    is_number = [_are_numbers(record, decimal) for record in records]
+    for i, name in enumerate(first):
         below = [
-            record[i] for record in rest if i < len(record) and record[i] not in ("", *NA_WORDS)
+            numbers[i]
+            for record, numbers in zip(rest, is_number[1:], strict=True)
+            if i < len(record) and record[i] not in ("", *NA_WORDS)
         ]
-        is_word = not numbers[i] and field not in ("", *NA_WORDS)
-        if is_word and below and all(_is_number(value.replace(decimal, ".")) for value in below):
+        is_word = not is_number[0][i] and name not in ("", *NA_WORDS)
+        if is_word and below and all(below):
             return True
     return False
+
+
+def _are_numbers(fields: Sequence[str], *decimals: str) -> list[bool]:
+    """Which fields are numbers with one of these decimal signs."""
+    tokens = Tokens.from_bytes([field.encode() for field in fields])
+    found = [tokens.are_numbers(decimal).tolist() for decimal in decimals]
+    return list(map(any, zip(*found, strict=True)))
 
 
 def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> None:
@@ -208,14 +215,3 @@ def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> Non
             f"{name}, line {line}: only one column was found, {header[0][:40]!r}: pass sep if "
             "fields are separated by something other than a comma, semicolon, tab or bar."
         )
-
-
-def _is_number(text: str) -> bool:
-    # A letter begins no number but NaN and infinity: names are told without an exception.
-    if text[:1].isalpha() and text[0] not in "nNiI":
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

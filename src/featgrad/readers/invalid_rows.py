@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.readers.block import Block
-from featgrad.readers.kernels.errors import INFINITE, MESSAGES, NAN
+from featgrad.readers.kernels import INFINITE, MESSAGES, NAN
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 

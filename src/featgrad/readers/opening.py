@@ -39,7 +39,6 @@ def open_source(
     include: Sequence[str] | None = None,
     categorical: Sequence[str] | None = None,
     hash_dim: int | None = None,
-    signed: bool = False,
     n_features: int | None = None,
     zero_based: bool | None = None,
     sep: str | None = None,
@@ -84,8 +83,6 @@ def open_source(
     hash_dim : int, default=None
         Number of features that text columns are hashed into, an equal share for each column. None
         uses one-hot encoding.
-    signed : bool, default=False
-        Whether half of the hashed texts count as -1 instead of 1, by a bit of the hash.
     n_features : int, default=None
         Number of features of svmlight text or of lists without metadata; None reads the file once
         to find it.
@@ -139,7 +136,7 @@ def open_source(
         "target": target, "weight": weight, "groups": groups, "time": time,
         "columns": columns, "exclude": exclude,
         "include": include, "categorical": categorical, "hash_dim": hash_dim,
-        "signed": signed or None, "n_features": n_features, "zero_based": zero_based,
+        "n_features": n_features, "zero_based": zero_based,
         "sep": sep, "decimal": decimal, "encoding": encoding, "header": header,
         "na_values": na_values,
     }  # fmt: skip
@@ -206,7 +203,7 @@ def _open(
 
     names = "target", "weight", "exclude", "include", "categorical", "groups", "time"
     roles = dict.fromkeys(names)
-    accepted = accept(**roles, hash_dim=None, signed=False)
+    accepted = accept(**roles, hash_dim=None)
     assigned = Roles.of(table, *(accepted.pop(role) for role in roles))
     common["block_rows"] = block_rows or _rows_per_block(len(table.columns))
     return TableSource(table, assigned, **accepted, **common)

@@ -20,18 +20,13 @@ from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.layout import EncodedColumn, Layout
 from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
 
-# Hashes from here on count as -1 if hashing is signed.
-_FIRST_NEGATIVE = np.uint32(1 << 31)
-
 
 class TableSource(TokenSource):
     """Rows of a table with encoded text columns."""
 
-    def __init__(
-        self, table: Table, roles: Roles, *, hash_dim: int | None, signed: bool, **common: Any
-    ) -> None:
+    def __init__(self, table: Table, roles: Roles, *, hash_dim: int | None, **common: Any) -> None:
         super().__init__(**common)
-        self._table, self._roles, self._signed = table, roles, signed
+        self._table, self._roles = table, roles
         self.n_rows = None if self._invalid.skip else table.n_rows
         self.left_out: dict[str, str] = {}
         texts = [name for name in roles.features if name in roles.text]
@@ -163,16 +158,6 @@ class TableSource(TokenSource):
                 return np.ascontiguousarray(columns.T, self._dtype)
             return np.stack(columns, dtype=self._dtype, casting="unsafe").T
 
-    def _token_features(self, j: int, chunk: Chunk) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The feature of each token of a column of text, -1 for none, and its value."""
-        encoded = self._layout.columns[j]
-        column = chunk.texts[encoded.name]
-        _mark(chunk.reasons, column.is_utf8(), f"column {encoded.name!r} is not UTF-8")
-        values = np.ones(len(column), self._dtype)
-        if self._signed and encoded.kind == "hash":
-            values[column.hashes() >= _FIRST_NEGATIVE] = -1
-        return self._features(encoded, int(self._layout.starts[j]), column), values
-
     def _encoded(self, chunk: Chunk) -> Any:
         """One feature per row and original column; zeros are then dropped, or all are stored."""
         n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._layout.columns)
@@ -185,7 +170,10 @@ class TableSource(TokenSource):
                     values[j] = next(numbers)
                 features[j] = np.where(values[j] == 0, -1, self._layout.starts[j])
             else:
-                features[j], values[j] = self._token_features(j, chunk)
+                tokens = chunk.texts[encoded.name]
+                _mark(chunk.reasons, tokens.is_utf8(), f"column {encoded.name!r} is not UTF-8")
+                features[j] = self._features(encoded, int(self._layout.starts[j]), tokens)
+                values[j] = 1
         stored = features.T >= 0
         indptr = np.append(0, np.cumsum(stored.sum(axis=1))).astype(np.int32)
         X = csr(values.T[stored], features.T[stored], indptr, self.n_features)
@@ -193,11 +181,11 @@ class TableSource(TokenSource):
 
     def _features(self, column: EncodedColumn, start: int, tokens: Tokens) -> NDArray[Any]:
         """The feature of each token, -1 for a missing or unknown one."""
+        prints = tokens.fingerprints()
         if column.kind == "hash":
-            found = (tokens.hashes() % np.uint32(column.width)).astype(np.int32)
+            found = (prints % np.uint64(column.width)).astype(np.int32)
             return np.where(tokens.present, found + np.int32(start), np.int32(-1))
         sorted_prints, order = self._vocabularies[column.name]
-        prints = tokens.fingerprints()
         at = np.minimum(np.searchsorted(sorted_prints, prints), column.width - 1)
         known = tokens.present & (sorted_prints[at] == prints)
         return np.where(known, start + order[at], -1)

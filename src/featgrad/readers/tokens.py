@@ -9,17 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.readers.kernels import everyday, hashing
+from featgrad.readers.kernels import numbers as kernel
 from featgrad.readers.source import BaseSource
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """One token per row, ``data[starts[i]:ends[i]]``; an empty token is a missing value."""
+    """One token per row, ``data[starts[i]:ends[i]]``; an empty token is a missing value.
+
+    All are UTF-8 where `is_text`, else this has to be seen.
+    """
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    is_text: bool = False
 
     def __post_init__(self) -> None:
         # Kernels are compiled for read-only arrays, as buffers of files are.
@@ -42,35 +46,40 @@ class Tokens:
         return self.ends > self.starts
 
     def is_utf8(self) -> Flags:
-        valid = np.ones(len(self), bool)
-        hashing.check_utf8(self.data, self.starts, self.ends, valid)
-        return valid
+        if self.is_text:
+            return np.ones(len(self), bool)
+        return np.array([is_utf8(self.token(row)) for row in range(len(self))], bool)
 
     def numbers(self, decimal: str = ".") -> tuple[Floats, Flags]:
         """Numbers as people write them, NaN for missing tokens, and which tokens are valid."""
-        values, valid = np.empty((1, len(self))), np.ones((1, len(self)), bool)
-        tokens, kinds = (self.data, self.starts[None], self.ends[None]), np.array([everyday.NUMBER])
+        values, valid = np.empty(len(self)), np.ones(len(self), bool)
         nothing = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-        everyday.columns(*tokens, kinds, ord(decimal), *nothing, values, valid)
-        return values[0], valid[0]
+        kernel.parse_tokens(
+            self.data, self.starts, self.ends, ord(decimal), *nothing, values, valid
+        )
+        return values, valid
 
     def are_numbers(self, decimal: str) -> Flags:
         """Which tokens are numbers with this decimal sign."""
         return self.present & self.numbers(decimal)[1]
 
-    def hashes(self) -> NDArray[np.uint32]:
-        return hashing.hashes(self.data, self.starts, self.ends, 0)  # type: ignore[no-any-return]
-
     def fingerprints(self) -> NDArray[np.uint64]:
         """64-bit hashes; tokens with equal fingerprints are treated as equal."""
-        second = hashing.hashes(self.data, self.starts, self.ends, 0x9747B28C)
-        return np.asarray(self.hashes().astype(np.uint64) << np.uint64(32) | second)
+        return np.asarray(kernel.fingerprints(self.data, self.starts, self.ends))
 
     def distinct(self, rows: Indices) -> Iterator[tuple[int, int]]:
         """A row and the number of occurrences of each distinct token in these rows."""
         prints = self.fingerprints()[rows]
         _, first, counts = np.unique(prints, return_index=True, return_counts=True)
         return zip(rows[first].tolist(), counts.tolist(), strict=True)
+
+
+def is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class TopTokens:

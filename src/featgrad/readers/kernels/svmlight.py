@@ -3,19 +3,32 @@
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 import numpy as np
 
-from featgrad.readers.kernels import errors
-from featgrad.readers.kernels.scan import (
+from featgrad.readers import kernels as errors
+from featgrad.readers.kernels.numbers import (
     AT_0,
     AT_1,
     AT_2,
     AT_3,
     COLON,
+    HASH,
     NEWLINE,
+    POINT,
+    RETURN,
+    SPACE,
+    TAB,
     compiled,
-    is_blank,
-    is_end,
     number,
 )
+
+
+@compiled
+def _is_blank(byte):
+    return byte in (SPACE, TAB, RETURN)
+
+
+@compiled
+def _is_end(byte):
+    return byte in (NEWLINE, HASH)
 
 
 @compiled
@@ -31,17 +44,17 @@ def parse(text, skip, first_index, max_index, max_value, missing, labels, indptr
     while i < size:
         line += 1
         error, start, low, high = errors.OK, entries, lowest, highest
-        while is_blank(text[i]):
+        while _is_blank(text[i]):
             i += AT_1
-        if not is_end(text[i]):
-            label, i, valid = number(text, i, size)
-            if not (valid and np.isfinite(label) and (is_blank(text[i]) or is_end(text[i]))):
+        if not _is_end(text[i]):
+            label, i, valid = number(text, i, size, POINT)
+            if not (valid and np.isfinite(label) and (_is_blank(text[i]) or _is_end(text[i]))):
                 error = errors.LABEL
             last = np.int64(-1)
             while error == errors.OK:
-                while is_blank(text[i]):
+                while _is_blank(text[i]):
                     i += AT_1
-                if is_end(text[i]):
+                if _is_end(text[i]):
                     break
                 if text[i] == 113 and text[i + AT_1] == 105 and text[i + AT_2] == 100:
                     i += AT_3
@@ -52,7 +65,7 @@ def parse(text, skip, first_index, max_index, max_value, missing, labels, indptr
                     digits = i
                     while 48 <= text[i] <= 57:
                         i += AT_1
-                    if i == digits or not (is_blank(text[i]) or is_end(text[i])):
+                    if i == digits or not (_is_blank(text[i]) or _is_end(text[i])):
                         error = errors.QID
                     continue
                 digits, index = i, np.int64(0)
@@ -64,7 +77,7 @@ def parse(text, skip, first_index, max_index, max_value, missing, labels, indptr
                     error = errors.INDEX
                     break
                 if text[i] != COLON:
-                    error = errors.COLON if is_blank(text[i]) or is_end(text[i]) else errors.INDEX
+                    error = errors.COLON if _is_blank(text[i]) or _is_end(text[i]) else errors.INDEX
                     break
                 if index < first_index:
                     error = errors.ZERO
@@ -76,8 +89,8 @@ def parse(text, skip, first_index, max_index, max_value, missing, labels, indptr
                     error = errors.ORDER
                     break
                 last = index
-                value, i, valid = number(text, i + AT_1, size)
-                if not (valid and (is_blank(text[i]) or is_end(text[i]))):
+                value, i, valid = number(text, i + AT_1, size, POINT)
+                if not (valid and (_is_blank(text[i]) or _is_end(text[i]))):
                     error = errors.VALUE
                 elif abs(value) > max_value:
                     error = errors.INFINITE

@@ -1,0 +1,379 @@
+"""Numbers in bytes of text, as programs and as people write them.
+
+Exact decimals, then words for missing values, booleans, dates, amounts of money and per cent. A
+number is rounded as `float` does.
+"""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
+from fractions import Fraction
+
+import numpy as np
+from numba import types
+
+from featgrad._support import compiled as compiling
+
+compiled = compiling.compiled(nogil=True, error_model="numpy")
+
+# What the tokens of a column stand for; each is tried on all tokens of the first rows.
+KINDS = ("number", "percent", "boolean", "date", "time")
+NUMBER, PERCENT, BOOLEAN, DATE, TIME = range(len(KINDS))
+# Offsets are unsigned: signed ones would be tested for negative values at each access.
+AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))
+SPACE, TAB, NEWLINE, RETURN, HASH, COLON, POINT = (ord(c) for c in " \t\n\r#:.")
+_MINUS, _PLUS, _COMMA, _OPEN, _CLOSE, _PER_CENT = (ord(c) for c in "-+,()%")
+_T, _Z, _E = (ord(c) for c in "tze")
+# Powers of ten as sums of two doubles, together exact to 106 bits; no part of a product with
+# 62 bits is beyond the range of doubles.
+_SAFE = 250
+_ONE = _SAFE  # index of 10^0
+_EXACT_POWERS = [Fraction(10) ** e for e in range(-_SAFE, _SAFE + 1)]
+_POWERS = np.array([float(power) for power in _EXACT_POWERS])
+_RESTS = np.array([float(power - Fraction(float(power))) for power in _EXACT_POWERS])
+# One more digit still fits 62 bits, so that a double of it fits 63.
+_FULL = 2**62 // 10 - 1
+_SPLIT = 2.0**27 + 1
+_MAX_POWER = np.int64(100_000)
+_ERROR, _CUT_ERROR = 2.0**-100, 2.0**-58
+# An exponent takes its letter, its sign, eight digits, and the end.
+_EXPONENT_BYTES = np.uintp(12)
+_strtod = types.ExternalFunction("strtod", types.float64(types.uintp, types.uintp))
+_DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
+
+
+def _words(*texts: str) -> tuple[np.ndarray, ...]:
+    return tuple(np.frombuffer(text.encode(), np.uint8) for text in texts)
+
+
+_NAN, _INF, _INFINITY = _words("nan", "inf", "infinity")
+_TRUE, _FALSE = _words("true", "yes", "t", "y"), _words("false", "no", "f", "n")
+_CURRENCIES = _words("$", "€", "£", "¥", "₹")
+# Space, no-break space, narrow no-break space, thin space, apostrophes.
+_GROUPING = _words(" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019")
+
+
+@compiled
+def _product_error(a, b, product):
+    """``a b - product`` exactly, by Dekker's splitting of both into halves."""
+    a_high, b_high = a * _SPLIT, b * _SPLIT
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@compiled
+def _scaled(mantissa, exponent, cut):
+    """``mantissa 10^exponent``, and whether it is surely rounded as `float` would.
+
+    Short numbers, the usual ones, need one exact division. Others are a product to 100 bits, or to
+    58 where digits were cut off the mantissa: rounding its lower and upper end must agree.
+    """
+    if mantissa < 2**53 and -22 <= exponent <= 0:
+        return float(mantissa) / _POWERS[_ONE - exponent], True
+    if not -_SAFE <= exponent <= _SAFE:
+        return 0.0, mantissa == 0
+    value, power = float(mantissa), _POWERS[_ONE + exponent]
+    product = value * power
+    rest = float(mantissa - np.int64(value)) * power + value * _RESTS[_ONE + exponent]
+    rest += _product_error(value, power, product)
+    error = product * (_CUT_ERROR if cut else _ERROR)
+    lower = product + (rest - error)
+    return lower, lower == product + (rest + error)
+
+
+@compiled
+def _as_float(buffer, i, end, exponent, point):
+    """The digits from i on, less their point, times a power of ten: as the C library rounds."""
+    text = np.zeros(end - i + _EXPONENT_BYTES, np.uint8)
+    size, pointed = 0, False
+    while i < end and (48 <= buffer[i] <= 57 or (buffer[i] == point and not pointed)):
+        if buffer[i] == point:
+            pointed = True
+        else:
+            text[size] = buffer[i]
+            size += 1
+            exponent -= pointed
+        i += AT_1
+    text[size], text[size + 1] = _E, _MINUS if exponent < 0 else _PLUS
+    exponent, size = abs(exponent), size + 1
+    for place in range(7, 0, -1):
+        text[size + place] = 48 + exponent % 10
+        exponent //= 10
+    value = _strtod(np.uintp(text.ctypes.data), AT_0)
+    # The text is in use until here.
+    return value if text[-1] == 0 else np.nan
+
+
+@compiled
+def _after(data, i, end, word, any_case):
+    """The end of a word that starts at i, or i; words of any case are in lower case here."""
+    stop = i + np.uintp(len(word))
+    if stop > end:
+        return i
+    for k in range(len(word)):
+        byte = data[i + np.uintp(k)]
+        if (byte | 32 if any_case else byte) != word[k]:
+            return i
+    return stop
+
+
+@compiled
+def _not_finite(data, i, end):
+    """NaN or infinity as a word, and where it ends; at i for neither."""
+    after = _after(data, i, end, _NAN, True)
+    if after > i:
+        return np.nan, after
+    return np.inf, max(_after(data, i, end, _INF, True), _after(data, i, end, _INFINITY, True))
+
+
+@compiled
+def _digits(buffer, i, end, mantissa):
+    """Append the digits from i on while they fit; the mantissa, how many did, and their end."""
+    fitting = 0
+    while i < end and 48 <= buffer[i] <= 57:
+        if mantissa < _FULL:
+            mantissa = 10 * mantissa + np.int64(buffer[i]) - 48
+            fitting += 1
+        i += AT_1
+    return mantissa, fitting, i
+
+
+@compiled
+def _sign(buffer, i, end):
+    """Whether a minus is at i, and the end of the sign."""
+    if i < end and (buffer[i] == _MINUS or buffer[i] == _PLUS):
+        return buffer[i] == _MINUS, i + AT_1
+    return False, i
+
+
+@compiled
+def number(buffer, i, end, point):
+    """Number that starts at i: its value, its end, and whether it is valid."""
+    negative, i = _sign(buffer, i, end)
+    first = i
+    mantissa, fitting, i = _digits(buffer, i, end, np.int64(0))
+    count = np.int64(i - first)
+    exponent, pointed = count - fitting, i < end and buffer[i] == point
+    if pointed:
+        start = i + AT_1
+        mantissa, more, i = _digits(buffer, start, end, mantissa)
+        count += np.int64(i - start)
+        fitting, exponent = fitting + more, exponent - more
+    if count == 0:
+        value, after = _not_finite(buffer, i, end)
+        return -value if negative else value, after, after > i and not pointed
+    power, valid = np.int64(0), True
+    if i < end and buffer[i] | 32 == _E:
+        below, start = _sign(buffer, i + AT_1, end)
+        power, _, i = _digits(buffer, start, end, np.int64(0))
+        power, valid = min(power, _MAX_POWER), i > start
+        power = -power if below else power
+    value, sure = _scaled(mantissa, exponent + power, fitting < count)
+    if not sure:
+        value = _as_float(buffer, first, i, power, point)
+    return -value if negative else value, i, valid
+
+
+@compiled
+def _width(data, i, end, signs, last):
+    """Bytes of the sign at the start of a token or, with `last`, at its end; 0 for none."""
+    for sign in signs:
+        width = np.uintp(len(sign))
+        at = end - width if last else i
+        if i + width <= end and _after(data, at, end, sign, False) > at:
+            return width
+    return AT_0
+
+
+@compiled
+def _amount(data, i, end, decimal):
+    """A number with a decimal comma, groups of thousands, a currency or in brackets."""
+    negative = signed = False
+    if end - i > AT_2 and data[i] == _OPEN and data[end - AT_1] == _CLOSE:
+        negative, signed, i, end = True, True, i + AT_1, end - AT_1
+    while i < end:
+        width = max(_width(data, i, end, _CURRENCIES, False), np.uintp(data[i] == SPACE))
+        if width == 0 and (data[i] == _MINUS or data[i] == _PLUS) and not signed:
+            negative, signed, width = data[i] == _MINUS, True, AT_1
+        if width == 0:
+            break
+        i += width
+    while i < end:
+        width = _width(data, i, end, _CURRENCIES, True)
+        width = max(width, _width(data, i, end, _GROUPING[:4], True))
+        if width == 0:
+            break
+        end -= width
+    plain, size = np.empty(end - i, np.uint8), 0
+    grouped, pointed, run, separator = False, False, 0, AT_0
+    while i < end:
+        byte, width = data[i], AT_1
+        if 48 <= byte <= 57:
+            plain[size] = byte
+            size, run = size + 1, run + 1
+        elif byte == decimal and not pointed:
+            if grouped and run != 3:
+                return 0.0, False
+            plain[size] = POINT
+            size, pointed, run = size + 1, True, 0
+        elif not grouped and size > 0 and byte | 32 == _E:
+            while i < end:
+                plain[size] = data[i]
+                size, i = size + 1, i + AT_1
+        else:
+            width = AT_1 if byte in (POINT, _COMMA) else _width(data, i, end, _GROUPING, False)
+            # Thousands do not begin with 0, and are all separated by the same sign.
+            fits = run == 3 and byte == separator if grouped else 1 <= run <= 3 and plain[0] != 48
+            if width == 0 or pointed or not fits:
+                return 0.0, False
+            grouped, separator, run = True, byte, 0
+        i += width
+    if size == 0 or (grouped and not pointed and run != 3):
+        return 0.0, False
+    value, stop, valid = number(plain, AT_0, np.uintp(size), POINT)
+    return -value if negative else value, valid and stop == np.uintp(size)
+
+
+@compiled
+def _exactly(data, i, end, count):
+    """A number of exactly so many digits; -1 for anything else."""
+    stop = i + np.uintp(count)
+    if stop > end:
+        return -1
+    value, _, after = _digits(data, i, stop, np.int64(0))
+    return value if after == stop else -1
+
+
+@compiled
+def _clock(data, i, end):
+    """``hh:mm[:ss[.fff]]`` as a fraction of a day, its end, and whether it is valid."""
+    hours, minutes = _exactly(data, i, end, 2), _exactly(data, i + AT_3, end, 2)
+    if hours < 0 or hours > 24 or minutes < 0 or minutes > 59 or data[i + AT_2] != COLON:
+        return 0.0, i, False
+    i, seconds = i + np.uintp(5), 0.0
+    if i < end and data[i] == COLON:
+        whole = _exactly(data, i + AT_1, end, 2)
+        if whole < 0 or whole > 60:
+            return 0.0, i, False
+        seconds, i, _ = number(data, i + AT_1, end, POINT)
+    return (hours * 60 + minutes + seconds / 60) / 1440, i, seconds < 61
+
+
+@compiled
+def _date(data, i, end):
+    """``yyyy-mm-dd``, perhaps with a time and its zone, in days since 1970."""
+    year, month = _exactly(data, i, end, 4), _exactly(data, i + np.uintp(5), end, 2)
+    day = _exactly(data, i + np.uintp(8), end, 2)
+    if year < 0 or not 1 <= month <= 12 or day < 1:
+        return 0.0, False
+    if data[i + np.uintp(4)] != _MINUS or data[i + np.uintp(7)] != _MINUS:
+        return 0.0, False
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2):
+        return 0.0, False
+    before = year - 1
+    days = 365 * before + before // 4 - before // 100 + before // 400 - 719162
+    days += _DAYS_BEFORE[month - 1] + (leap and month > 2) + day - 1
+    i += np.uintp(10)
+    if i == end:
+        return float(days), True
+    if data[i] != SPACE and data[i] | 32 != _T:
+        return 0.0, False
+    clock, i, valid = _clock(data, i + AT_1, end)
+    if valid and i < end and data[i] | 32 == _Z:
+        i += AT_1
+    elif valid and i < end:
+        behind, start = _sign(data, i, end)
+        signed, hours, i = start > i, _exactly(data, start, end, 2), start + AT_2
+        i += np.uintp(i < end and data[i] == COLON)
+        minutes = _exactly(data, i, end, 2)
+        if not signed or hours < 0 or minutes < 0:
+            return 0.0, False
+        clock += (1 if behind else -1) * (hours * 60 + minutes) / 1440
+        i += AT_2
+    return days + clock, valid and i == end
+
+
+@compiled
+def _value_of(data, i, end, kind, decimal):
+    """The number that a token of some kind stands for, and whether it is of that kind."""
+    if kind == BOOLEAN:
+        for word in _TRUE:
+            if _after(data, i, end, word, True) == end:
+                return 1.0, True
+        for word in _FALSE:
+            if _after(data, i, end, word, True) == end:
+                return 0.0, True
+        return 0.0, False
+    if kind == DATE:
+        return _date(data, i, end)
+    if kind == TIME:
+        value, stop, valid = _clock(data, i, end)
+        return value, valid and stop == end
+    if kind == PERCENT:
+        if data[end - AT_1] != _PER_CENT:
+            return 0.0, False
+        value, valid = _amount(data, i, end - AT_1, decimal)
+        return value / 100, valid
+    value, stop, valid = number(data, i, end, decimal)
+    if valid and stop == end:
+        return value, True
+    return _amount(data, i, end, decimal)
+
+
+@compiled
+def present(data, start, end, words, edges):
+    """Start and end of a token without blanks around it; one that stands for none is empty."""
+    i, end = np.uintp(start), np.uintp(end)
+    while i < end and (data[i] == SPACE or data[i] == TAB):
+        i += AT_1
+    while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
+        end -= AT_1
+    for w in range(len(edges) - 1):
+        first, after = edges[w], edges[w + 1]
+        fits = end - i == np.uintp(after - first)
+        if fits and _after(data, i, end, words[first:after], False) == end:
+            return i, i
+    return i, end
+
+
+@compiled
+def parse_token(data, start, end, kind, decimal, words, edges):
+    """The number that a token stands for, NaN for a missing one, and whether it is valid."""
+    i, end = present(data, start, end, words, edges)
+    if i == end:
+        return np.nan, True
+    value, valid = _value_of(data, i, end, kind, decimal)
+    return value if valid else np.nan, valid
+
+
+@compiled
+def parse_tokens(data, starts, ends, decimal, words, edges, values, valid):
+    """Parse tokens as numbers."""
+    for row in range(len(values)):
+        values[row], valid[row] = parse_token(
+            data, starts[row], ends[row], NUMBER, decimal, words, edges
+        )
+
+
+@compiled
+def census(data, starts, ends, decimal, words, edges, counts):
+    """Count the tokens of each column that are of each kind, and last those that are present."""
+    for column in range(len(counts)):
+        for row in range(starts.shape[1]):
+            i, end = present(data, starts[column, row], ends[column, row], words, edges)
+            if i < end:
+                counts[column, -1] += 1
+                for kind in range(counts.shape[1] - 1):
+                    counts[column, kind] += _value_of(data, i, end, kind, decimal)[1]
+
+
+@compiled
+def fingerprints(data, starts, ends):
+    """A hash of 64 bits of each token: FNV-1a, its halves mixed."""
+    found = np.empty(len(starts), np.uint64)
+    for row in range(len(found)):
+        code = np.uint64(0xCBF29CE484222325)
+        for i in range(starts[row], ends[row]):
+            code = (code ^ np.uint64(data[i])) * np.uint64(0x100000001B3)
+        found[row] = code ^ (code >> np.uint64(32))
+    return found
