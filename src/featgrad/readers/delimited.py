@@ -20,7 +20,7 @@ from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.kernels import FIELDS, MESSAGES
 from featgrad.readers.kernels.numbers import BOOLEAN, KINDS, NUMBER, census
-from featgrad.readers.kernels.records import parse
+from featgrad.readers.kernels.records import parse_records
 from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
 from featgrad.readers.tokens import Tokens, is_utf8
 
@@ -118,7 +118,7 @@ class DelimitedTable:
         values, wrong = np.empty((n_records, len(kinds))), np.empty((n_records, 3), np.int64)
         starts, ends = np.empty((2, n_texts, n_records), np.int64)
         lines, escaped = np.empty(n_records, np.int64), np.empty(starts.shape, bool)
-        rows, used, n_lines, code, n_fields, skipped = parse(
+        rows, used, n_lines, code, n_fields, skipped = parse_records(
             np.frombuffer(content, np.uint8), ord(self.dialect.sep), ord(self.dialect.decimal),
             max_bytes, skip, places, kinds, *self.dialect.missing,
             values, starts, ends, escaped, lines, wrong,

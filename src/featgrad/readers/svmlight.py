@@ -8,7 +8,7 @@ import numpy as np
 
 from featgrad.options import ON_MISSING
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
-from featgrad.readers.kernels.svmlight import parse
+from featgrad.readers.kernels.svmlight import parse_rows
 from featgrad.readers.lines import count_lines, line_chunks, parsed
 from featgrad.readers.source import BaseSource
 
@@ -60,7 +60,7 @@ class SvmlightSource(BaseSource):
             n_lines, n_entries = count_lines(text), len(text) // _MIN_ENTRY_BYTES
             labels, indptr = np.empty(n_lines), np.empty(n_lines + 1, np.int32)
             indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, self._dtype)
-            rows, *found = parse(
+            rows, *found = parse_rows(
                 np.frombuffer(text, np.uint8), self._invalid.skip, self._first_index, max_index,
                 float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
                 labels, indptr, indices, values,

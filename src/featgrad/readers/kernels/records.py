@@ -107,7 +107,7 @@ def _passed(text, i, sep, most):
 
 
 @compiled
-def parse(
+def parse_records(
     text, sep, decimal, max_bytes, skip, places, kinds, words, edges, n_values_of_text, missing,
     values, starts, ends, escaped, lines, wrong,
 ):  # fmt: skip

@@ -32,7 +32,9 @@ def _is_end(byte):
 
 
 @compiled
-def parse(text, skip, first_index, max_index, max_value, missing, labels, indptr, indices, values):
+def parse_rows(
+    text, skip, first_index, max_index, max_value, missing, labels, indptr, indices, values
+):
     """Parse whole lines ``label qid:n index:value ... # comment``.
 
     Stored indices start at 0. Returns the number of rows and of parsed lines, the error if the next
