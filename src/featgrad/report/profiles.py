@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.columns.sums import statistics
 from featgrad.math.targets import Encoding
-from featgrad.report.correlations import count_constant, count_missing, row_blocks
+from featgrad.report.correlations import count_missing
 from featgrad.report.text import label_text, number_text
 
 # Bins of a profile, at most, and rows for each of them.
@@ -21,6 +22,8 @@ _ROWS_PER_BIN = 8
 _ROWS = 5000
 # Rows from which a bin has a mean.
 _LEAST_ROWS = 5
+# Entries that a hash takes at once.
+_HASHED_ENTRIES = 1 << 20
 # Outputs of the target that are drawn.
 _MAX_SERIES = 4
 
@@ -140,7 +143,8 @@ def summarise_data(X: Any, y: Any, task: str) -> dict[str, str]:
     lines = {"Rows": f"{n_rows:,}", "Candidate features": f"{n_columns:,}"}
     if sparse.issparse(X):
         lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
-    missing, constant = int(count_missing(X).sum()), count_constant(X)
+    missing = int(count_missing(X).sum())
+    constant = int(np.count_nonzero(statistics(X).inverse_variance() == 0))
     lines["Missing values"] = f"{missing / (n_rows * n_columns):.2%}" if missing else "none"
     if constant:
         lines["Constant features"] = f"{constant:,}, never chosen"
@@ -171,6 +175,7 @@ def fingerprint(X: Any, y: Any) -> str:
         if values.dtype.kind == "O":
             digest.update("\0".join(map(str, values.ravel())).encode())
             continue
-        for rows in row_blocks(values):
-            digest.update(np.ascontiguousarray(values[rows]))
+        step = max(1, _HASHED_ENTRIES // max(1, values[:1].size))
+        for start in range(0, len(values), step):
+            digest.update(np.ascontiguousarray(values[start : start + step]))
     return str(digest.hexdigest())

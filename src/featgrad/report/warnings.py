@@ -98,6 +98,8 @@ def _leak(suspects: Sequence[str], explained: str, what: str) -> list[Concern]:
 
 
 def _near_duplicates(chosen: Any, names: Sequence[str]) -> list[Concern]:
+    if len(names) < 2:
+        return []
     ((_, correlation),) = nearest_chosen(chosen, [np.arange(len(names))])
     close = [names[i] for i in np.flatnonzero(np.abs(correlation) >= _DUPLICATE).tolist()]
     if not close:
@@ -112,7 +114,7 @@ def _near_duplicates(chosen: Any, names: Sequence[str]) -> list[Concern]:
 def _drift(chosen: Any, outputs: Floats, names: Sequence[str]) -> list[Concern]:
     """Drift of the chosen features and of the target between the first and the last rows."""
     differ = f"the first and the last fifth of the rows differ by more than {_SHIFT} standard"
-    shifted = [names[i] for i in np.flatnonzero(_shifts(chosen)).tolist()]
+    shifted = [names[i] for i in np.flatnonzero(_shifts(chosen)).tolist()] if names else []
     concerns = []
     if shifted:
         text = (
