@@ -15,7 +15,6 @@ HOOKS = {"__getattr__", "__dir__", "main"}
 # To become empty.
 ALLOWED = {
     "Descent",
-    "Facts",
     "FirstReading",
     "Sample",
     "_Sums",
