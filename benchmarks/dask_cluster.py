@@ -26,7 +26,7 @@ from featgrad import FeatureGradientSelector, open_source
 from featgrad.dataset.all_moments import _AllSums
 from featgrad.dataset.dask.home import _MERGED, OnDask
 from featgrad.dataset.placed import Gathered
-from featgrad.dataset.row_sums import FoldSums, PriceSums
+from featgrad.dataset.sums import FoldSums, PriceSums
 
 SIZE = 20
 INFORMATIVE = 15

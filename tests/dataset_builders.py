@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, Prepared
 from featgrad.dataset.splits import Belonging, FoldLayout
 from featgrad.dataset.streamed import Streamed

@@ -1,4 +1,4 @@
-"""Homes of rows on a device: torch's CPU where there is no accelerator."""
+"""Rows on a device: torch's CPU where there is no accelerator."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from dataset_builders import N_FOLDS, layout, order_of
+from featgrad.dataset.prepare import Prepared
 from featgrad.math import filters
 from featgrad.math.targets import centre, encode
 
@@ -31,18 +32,13 @@ def on_device(
 ) -> Any:
     """The rows that `dataset_builders.in_memory` has, in the same order."""
     device = a_device()
-    from featgrad.dataset.device.home import OnDevice
-    from featgrad.dataset.device.matrix import DenseMatrix
-    from featgrad.dataset.device.prepare import FirstReading
-    from featgrad.dataset.device.sparse_matrix import SparseMatrix
-    from featgrad.moments.device_arrays import sent
+    from featgrad.dataset.device import DenseMatrix, OnDevice, SparseMatrix
 
     weight = np.ones(len(Y)) if weight is None else weight
     rows = order_of(weight, seed)
-    weights = weight / weight.sum()
-    target = centre(encode(Y, task)[0], task, weights)
+    weights = weight[rows] / weight.sum()
+    target = centre(encode(Y, task)[0][rows], task, weights)
     matrix = SparseMatrix(X, device) if sparse.issparse(X) else DenseMatrix(X, device, is_resident)
-    reading = FirstReading(matrix, sent(weights, device), sent(np.ones(X.shape[1], int), device))
-    order = sent(rows, device), sent(weights[rows], device), reading.has_missing("mean")
-    family = filters.up_to("monotone", 3)
-    return OnDevice(matrix, *order, target, family, preprocess, layout(rows, n_folds))
+    matrix.hashes(np.ones(X.shape[1], int))
+    prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3), layout(rows, n_folds))
+    return OnDevice(matrix, prepared, preprocess)

@@ -10,7 +10,7 @@ from dataset_builders import mixed_columns
 from device_builders import a_device
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.checks import check_weights
-from featgrad.dataset import rows as rows_on_host
+from featgrad.dataset.order import distinct_rows
 from golden_shapes import planted, sparse_planted, three_classes, two_classes
 
 
@@ -75,8 +75,8 @@ def test_blocks_of_a_matrix_that_does_not_fit(device, monkeypatch):
     X, y = planted(300, 40, 3)
     whole = FeatureGradientSelector(3, device=device, random_state=0).fit(X, y)
     monkeypatch.setattr("featgrad.plan.DEVICE_SHARE", 0.0)
-    monkeypatch.setattr("featgrad.dataset.device.prepare.free_bytes", lambda device: 1e9)
-    monkeypatch.setattr("featgrad.dataset.device.matrix._SENT_ENTRIES", 70 * 40)
+    monkeypatch.setattr("featgrad.dataset.device.free_bytes", lambda device: 1e9)
+    monkeypatch.setattr("featgrad.dataset.device._SENT_ENTRIES", 70 * 40)
     parts = FeatureGradientSelector(3, device=device, random_state=0).fit(X, y)
     np.testing.assert_allclose(parts.scores_, whole.scores_, rtol=1e-4, atol=1e-6)
 
@@ -85,10 +85,7 @@ def test_blocks_of_a_matrix_that_does_not_fit(device, monkeypatch):
 @pytest.mark.parametrize("copies", [False, True])
 def test_rows_are_ordered_as_on_the_host(copies: bool, is_sparse: bool):
     device = a_device()
-    from featgrad.dataset.device.matrix import DenseMatrix
-    from featgrad.dataset.device.prepare import FirstReading, distinct_rows
-    from featgrad.dataset.device.sparse_matrix import SparseMatrix
-    from featgrad.moments.device_arrays import sent
+    from featgrad.dataset.device import DenseMatrix, SparseMatrix
 
     X, Y, weight = mixed_columns(60, 8)
     if copies:
@@ -96,16 +93,12 @@ def test_rows_are_ordered_as_on_the_host(copies: bool, is_sparse: bool):
     weight[3] = 0
     X = sparse.csr_array(X) if is_sparse else X
     weights = check_weights(weight, len(Y))
-    expected = rows_on_host.distinct_rows(X, Y, weights, np.random.RandomState(0))
-    rng = np.random.RandomState(0)
     matrix = SparseMatrix(X, device) if is_sparse else DenseMatrix(X, device, is_resident=True)
-    keys, output_keys = (rows_on_host.random_keys(rng, size) for size in (8, 1))
-    there = sent(weights, device)
-    hashes = FirstReading(matrix, there, sent(keys.view(np.int64), device)).hashes
-    hashes += sent(rows_on_host.hash_dense(Y, output_keys).view(np.int64), device)
-    found = [part.cpu().numpy() for part in distinct_rows(matrix, hashes, there)]
+    expected, found = (
+        distinct_rows(rows, Y, weights, np.random.RandomState(0)) for rows in (X, matrix)
+    )
     np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_allclose(found[1], expected[1])
+    np.testing.assert_array_equal(found[1], expected[1])
 
 
 @pytest.mark.parametrize(("entry", "message"), [(np.nan, "contains NaN"), (np.inf, "infinity")])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dataset_builders import N_FOLDS, folds_of_rows
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
-from featgrad.dataset.row_sums import Model, Prices
 from featgrad.dataset.splits import random_splits
+from featgrad.dataset.sums import Model, Prices
 from featgrad.math import filters
 from featgrad.moments.cells import Division
 from featgrad.moments.folds import Folds

@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 
 from dataset_builders import preparation
 from featgrad import FeatureGradientSelector, open_source, permutation_test
-from featgrad.dataset.row_sums import OutputSums
 from featgrad.dataset.splits import Belonging
 from featgrad.dataset.streamed import Streamed
+from featgrad.dataset.sums import OutputSums
 
 pytestmark = pytest.mark.filterwarnings("ignore::featgrad.diagnosis.DataWarning")
 GROUPS = np.repeat(np.arange(40), 10)

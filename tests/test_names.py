@@ -15,15 +15,11 @@ HOOKS = {"__getattr__", "__dir__", "main"}
 # To become empty.
 ALLOWED = {
     "Descent",
-    "FirstReading",
     "Sample",
     "_Sums",
     "aligned",
     "convert",
     "counted",
-    "distinct_rows",
-    "inverse_variance",
-    "on_host",
     "search",
     "stacked",
     "sweep",

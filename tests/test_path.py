@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector, PathPoint
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.search.base import SearchTask
 from featgrad.search.units import Units

@@ -331,7 +331,7 @@ def test_estimates_of_many_rows_are_made_from_some_of_every_fold(monkeypatch):
     X = rng.standard_normal((3000, 4))
     y = X[:, 1] + rng.standard_normal(3000)
     whole = FeatureGradientSelector(1, random_state=0).fit(X, y)
-    monkeypatch.setattr("featgrad.dataset.in_memory.ESTIMATE_ROWS_IN_MEMORY", 1000)
+    monkeypatch.setattr("featgrad.dataset.memory.ESTIMATE_ROWS_IN_MEMORY", 1000)
     part = FeatureGradientSelector(1, random_state=0).fit(X, y)
     assert part.get_support(indices=True).tolist() == [1]
     assert part.learnability_.value != whole.learnability_.value

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.record import Figure
 from featgrad import FeatureGradientSelector
-from featgrad.dataset.device.matrix import DenseMatrix
+from featgrad.dataset.device import DenseMatrix
 
 SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300)
 SHAPES = (60_000, 5_000), (200_000, 2_000)
@@ -80,7 +80,7 @@ def large_figures() -> Iterator[tuple[str, int, list[Figure]]]:
 
     with (
         mock.patch("featgrad.plan.DEVICE_SHARE", 1.0),
-        mock.patch("featgrad.dataset.device.prepare.free_bytes", return_value=X.nbytes / 4),
+        mock.patch("featgrad.dataset.device.free_bytes", return_value=X.nbytes / 4),
         mock.patch.object(DenseMatrix, "_sent", counted),
     ):
         _, taken = fitted(X, y, "cuda", estimate=False)

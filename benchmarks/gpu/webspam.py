@@ -16,10 +16,10 @@ from benchmarks.record import Figure
 from benchmarks.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector
 from featgrad.dataset.base import Dataset
-from featgrad.dataset.device.prepare import on_device
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.device import on_device
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare
-from featgrad.dataset.row_sums import Model
+from featgrad.dataset.sums import Model
 
 SIZE = 1000
 N_FOLDS = 12

@@ -124,7 +124,7 @@ class Learnability:
             problem, task_ = _sampled(X, y, sample_weight, preparation)
         elif on_accelerator(X):
             # Imported here: it needs torch.
-            from featgrad.dataset.device.prepare import on_device
+            from featgrad.dataset.device import on_device
 
             check_on_accelerator(X)
             dataset = on_device(X, y, sample_weight, None, preparation)

@@ -16,11 +16,11 @@ from featgrad._support.array_api import on_host
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Indices
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
-from featgrad.dataset.all_moments import FoldMoments, MomentDataset, with_all_moments
-from featgrad.dataset.base import Dataset, RowSample
+from featgrad.dataset.all_moments import AllMoments, FoldMoments, with_all_moments
+from featgrad.dataset.base import Dataset, RowSample, Storage
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.constraints import read_constraints
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.dataset.streamed import Streamed
@@ -106,7 +106,7 @@ class Fit:
             return on_dask(X, y, sample_weight, groups, self._preparation())
         sample_weight, preparation = on_host(sample_weight), self._preparation(on_host(groups))
         if self.home == "device":
-            from featgrad.dataset.device.prepare import on_device
+            from featgrad.dataset.device import on_device
 
             return on_device(X, y, sample_weight, self.settings.device, preparation)
         prepared = prepare(X, y, sample_weight, preparation)
@@ -143,7 +143,7 @@ class Fit:
         layout = prepared.layout._replace(folds=folds, splits=splits, n_folds=state.n_folds)
         sample = SampledChunks(kept.X, prepared._replace(layout=layout), preprocess)
         if isinstance(state.sums, FoldMoments):
-            return MomentDataset(state.sums, sample, preprocess)
+            return AllMoments(state.sums, sample, preprocess)
         assert isinstance(state.sums, MarginalSums)
         sample.exact = state.sums.prices()
         return sample
@@ -159,7 +159,7 @@ class Fit:
         shape = dataset.n_features, n_rows, dataset.n_outputs
         planned = self.plan(*shape, len(dataset.splits), dataset.held_out_by)
         self.settings.warn_of_ignored(planned.search, self.defaults)
-        if planned.moments_of_all_columns and not isinstance(dataset, MomentDataset):
+        if planned.moments_of_all_columns and isinstance(dataset, Storage):
             dataset = with_all_moments(dataset, self.settings.preprocess)
         budgets = self.budgets.for_rows(dataset.n_rows)
         task = Decision("task", str(dataset.task), dataset.task.reason)

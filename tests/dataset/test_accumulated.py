@@ -7,12 +7,12 @@ from scipy import sparse
 from dataset_builders import mixed_columns, preparation
 from featgrad import plan
 from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
-from featgrad.dataset.all_moments import FoldMoments, MomentDataset
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.all_moments import AllMoments, FoldMoments
 from featgrad.dataset.kept_rows import KeptRows
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import prepare_encoded
-from featgrad.dataset.row_sums import Prices, Rows
 from featgrad.dataset.splits import RowRoles
+from featgrad.dataset.sums import Prices, Rows
 from featgrad.math.targets import Encoding
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -54,14 +54,14 @@ def marginals_of(state: Accumulated) -> Prices:
     return moments.marginals([moments.division(range(state.n_folds))])[0]
 
 
-def moments_of(state: Accumulated) -> MomentDataset:
+def moments_of(state: Accumulated) -> AllMoments:
     kept = state.rows()
     encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
     prepared = prepare_encoded(
         kept.X, *encoded, preparation(n_folds=state.n_folds), RowRoles(None, None)
     )
     sample = InMemory(kept.X, prepared, state.preprocess)
-    return MomentDataset(state.sums, sample, state.preprocess)
+    return AllMoments(state.sums, sample, state.preprocess)
 
 
 def standardised(X, y, weights, preprocess: str = "zscore"):

@@ -11,7 +11,7 @@ from featgrad.columns import sums as column_sums
 from featgrad.dataset import all_moments, base
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
-from featgrad.dataset.row_sums import Model, Prices, without_columns
+from featgrad.dataset.sums import Model, Prices, without_columns
 from featgrad.moments.folds import Folds
 from featgrad.plan import HELD_OUT_GROUPS
 from homes import HOMES, ON_HOST, with_missing
@@ -220,7 +220,7 @@ def test_prices_do_not_depend_on_blocks_of_rows(monkeypatch):
     dataset = in_memory(X, Y, weight)
     model = model_of(dataset, [0, 2, 4], WITHOUT_TWO)
     [whole] = priced(dataset, model)
-    monkeypatch.setattr("featgrad.dataset.in_memory._BLOCK_ENTRIES", 40 * N_COLUMNS)
+    monkeypatch.setattr("featgrad.dataset.memory._BLOCK_ENTRIES", 40 * N_COLUMNS)
     monkeypatch.setattr(column_sums, "_BLOCK_ENTRIES", 7 * N_COLUMNS)
     [parts] = priced(dataset, model)
     np.testing.assert_allclose(parts.values, whole.values, rtol=1e-4, atol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine_kinds import Example, example, relative_error
-from featgrad.dataset.row_sums import GrowingCell
+from featgrad.dataset.sums import GrowingCell
 from featgrad.moments.cells import Cell, make_cell
 
 TOLERANCE = 1e-4  # cells hold single precision

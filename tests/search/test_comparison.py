@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from dataset_builders import folds_of_rows, in_memory, mixed_columns
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.splits import Split, random_splits
 from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, TOLERANCE_FACTORS, HeldOut
 from featgrad.search.base import Subset

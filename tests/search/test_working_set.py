@@ -7,7 +7,7 @@ from scipy import sparse
 from dataset_builders import folds_of_rows, in_memory, streamed
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
-from featgrad.dataset.row_sums import Prices
+from featgrad.dataset.sums import Prices
 from featgrad.math import filters
 from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
 from featgrad.search import working_set

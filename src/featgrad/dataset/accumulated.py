@@ -19,10 +19,10 @@ from featgrad._support.types import Floats, Keys
 from featgrad.columns.fences import Fences
 from featgrad.columns.sums import Standardiser
 from featgrad.dataset.all_moments import FoldMoments
-from featgrad.dataset.in_memory import InMemory
 from featgrad.dataset.kept_rows import KeptRows
-from featgrad.dataset.row_sums import CrossSums, OutputSums, PartMeans, Prices, Rows
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.splits import parts_of, random_splits
+from featgrad.dataset.sums import CrossSums, OutputSums, PartMeans, Prices, Rows
 from featgrad.math.targets import Encoding, stratified
 from featgrad.moments.cells import CellShape, Division
 

@@ -14,8 +14,8 @@ from scipy import sparse
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import SINGLE, ArraySums, Standardiser
-from featgrad.dataset.base import Consumer, Dataset, RowSample, S
-from featgrad.dataset.row_sums import Model, Prices, Rows, RowSums, without_columns
+from featgrad.dataset.base import Dataset, RowSample, Storage
+from featgrad.dataset.sums import Model, Prices, Rows, RowSums, without_columns
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
 
 _BLOCK_ENTRIES = 1 << 20
@@ -64,10 +64,10 @@ class FoldMoments(ArraySums):
                     self.squared_weights[cell] += np.sum(block.weights[own] ** 2)
 
 
-class MomentDataset(Dataset):
+class AllMoments(Dataset):
     """Columns known by their moments, and sampled rows."""
 
-    def __init__(self, moments: FoldMoments, rows: Dataset, preprocess: str) -> None:
+    def __init__(self, moments: FoldMoments, rows: Storage, preprocess: str) -> None:
         self._moments, self._first, self._rows = moments, 1 + rows.n_outputs, rows
         self._preprocess = preprocess
         self.n_features, self.n_outputs = rows.n_features, rows.n_outputs
@@ -93,17 +93,10 @@ class MomentDataset(Dataset):
             self._scale[self._first :] = 1.0
         self._standards = {}
 
-    def visit(self, name: str, start: Callable[[], S]) -> S:
-        raise NotImplementedError("the rows are gone: everything follows from their moments")
-
-    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
-        raise NotImplementedError("the rows are gone: everything follows from their moments")
-
     def sample(self, columns: Indices) -> RowSample:
         return self._rows.sample(columns)
 
-    @cached_property
-    def _outputs_of_cells(self) -> OutputMoments:
+    def _outputs_by_cell(self) -> OutputMoments:
         sums, first = self._standardised, self._first
         squares = np.diagonal(sums, axis1=1, axis2=2)[:, 1:first]
         return OutputMoments(sums[:, 0, 0], sums[:, 0, 1:first], squares, self._n_strata)
@@ -181,7 +174,7 @@ class MomentDataset(Dataset):
         return standardised
 
 
-def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
+def with_all_moments(dataset: Storage, preprocess: str) -> AllMoments:
     """The moments of all columns of a dataset, whose rows are not needed any more."""
     start = partial(
         FoldMoments, dataset.n_features, dataset.shape, dataset.standardiser, dataset.sampling()
@@ -189,4 +182,4 @@ def with_all_moments(dataset: Dataset, preprocess: str) -> MomentDataset:
     moments = dataset.visit("all moments", start)
     if moments.sample is not None:
         dataset.keep_sample(moments.sample)
-    return MomentDataset(moments, dataset, preprocess)
+    return AllMoments(moments, dataset, preprocess)

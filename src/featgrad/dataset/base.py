@@ -2,7 +2,8 @@
 
 A `Dataset` answers four questions: `marginals`, what each column explains by itself; `price`, what
 each column would add to some models; `cell_moments` of some columns; `sample`, some rows for the
-estimates. Each answer is a sum over blocks of rows: a home of rows only has to visit its blocks.
+estimates. A `Storage` has the rows: each answer is a sum over blocks of them, so that it only has
+to visit its blocks. The moments of all columns (`featgrad.dataset.all_moments`) answer without.
 """
 
 from abc import ABC, abstractmethod
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.sums import ColumnSums, Standardiser
+from featgrad.columns.sums import Standardiser
 from featgrad.dataset.checkpoint import Sums
-from featgrad.dataset.row_sums import (
+from featgrad.dataset.splits import Split, parts_of
+from featgrad.dataset.sums import (
     CellSums,
     CrossSums,
     Model,
@@ -26,7 +28,6 @@ from featgrad.dataset.row_sums import (
     Standards,
     without_columns,
 )
-from featgrad.dataset.splits import Split, parts_of
 from featgrad.math.tasks import Task
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.problem import Problem
@@ -67,7 +68,7 @@ class Consumer(Sums, Protocol):
 
 
 class Dataset(ABC):
-    """Rows in random folds.
+    """Columns in random folds of rows, and what is known of them.
 
     Whatever is done without some folds, is done as if their rows were not there: columns and
     outputs are standardised, and two classes weighted, by the other rows (see `division`).
@@ -85,36 +86,26 @@ class Dataset(ABC):
     class_shares: Floats  # of two classes that are to count alike; 1 for other targets
     _preprocess: str
     _standards: Standards
-    # Whether many processes add up the rows of a batch, and wait for each other after it.
-    is_divided = False
 
     @abstractmethod
-    def visit(self, name: str, start: Callable[[], S]) -> S:
-        """Add all blocks of rows to the empty sums that `start` makes."""
+    def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
+        """What each column explains by itself in each division."""
+
+    @abstractmethod
+    def price(self, models: Sequence[Model]) -> list[Prices]:
+        """What each column would add to each model; after the `marginals` of their divisions."""
+
+    @abstractmethod
+    def cell_moments(self, columns: Indices) -> Cells:
+        """Moments of some columns over each cell; after `marginals`."""
 
     @abstractmethod
     def sample(self, columns: Indices) -> RowSample:
         """Some columns of all rows, or of not too many."""
 
     @abstractmethod
-    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
-        """Hand outputs, weights and rows without missing entries on, at most a batch at a time."""
-
-    def n_batches(self, batch_rows: int) -> int:
-        """Batches that `stream` makes of all rows."""
-        return max(1, self.n_rows // batch_rows)
-
-    def sampling(self) -> Callable[[], RowSums] | None:
-        """Makes what takes the rows of `sample` from a visit; None where `sample` needs none."""
-        return None
-
-    def keep_sample(self, gathered: RowSums) -> None:
-        """What such sums have taken."""
-        raise NotImplementedError("the rows of a sample need not be gathered here")
-
-    def problem(self) -> Problem | None:
-        """All columns of all rows at once, at scale 1; None where they are not in memory."""
-        return None
+    def _outputs_by_cell(self) -> OutputMoments:
+        """Sums of the outputs over each cell."""
 
     @property
     def shape(self) -> CellShape:
@@ -133,39 +124,11 @@ class Dataset(ABC):
 
     @cached_property
     def _outputs_of_cells(self) -> OutputMoments:
-        return self.visit("outputs", partial(OutputSums, self.shape)).moments()
-
-    def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
-        """What each column explains by itself in each division."""
-        models = [without_columns(division) for division in divisions]
-        sums = self.visit("marginals", self._price_sums(models, learn=True))
-        self._standards = sums.standards()
-        return sums.prices(self._standards)
+        return self._outputs_by_cell()
 
     def standard(self, division: Division) -> Standardiser:
         """How columns are standardised in a division; after its `marginals`."""
         return self._standards[division.folds]
-
-    def price(self, models: Sequence[Model]) -> list[Prices]:
-        """What each column would add to each model; after the `marginals` of their divisions."""
-        per_model = self.n_features * (self.n_outputs + 2)
-        at_once = max(1, _SUMS_AT_ONCE // per_model)
-        prices: list[Prices] = []
-        for start in range(0, len(models), at_once):
-            sums = self._price_sums(models[start : start + at_once], learn=False)
-            prices += self.visit("prices", sums).prices(self._standards)
-        return prices
-
-    def cell_moments(self, columns: Indices) -> Cells:
-        """Moments of some columns over each cell; after `marginals`."""
-        start = partial(CellSums, self.shape, columns, self.standardiser)
-        return self.visit("moments", start).cells()
-
-    def cross(self) -> Floats:
-        """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs); learns to standardise."""
-        sums = self._cross_sums()
-        self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
-        return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
 
     def design_effect(self) -> float:
         """By how much rows that belong together make sums of the target more uncertain.
@@ -181,10 +144,72 @@ class Dataset(ABC):
         excess = float(np.sum(together**2) / np.sum(weighted**2)) - 1
         return max(1.0, 1 + excess * self.n_rows / len(weighted))
 
+
+class Storage(Dataset):
+    """Rows, visited block by block."""
+
+    # Whether many processes add up the rows of a batch, and wait for each other after it.
+    is_divided = False
+    # An array where sums are taken; None on the host.
+    _like: Any = None
+
+    @abstractmethod
+    def visit(self, name: str, start: Callable[[], S]) -> S:
+        """Add all blocks of rows to the empty sums that `start` makes."""
+
+    @abstractmethod
+    def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
+        """Hand outputs, weights and rows without missing entries on, at most a batch at a time."""
+
+    def n_batches(self, batch_rows: int) -> int:
+        """Batches that `stream` makes of all rows."""
+        return max(1, self.n_rows // batch_rows)
+
+    def sampling(self) -> Callable[[], RowSums] | None:
+        """Makes what takes the rows of `sample` from a visit; None where `sample` needs none."""
+        return None
+
+    def keep_sample(self, gathered: RowSums) -> None:
+        """What such sums have taken."""
+
+    def problem(self) -> Problem | None:
+        """All columns of all rows at once, at scale 1; None where they are not in memory."""
+        return None
+
+    def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
+        models = [without_columns(division) for division in divisions]
+        sums = self.visit("marginals", self._price_sums(models, learn=True))
+        self._standards = sums.standards()
+        return sums.prices(self._standards)
+
+    def price(self, models: Sequence[Model]) -> list[Prices]:
+        per_model = self.n_features * (self.n_outputs + 2)
+        at_once = max(1, _SUMS_AT_ONCE // per_model)
+        prices: list[Prices] = []
+        for start in range(0, len(models), at_once):
+            sums = self._price_sums(models[start : start + at_once], learn=False)
+            prices += self.visit("prices", sums).prices(self._standards)
+        return prices
+
+    def cell_moments(self, columns: Indices) -> Cells:
+        start = partial(CellSums, self.shape, columns, self.standardiser)
+        return self.visit("moments", start).cells()
+
+    def cross(self) -> Floats:
+        """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs); learns to standardise."""
+        start = partial(CrossSums, self.n_features, self.whole, self.standardiser, self._like)
+        sums = self.visit("cross", start).columns
+        sums.fetch()
+        self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
+        return self.standardiser.centred(sums.linear[:, 1:], sums.of_linear[1:])
+
     def top_eigenvalue(self, columns: Indices) -> float:
         """Of the covariance of some standardised columns."""
         sample = self.sample(columns)
         return top_eigenvalue(sample.columns, np.ones(len(columns)), sample.weights)
+
+    def _outputs_by_cell(self) -> OutputMoments:
+        return self.visit("outputs", partial(OutputSums, self.shape)).moments()
 
     @property
     def _parts_of_cells(self) -> Indices:
@@ -206,10 +231,6 @@ class Dataset(ABC):
         columns = StandardisedRows.of(X, np.arange(len(weights)), weights, self._preprocess)
         return RowSample(columns, outputs, weights, variance, self.task, folds, places)
 
-    def _cross_sums(self) -> ColumnSums:
-        start = partial(CrossSums, self.n_features, self.whole, self.standardiser)
-        return self.visit("cross", start).columns
-
     def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
         """Makes the sums that prices follow from; with `learn` also how to standardise."""
-        return partial(PriceSums, self.n_features, models, self.standardiser, learn)
+        return partial(PriceSums, self.n_features, models, self.standardiser, learn, self._like)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from featgrad import plan
 from featgrad._support.types import Indices
-from featgrad.dataset.row_sums import Rows
+from featgrad.dataset.sums import Rows
 
 # Rows wait until they are this much more, since each cut copies all.
 _SLACK = 1.5

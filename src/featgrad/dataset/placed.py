@@ -18,10 +18,9 @@ from featgrad.checks import check_missing, check_raw_weights
 from featgrad.columns.fences import Fences
 from featgrad.columns.magnitude import Limits
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill
-from featgrad.dataset.base import Dataset, RowSample
+from featgrad.dataset.base import RowSample, Storage
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
-from featgrad.dataset.row_sums import PartMeans, Rows, RowSums
 from featgrad.dataset.splits import (
     folds_of_groups,
     parts_of,
@@ -30,6 +29,7 @@ from featgrad.dataset.splits import (
     roles_of_rows,
     split_layout,
 )
+from featgrad.dataset.sums import PartMeans, Rows, RowSums
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
 from featgrad.math.tasks import RowsOf, Task, task_by_rows
@@ -159,7 +159,7 @@ class Encoder(NamedTuple):
         return (outputs > 0) - self.outputs.means
 
 
-class Placed(Dataset):
+class Placed(Storage):
     """Rows that come again in each visit."""
 
     _encoder: Encoder

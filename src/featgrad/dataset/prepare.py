@@ -10,7 +10,7 @@ from scipy import sparse
 from featgrad._support.array_api import namespace
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import PREPROCESS, check_option, check_weights
-from featgrad.dataset.rows import distinct_rows
+from featgrad.dataset.order import distinct_rows
 from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode

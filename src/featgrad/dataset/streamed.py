@@ -15,10 +15,10 @@ from featgrad.columns.fences import Fences, some_rows
 from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
+from featgrad.dataset.order import RandomOrder
 from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows
 from featgrad.dataset.prepare import Preparation
-from featgrad.dataset.random_order import RandomOrder
-from featgrad.dataset.row_sums import Rows
+from featgrad.dataset.sums import Rows
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
 from featgrad.readers.sample import Sample

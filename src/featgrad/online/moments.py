@@ -18,7 +18,7 @@ from scipy import sparse
 
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import ColumnSums
-from featgrad.dataset.row_sums import Prices
+from featgrad.dataset.sums import Prices
 from featgrad.moments.folds import Totals
 from featgrad.online.clock import Clock
 from featgrad.plan import RECENT_ENTRIES, RECENT_HALF_LIVES

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from featgrad._support.types import Floats
-from featgrad.dataset.base import Dataset
+from featgrad.dataset.base import Storage
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.moments.running import RunningSums
 
@@ -16,7 +16,7 @@ class BatchSearch(ABC):
 
     _sums: RunningSums
 
-    def __init__(self, dataset: Dataset, batch_rows: int) -> None:
+    def __init__(self, dataset: Storage, batch_rows: int) -> None:
         self._dataset = dataset
         self._batch_rows = min(batch_rows, dataset.n_rows)
         self._waiting = 0
@@ -66,7 +66,7 @@ class BatchSearch(ABC):
         self._step()
 
 
-def raw_scales(dataset: Dataset) -> tuple[Floats, Floats]:
-    """Means and scales of columns as they are streamed; after `Dataset.cross`."""
+def raw_scales(dataset: Storage) -> tuple[Floats, Floats]:
+    """Means and scales of columns as they are streamed; after `Storage.cross`."""
     factor = dataset.standardiser.factor
     return dataset.standardiser.mean, 1 / np.where(factor > 0, factor, 1.0)

@@ -28,7 +28,7 @@ from scipy import sparse, stats
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import statistics
-from featgrad.dataset.in_memory import InMemory
+from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Prepared
 from featgrad.plan import (
     KNOCKOFF_COLUMNS,

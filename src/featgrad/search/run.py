@@ -8,7 +8,7 @@ import numpy as np
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices
-from featgrad.dataset.base import Dataset
+from featgrad.dataset.base import Dataset, Storage
 from featgrad.dataset.prepare import scaled
 from featgrad.math.links import Link
 from featgrad.moments.problem import Problem
@@ -37,6 +37,12 @@ class Job:
     def coefficients(self) -> Floats:
         """Of the filter."""
         return self.dataset.filters[-1]
+
+    @property
+    def storage(self) -> Storage:
+        """The rows, which a search by batches of them takes."""
+        assert isinstance(self.dataset, Storage)
+        return self.dataset
 
     @property
     def link(self) -> Link:
@@ -143,7 +149,7 @@ def by_stream(job: Job) -> Outcome:
 
 def by_penalty(job: Job) -> Outcome:
     """The published search, in which a penalty decides the size."""
-    problem = job.dataset.problem()
+    problem = job.storage.problem()
     found = _streamed_penalty(job) if problem is None else _penalty(scaled(problem), job)
     chosen = np.flatnonzero(found.scores > 0)
     # A penalty that leaves nothing still leaves the best feature: transform needs a column.
@@ -178,7 +184,7 @@ def _streamed_penalty(job: Job) -> Found:
     settings, v = job.settings, np.zeros(job.dataset.n_features, np.float32)
     steps = settings.penalty, settings.learning_rate, settings.tol
     search = StreamPenaltySearch(
-        job.dataset,
+        job.storage,
         coefficients=job.coefficients,
         descent=penalty.Descent(v, job.link, *steps, job.on_step),
         batch_rows=(settings.batch_size or STREAM_BATCH_ROWS) * settings.accumulate,
@@ -203,7 +209,7 @@ def _streamed(job: Job) -> list[Subset]:
         on_step=job.on_step,
     )
     return [
-        search(job.dataset, job.budgets.units, int(budget)).best()
+        search(job.storage, job.budgets.units, int(budget)).best()
         for budget in job.plan.streamed_budgets
     ]
 

@@ -14,7 +14,7 @@ from scipy.special import expit
 from featgrad import plan
 from featgrad._support.compiled import PIECES, shared
 from featgrad._support.types import Floats, Singles
-from featgrad.dataset.base import Dataset
+from featgrad.dataset.base import Storage
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.math.filters import first_peak
 from featgrad.moments.running import RunningSums
@@ -43,7 +43,7 @@ class StreamSearch(BatchSearch):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Storage,
         units: Units,
         size: int,
         *,

@@ -7,7 +7,7 @@ engine, which each batch of rows improves, where the published one comes from a 
 import numpy as np
 
 from featgrad._support.types import Floats
-from featgrad.dataset.base import Dataset
+from featgrad.dataset.base import Storage
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.moments.running import RunningSums
 from featgrad.plan import PENALTY_WINDOW
@@ -21,7 +21,7 @@ class StreamPenaltySearch(BatchSearch):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Storage,
         *,
         coefficients: Floats,
         descent: Descent,

@@ -28,10 +28,10 @@ from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import Arrays
 from featgrad.dataset.dask.partitions import FilePart, Part, Partition, naming, partitions_of
+from featgrad.dataset.order import Places, RandomOrder
 from featgrad.dataset.placed import Encoder, FirstSums, Placed, entries_per_row, origin_rows
 from featgrad.dataset.prepare import Preparation
-from featgrad.dataset.random_order import Places, RandomOrder
-from featgrad.dataset.row_sums import BatchSums, RowSums
+from featgrad.dataset.sums import BatchSums, RowSums
 from featgrad.readers import Block, Source
 
 # Sums that are merged at once.

@@ -4,7 +4,7 @@ from scipy import sparse
 
 from engine_kinds import KINDS
 from featgrad.checks import check_weights
-from featgrad.dataset.rows import distinct_rows
+from featgrad.dataset.order import distinct_rows
 
 
 def visit(X, weights=None, seed: int = 0, y=None, labels=None):

@@ -6,12 +6,14 @@ visited one after the other, or by many workers at the same time.
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.special import chdtri
 
-from featgrad._support.array_api import namespace, placed_like
+from featgrad._support.array_api import namespace, placed_like, to_numpy, zeros
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys, Singles
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
@@ -41,6 +43,7 @@ class Rows(NamedTuple):
     X: Any
     places: Any = None
     groups: Keys | None = None
+    of_cells: Any = None  # which of the rows each cell has, where that is known
 
     def take(self, rows: Any) -> "Rows":
         parts: Any = (None if part is None else part[rows] for part in self)
@@ -53,6 +56,9 @@ class Rows(NamedTuple):
 
     def by_cell(self) -> Iterator[tuple[int, Indices]]:
         """Each cell that occurs, and its rows."""
+        if self.of_cells is not None:
+            yield from self.of_cells
+            return
         for cell in np.unique(self.cells):
             if cell >= 0:
                 yield int(cell), np.flatnonzero(self.cells == cell)
@@ -108,7 +114,7 @@ class Prices(NamedTuple):
 
 
 class PriceSums(ArraySums):
-    """Products of all columns with the residuals of models.
+    """Products of all columns with the residuals of models, taken where the array `like` is.
 
     For residuals e of a model, with ``e_n`` times the weight of row n, the price of a column is
     ``sum_c (sum_n x_n e_nc)^2 - sum_n x_n^2 sum_c e_nc^2``: no row is paired with itself. Columns
@@ -122,40 +128,58 @@ class PriceSums(ArraySums):
         models: Sequence[Model],
         standardiser: Standardiser,
         learn: bool,
-        *,
         like: Any = None,
     ) -> None:
         self._models, self._standardiser = models, standardiser
-        self._union = np.unique(np.concatenate([model.columns for model in models]))
-        self._places = [np.searchsorted(self._union, model.columns) for model in models]
+        divisions, put = [model.division for model in models], partial(placed_like, like)
+        n_models, n_outputs = len(models), len(divisions[0].means)
         # What rows count where columns are learned: among all rows, and in each division.
-        self._learned = {m.division.folds: m.division for m in models} if learn else {}
-        self._n_learned = 1 + len(self._learned) if learn else 0
-        self._n_outputs = len(models[0].division.means)
-        n_linear = self._n_learned + len(models) * (self._n_outputs + 1)
-        n_squared = self._n_learned + len(models)
-        self._columns = ColumnSums(n_features, n_linear, n_squared, like=like)
-        self._noise = np.zeros((len(models), self._n_outputs, self._n_outputs))
+        self._learned = {division.folds: division for division in divisions} if learn else {}
+        learned = [one.shares for one in self._learned.values()]
+        learned = [np.ones_like(divisions[0].shares), *learned] if learn else []
+        self._n_learned = len(learned)
+        self._shares = put(np.array([*learned, *(one.shares for one in divisions)]).T)
+        n_linear = self._n_learned + n_models * (n_outputs + 1)
+        self._columns = ColumnSums(n_features, n_linear, len(self._shares[0]), like=like)
+        self._noise = zeros((n_models, n_outputs, n_outputs), like)
+        self._deviations = put(np.array([division.deviations for division in divisions]))
+        self._intercepts = put(np.stack([model.intercepts for model in models], axis=1))
+        # Coefficients of all models over the columns that any of them has.
+        union = np.unique(np.concatenate([model.columns for model in models]))
+        shape = len(self._shares), len(union), n_models * n_outputs
+        together = np.zeros(shape, np.float32).reshape(*shape[:2], n_models, n_outputs)
+        for i, model in enumerate(models):
+            together[:, np.searchsorted(union, model.columns), i] = model.coefficients
+        self._together = put(together.reshape(shape))
+        self._union, self._affine = put(union), standardiser.affine(union, like)
+        self._origin = put(standardiser.origin)
 
     def add(self, rows: Rows) -> None:
-        values = self._standardiser.affine(self._union)(rows.X[:, self._union])
-        weights = self._learned_weights(rows)
-        linear, squared, cells = [weights], [weights], list(rows.by_cell())
-        for i, model in enumerate(self._models):
-            residuals = self._residuals(model, values.take(self._places[i], axis=1), rows, cells)
-            squares = np.sum(residuals**2, axis=1, keepdims=True)
-            linear += [residuals, squares]
-            squared.append(squares)
-            self._noise[i] += residuals.T @ residuals
-        self._columns.add(
-            rows.X,
-            self._standardiser.origin,
-            np.concatenate(linear, axis=1),
-            np.concatenate(squared, axis=1),
-        )
+        xp = namespace(rows.weights)
+        # Rows that are not in use have no weight: any cell will do.
+        residuals = rows.outputs[:, None, :] - self._intercepts[rows.cells]
+        if self._union.shape[0]:
+            values = self._affine(rows.X[:, self._union])
+            # BLAS can set the flag of an invalid value though all of them are finite (NumPy's issue
+            # 24067).
+            with np.errstate(invalid="ignore"):
+                for cell, own in rows.by_cell():
+                    explained = values[own] @ self._together[cell]
+                    residuals[own] -= explained.reshape(-1, *residuals.shape[1:])
+        weights = self._shares[rows.cells] * rows.weights[:, None]
+        learned, own_weights = weights[:, : self._n_learned], weights[:, self._n_learned :]
+        residuals /= self._deviations
+        residuals *= own_weights[:, :, None]
+        squares = xp.sum(residuals**2, axis=2)
+        by_model = xp.permute_dims(residuals, (1, 0, 2))
+        self._noise += xp.permute_dims(by_model, (0, 2, 1)) @ by_model
+        linear = xp.concat([residuals, squares[:, :, None]], axis=2)
+        linear = xp.concat([learned, linear.reshape(len(squares), -1)], axis=1)
+        self._columns.add(rows.X, self._origin, linear, xp.concat([learned, squares], axis=1))
 
     def standards(self) -> Standards:
         """How columns are standardised in each division; also learns it of all rows."""
+        self._columns.fetch()
         sums, standards = self._columns, {}
         self._standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])
         for i, folds in enumerate(self._learned, start=1):
@@ -164,44 +188,25 @@ class PriceSums(ArraySums):
         return standards
 
     def prices(self, standards: Standards) -> list[Prices]:
-        sums, first = self._columns, self._n_learned
-        prices, width = [], self._n_outputs + 1
+        self._columns.fetch()
+        sums, first, noises = self._columns, self._n_learned, to_numpy(self._noise)
+        n_outputs, prices = noises.shape[1], []
         for i, model in enumerate(self._models):
             standard = standards[model.division.folds]
-            span = slice(first + i * width, first + (i + 1) * width)
+            start = first + i * (n_outputs + 1)
+            span = slice(start, start + n_outputs + 1)
             linear, of_rows = sums.linear[:, span], sums.of_linear[span]
             along = standard.centred(linear[:, :-1], of_rows[:-1])
             own = standard.centred_squares(
                 sums.squared[:, [first + i]], linear[:, -1:], of_rows[-1:]
             )
             values = np.sum(along**2, axis=1) - own[:, 0]
-            noise = np.linalg.eigvalsh(self._noise[i])
-            prices.append(Prices(values / self._n_outputs, noise / self._n_outputs))
+            noise = np.linalg.eigvalsh(noises[i])
+            prices.append(Prices(values / n_outputs, noise / n_outputs))
         return prices
 
     def _parts(self) -> dict[str, Any]:
         return {"_columns": self._columns, "_noise": self._noise}
-
-    def _learned_weights(self, rows: Rows) -> Floats:
-        """Weights of the rows among all and in each division to be learned, one after the other."""
-        shares = [division.shares[rows.cells] for division in self._learned.values()]
-        shares = [np.ones(len(rows.weights)), *shares] if shares else []
-        return np.reshape(shares, (self._n_learned, len(rows.weights))).T * rows.weights[:, None]
-
-    @staticmethod
-    def _residuals(
-        model: Model, values: Any, rows: Rows, cells: Sequence[tuple[int, Indices]]
-    ) -> Floats:
-        """Residuals in deviations of the outputs times the weights of rows in the division."""
-        residuals = rows.outputs - model.intercepts[rows.cells]
-        if len(model.columns):
-            # BLAS can set the flag of an invalid value though all of them are finite (NumPy's issue
-            # 24067).
-            with np.errstate(invalid="ignore"):
-                for cell, own in cells:
-                    residuals[own] -= values[own] @ model.coefficients[cell].astype(np.float32)
-        weights = rows.weights * model.division.shares[rows.cells]
-        return np.asarray(residuals * (weights[:, None] / model.division.deviations))
 
 
 _WAITING = ("waiting", "waiting_outputs", "waiting_weights")
@@ -276,11 +281,12 @@ class CellSums(ArraySums):
     """Moments of some columns over each cell."""
 
     def __init__(self, shape: CellShape, columns: Indices, standardiser: Standardiser) -> None:
-        self._shape, self._columns, self._standardiser = shape, columns, standardiser
+        self._shape, self._columns = shape, columns
+        self._affine = standardiser.affine(columns)
         self._growing = [GrowingCell() for _ in range(shape.n_cells)]
 
     def add(self, rows: Rows) -> None:
-        values = self._standardiser.affine(self._columns)(rows.X[:, self._columns])
+        values = self._affine(rows.X[:, self._columns])
         for cell, own in rows.by_cell():
             self._growing[cell].add(values[own], rows.outputs[own], rows.weights[own])
 
@@ -302,8 +308,11 @@ class OutputSums(ArraySums):
     def add(self, rows: Rows) -> None:
         ones = np.ones((len(rows.weights), 1))
         numbers = np.concatenate([ones, rows.outputs, rows.outputs**2], axis=1)
-        used = rows.cells >= 0
-        np.add.at(self.sums, rows.cells[used], (numbers * rows.weights[:, None])[used])
+        used = np.flatnonzero(rows.cells >= 0)
+        # A sum over the rows of each cell is a product with a matrix of their weights.
+        at = rows.cells[used], used
+        by_cell = sparse.csr_array((rows.weights[used], at), (len(self.sums), len(ones)))
+        self.sums += by_cell @ numbers
 
     def moments(self) -> OutputMoments:
         n_outputs = self.sums.shape[1] // 2

@@ -1,0 +1,396 @@
+"""Rows on an accelerator, or sent there block by block; needs torch.
+
+Prices of all columns and the moments of working sets are taken on the device, which keeps the
+latter. What comes back to the host are numbers per column, matrices of the chosen columns, and
+predictions of a sample of rows that does not grow with their number. Sums within a block of dense
+rows are in single precision, over blocks in double.
+"""
+
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featgrad._support.array_api import namespace, to_numpy
+from featgrad._support.types import Floats, Indices, Span
+from featgrad.checks import PREPROCESS, check_option, refuse_infinite, refuse_missing
+from featgrad.columns.sums import ArraySums, Fill, Standardiser
+from featgrad.dataset.memory import InMemory
+from featgrad.dataset.order import bits, hashes_of
+from featgrad.dataset.prepare import Preparation, Prepared, prepare
+from featgrad.dataset.sums import PartMeans, Rows
+from featgrad.moments.cells import Cell, Cells, CellShape
+from featgrad.moments.dense import DenseEngine
+from featgrad.moments.problem import Problem
+from featgrad.plan import ESTIMATE_ROWS, fits_on_device
+from featgrad.readers.block import canonical
+
+if find_spec("torch") is None:
+    raise ModuleNotFoundError(
+        "an accelerator needs torch: pip install 'featgrad[gpu]', or leave device=None.",
+        name="torch",
+    )
+import torch
+
+from featgrad.moments.block_problem import BlockProblem
+from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
+from featgrad.moments.device_folds import DeviceCells
+
+# Entries of a block that is there, of one that is sent, and of sparse ones that are hashed at once.
+_BLOCK_ENTRIES = 1 << 26
+_SENT_ENTRIES = 1 << 25
+
+
+def on_device(
+    X: Any, y: Any, sample_weight: Any, device: str | None, preparation: Preparation
+) -> "OnDevice":
+    """Rows on the device that is named, or on that of X."""
+    check_option("preprocess", preparation.preprocess, PREPROCESS)
+    matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
+    prepared = prepare(matrix, y, sample_weight, preparation)
+    matrix.check(preparation.missing)
+    return OnDevice(matrix, prepared, preparation.preprocess)
+
+
+def named_device(name: str) -> Any:
+    try:
+        # With its number, where the name has none.
+        device = torch.zeros(1, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device={name!r} cannot be used: torch says {reason!r}.") from None
+    return device
+
+
+def free_bytes(device: Any) -> float:
+    """Memory that is free on a device; that of the host has no limit here."""
+    return float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else np.inf
+
+
+def _matrix(X: Any, device: Any) -> "DenseMatrix | SparseMatrix":
+    """Kept on the device where it is sparse or there is memory, else sent there block by block."""
+    if sparse.issparse(X):
+        return SparseMatrix(X, device)
+    n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    is_there = as_tensor(X).device == device and device.type != "cpu"
+    return DenseMatrix(X, device, is_there or fits_on_device(n_bytes, free_bytes(device)))
+
+
+class DeviceCellSums(ArraySums):
+    """Sums and products of some columns, with each other and with the outputs, over each cell."""
+
+    def __init__(
+        self, shape: CellShape, columns: Indices, standardiser: Standardiser, like: Tensor
+    ) -> None:
+        device, size = like.device, (shape.n_cells, len(columns))
+        self._columns, self._affine = sent(columns, device), standardiser.affine(columns, like)
+        self.grams = torch.zeros((*size, len(columns)), device=device)
+        # Of columns with outputs and with 1.
+        self.crosses = torch.zeros((*size, shape.n_outputs + 1), device=device)
+
+    def add(self, rows: Rows) -> None:
+        root: Any = rows.weights**0.5
+        values = self._affine(rows.X[:, self._columns]) * root[:, None].float()
+        outputs = torch.cat([rows.outputs * root[:, None], root[:, None]], dim=1).float()
+        for cell, own in rows.by_cell():
+            part = values[own]
+            self.grams[cell].addmm_(part.T, part)
+            self.crosses[cell].addmm_(part.T, outputs[own])
+
+
+class OnDevice(InMemory):
+    """Rows of a `DenseMatrix` or `SparseMatrix`, whose blocks are visited on a device."""
+
+    def __init__(self, matrix: Any, prepared: Prepared, preprocess: str) -> None:
+        self._device = matrix.device
+        self._fill_there: Fill | None = None
+        super().__init__(matrix, prepared, preprocess)
+
+    def problem(self) -> Problem:
+        prepared, X = self.prepared, self.X.resident()
+        rows, weights = prepared.rows, prepared.weights
+        engine = DenseEngine.from_array(X, namespace(X), rows, weights, self._preprocess)
+        target = prepared.target
+        return BlockProblem(engine, target.outputs, weights, target.variance, self.filters, 1.0)
+
+    def cell_moments(self, columns: Indices) -> Cells:
+        start = partial(DeviceCellSums, self.shape, columns, self.standardiser, self._like)
+        sums = self.visit("moments", start)
+        outputs, squared = self._outputs_of_cells, self._squared_weights
+        crosses = fetched(sums.crosses)
+        no_rows, no_roots = np.zeros((0, len(columns)), np.float32), np.zeros(0, np.float32)
+        cells = [
+            Cell(float(w), float(q), cross[:, -1], o, cross[:, :-1], s, no_rows, no_roots)
+            for w, q, o, s, cross in zip(*outputs[:1], squared, *outputs[1:3], crosses, strict=True)
+        ]
+        return DeviceCells(cells, outputs.n_strata, sums.grams)
+
+    @cached_property
+    def _squared_weights(self) -> Floats:
+        used = self._cells >= 0
+        n_cells, squared = self.shape.n_cells, self._weights[used] ** 2
+        return np.bincount(self._cells[used], squared, minlength=n_cells).astype(np.float64)
+
+    @cached_property
+    def _like(self) -> Tensor:
+        return torch.zeros(1, device=self._device)
+
+    @cached_property
+    def _there(self) -> list[Rows]:
+        """Outputs, weights and cells of the rows of each block, and which of them each cell has."""
+        numbers = self._outputs, self._weights, self._cells
+        outputs, weights, cells = (sent(part, self._device) for part in numbers)
+        found = []
+        for start, stop in self.X.spans:
+            own = cells[start:stop]
+            order = torch.sort(own, stable=True).indices
+            counts = torch.bincount(own + 1, minlength=self.shape.n_cells + 1).tolist()
+            parts = torch.split(order, counts)[1:]
+            of_cells = [(cell, part) for cell, part in enumerate(parts) if len(part)]
+            numbers = outputs[start:stop], weights[start:stop], own
+            found.append(Rows(*numbers, None, of_cells=of_cells))
+        return found
+
+    def _has_missing(self) -> bool:
+        return bool(self.X.has_missing)
+
+    def _learn_fill(self) -> None:
+        start = partial(PartMeans, self.n_features, self._parts_of_cells, self._like)
+        self._fill_there = found = self.visit("missing", start).fill()
+        self._fill = None if found is None else Fill(*map(to_numpy, found))
+
+    def _blocks(self) -> Iterator[Rows]:
+        for rows, block in zip(self._there, self.X.blocks(), strict=True):
+            fill = self._fill_there
+            yield rows._replace(X=block if fill is None else fill(block, rows.cells))
+
+    def _sampled(self) -> Indices:
+        """Evenly spaced ones: few enough to be worked on in the host's memory."""
+        count = min(ESTIMATE_ROWS, self.n_rows)
+        return np.flatnonzero(np.arange(self.n_rows) * count % self.n_rows < count)
+
+    def _columns_of(self, rows: Indices, columns: Indices) -> Tensor:
+        there, cells = sent(columns, self._device), sent(self._cells[rows], self._device)
+        X = self.X.columns(sent(rows, self._device), there).contiguous()
+        return X if self._fill_there is None else self._fill_there.only(there)(X, cells)
+
+
+class DeviceMatrix:
+    """A matrix whose blocks of rows are visited on a device."""
+
+    device: Any
+    shape: tuple[int, int]
+    spans: list[Span]  # of rows, one for each block
+    has_missing = False
+    _is_finite = True
+
+    def blocks(self) -> Iterator[Any]:
+        """The rows of each span."""
+        raise NotImplementedError
+
+    def hashes(self, keys: Any) -> Tensor:
+        """Of the rows (see `featgrad.dataset.order`); also looks for what is not a number."""
+        keys, found = sent(keys, self.device), []
+        flags = torch.zeros(2, dtype=torch.bool, device=self.device)
+        for block in self.blocks():
+            found.append(hashes_of(block, keys))
+            entries = block if isinstance(block, torch.Tensor) else block.values
+            flags |= torch.stack([torch.isnan(entries).any(), torch.isinf(entries).any()])
+        self.has_missing, is_infinite = flags.tolist()
+        self._is_finite = not is_infinite
+        return torch.cat(found)
+
+    def check(self, missing: str) -> None:
+        """Refuse what may not be; after `hashes`."""
+        if not self._is_finite:
+            refuse_infinite()
+        if self.has_missing and missing == "error":
+            refuse_missing()
+
+
+class DenseMatrix(DeviceMatrix):
+    """It is kept on the device whole, or stays on the host and is sent block by block.
+
+    While one block is worked on, the next is copied into page-locked memory and from there to the
+    device.
+    """
+
+    def __init__(self, X: Any, device: Any, is_resident: bool) -> None:
+        self.device, self.shape, self._X = device, tuple(X.shape), as_tensor(X)
+        self._is_resident = is_resident
+        if is_resident and self._X.device != device:
+            there = torch.empty(self.shape, dtype=self._X.dtype, device=device)
+            for (start, stop), block in zip(self._spans(_SENT_ENTRIES), self._sent(), strict=True):
+                there[start:stop] = block
+            self._X = there
+        self.spans = self._spans(_BLOCK_ENTRIES if is_resident else _SENT_ENTRIES)
+
+    def blocks(self) -> Iterator[Tensor]:
+        if self._is_resident:
+            return (self._X[start:stop] for start, stop in self.spans)
+        return self._sent()
+
+    def resident(self) -> Tensor:
+        """The whole matrix on the device."""
+        if not self._is_resident:
+            raise ValueError(
+                f"X is too large for the memory of device={str(self.device)!r}, where a search by "
+                "penalty needs it whole: give n_features_to_select, or leave device=None."
+            )
+        return self._X
+
+    def columns(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Some columns of some rows, on the device."""
+        here = self._X.device
+        return self._X[rows.to(here)][:, columns.to(here)].to(self.device)
+
+    def __getitem__(self, rows: Indices) -> Any:
+        """Some rows on the host."""
+        return self._X[sent(rows, self._X.device)].cpu().numpy()
+
+    def _spans(self, entries: int) -> list[Span]:
+        n_rows, n_columns = self.shape
+        step = max(1, entries // n_columns)
+        return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+    def _sent(self) -> Iterator[Tensor]:
+        """Blocks by way of two page-locked buffers and two on the device, which take turns."""
+        spans = self._spans(_SENT_ENTRIES)
+        if self.device.type != "cuda":
+            yield from (self._X[start:stop].to(self.device) for start, stop in spans)
+            return
+        shape = spans[0][1], self.shape[1]
+        waiting = [torch.empty(shape, dtype=self._X.dtype, pin_memory=True) for _ in range(2)]
+        there = [torch.empty(shape, dtype=self._X.dtype, device=self.device) for _ in range(2)]
+        has_left, is_free = ([torch.cuda.Event() for _ in range(2)] for _ in range(2))
+        stream, current = torch.cuda.Stream(self.device), torch.cuda.current_stream(self.device)
+        stream.wait_stream(current)
+
+        def send(i: int) -> None:
+            turn, (start, stop) = i % 2, spans[i]
+            has_left[turn].synchronize()
+            waiting[turn][: stop - start].copy_(self._X[start:stop])
+            with torch.cuda.stream(stream):
+                stream.wait_event(is_free[turn])
+                there[turn][: stop - start].copy_(waiting[turn][: stop - start], non_blocking=True)
+                has_left[turn].record(stream)
+
+        # The next block is on its way while the one before is being worked on.
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(send, 0)
+            for i, (start, stop) in enumerate(spans):
+                coming.result()
+                current.wait_event(has_left[i % 2])
+                if i + 1 < len(spans):
+                    coming = pool.submit(send, i + 1)
+                yield there[i % 2][: stop - start]
+                is_free[i % 2].record(current)
+
+
+class SparseMatrix(DeviceMatrix):
+    """A CSR matrix of the host, and a copy on a device, column by column; its rows are one block.
+
+    Sums over the rows of a column are then sums over neighbours. They are in double precision:
+    sparse columns are measured from 0, so that their means and variances come from sums that
+    cancel.
+    """
+
+    def __init__(self, X: Any, device: Any) -> None:
+        self.device, self.shape, self._X = device, X.shape, canonical(X)
+        self.spans = [(0, X.shape[0])]
+        columns = sent(self._X.indices, device)
+        counts = sent(np.diff(self._X.indptr), device)
+        # Short indices where they reach all entries.
+        index = torch.int32 if self._X.nnz <= torch.iinfo(torch.int32).max else torch.int64
+        numbers = torch.arange(X.shape[0], dtype=index, device=device)
+        rows = torch.repeat_interleave(numbers, counts)
+        order = torch.sort(columns, stable=True).indices
+        starts = torch.zeros(X.shape[1] + 1, dtype=torch.int64, device=device)
+        starts[1:] = torch.cumsum(torch.bincount(columns, minlength=X.shape[1]), 0)
+        self._block = SparseColumns(
+            starts, rows[order], sent(self._X.data, device)[order], self.shape
+        )
+
+    def blocks(self) -> "Iterator[SparseColumns]":
+        return iter([self._block])
+
+    def columns(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Some columns of some rows, dense."""
+        return self._block[:, columns][rows]
+
+    def __getitem__(self, rows: Indices) -> Any:
+        """Some rows on the host."""
+        return self._X[rows]
+
+    def resident(self) -> Any:
+        raise ValueError(
+            "a search by penalty takes dense X on a device: give n_features_to_select, or leave "
+            "device=None."
+        )
+
+
+class SparseColumns:
+    """Entries by column: where those of each column start, their rows and values."""
+
+    def __init__(
+        self, starts: Tensor, rows: Tensor, values: Tensor, shape: tuple[int, int]
+    ) -> None:
+        self._starts, self._rows, self.values, self.shape = starts, rows, values, shape
+        self._filled: SparseColumns | None = None
+
+    def products(self, linear: Tensor, squared: Tensor, missing: bool) -> tuple[Tensor, Any]:
+        """Columns ``X^T linear`` and ``(X * X)^T squared``; ``isnan(X)^T linear`` if `missing`."""
+        values, absent = self.values.double(), None
+        if missing:
+            are_missing = torch.isnan(values)
+            absent = self._transposed(are_missing.double()) @ linear
+            values = torch.where(are_missing, 0.0, values)
+        parts = [self._transposed(values) @ linear]
+        if squared.shape[1]:
+            parts.append(self._transposed(values.square()) @ squared)
+        return torch.cat(parts, dim=1), absent
+
+    def __getitem__(self, places: tuple[slice, Tensor]) -> Tensor:
+        """Some columns of all rows, dense."""
+        indices = places[1]
+        counts = self._starts[indices + 1] - self._starts[indices]
+        place = torch.repeat_interleave(torch.arange(len(indices), device=counts.device), counts)
+        first = torch.cumsum(counts, 0) - counts
+        entries = torch.arange(len(place), device=counts.device) - first[place]
+        entries += self._starts[indices][place]
+        kind = {"dtype": self.values.dtype, "device": counts.device}
+        dense = torch.zeros((self.shape[0], len(indices)), **kind)
+        dense[self._rows[entries].long(), place] = self.values[entries]
+        return dense
+
+    def filled(self, means: Tensor, parts: Tensor) -> "SparseColumns":
+        """With means in place of missing entries, by the part of each row and the column."""
+        if self._filled is None:
+            there = means[parts[self._rows.long()], self._columns().long()]
+            values = torch.where(torch.isnan(self.values), there, self.values)
+            self._filled = SparseColumns(self._starts, self._rows, values, self.shape)
+        return self._filled
+
+    def hashes(self, keys: Tensor) -> Tensor:
+        found = torch.zeros(self.shape[0], dtype=torch.int64, device=keys.device)
+        parts = (self.values, self._columns(), self._rows)
+        for values, columns, rows in zip(
+            *(torch.split(p, _BLOCK_ENTRIES) for p in parts), strict=True
+        ):
+            found.index_add_(0, rows, bits(values) * keys[columns])
+        return found
+
+    def _columns(self) -> Tensor:
+        columns = torch.arange(self.shape[1], dtype=torch.int32, device=self._starts.device)
+        return torch.repeat_interleave(columns, torch.diff(self._starts))
+
+    def _transposed(self, values: Tensor) -> Tensor:
+        parts = self._starts.to(self._rows.dtype), self._rows, values
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)")
+            return torch.sparse_csr_tensor(*parts, self.shape[::-1], check_invariants=False)
