@@ -188,16 +188,18 @@ def by_featgrad_paper(X, y, ks, seed, order=4):
 
 def published_run(X, y, seed, order, penalty):
     """Natural size and scores of Feature Gradients at one penalty."""
-    from featgrad import FeatureGradientSelector
+    from featgrad import FeatureGradientSelector, MiniBatch
 
-    selector = FeatureGradientSelector(
-        search="penalty",
-        estimate=False,
-        task="regression" if is_regression(y) else "auto",
+    search = MiniBatch(
         penalty=penalty,
         order=order,
         filter="kong-valiant",
         batch_size=1000 if X.shape[1] >= READ_ONCE else None,
+    )
+    selector = FeatureGradientSelector(
+        search=search,
+        estimate=False,
+        task="regression" if is_regression(y) else "auto",
         random_state=seed,
     ).fit(X, y)
     return np.count_nonzero(selector.get_support()), selector.scores_

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, MiniBatch
 from featgrad.readers import open_source
 
 
@@ -91,7 +91,7 @@ def automatic_size():
 
 
 def natural_size():
-    return fitted(*planted(500, 40, 4), search="penalty")
+    return fitted(*planted(500, 40, 4), search=MiniBatch(penalty=1.0))
 
 
 def groups():

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from featgrad import FeatureGradientSelector, plan
+from searches import published, with_search
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 
@@ -27,7 +28,8 @@ def planted(n_rows: int = 400, n_features: int = 16, seed: int = 0):
 
 
 def select(k=3, **options) -> FeatureGradientSelector:
-    return FeatureGradientSelector(k, **({"random_state": 0, "order": 2, "max_iter": 5} | options))
+    options = {"random_state": 0, "order": 2, "max_iter": 5} | options
+    return with_search(n_features_to_select=k, **options)
 
 
 def support(selector: FeatureGradientSelector) -> list[int]:
@@ -144,8 +146,8 @@ def test_missing_entries_count_as_means(kind: str):
 
 def test_natural_size_is_that_of_kept_rows():
     X, y, _ = planted()
-    whole = select("auto", search="penalty", max_iter=30).fit(X, y)
-    parts = in_chunks(select("auto", search="penalty", max_iter=30), X, y)
+    whole = published(order=2, max_iter=30, random_state=0).fit(X, y)
+    parts = in_chunks(published(order=2, max_iter=30, random_state=0), X, y)
     assert support(parts) == support(whole)
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from benchmarks.gpu.timing import seconds
 from benchmarks.record import Figure
 from benchmarks.scale.webspam import WebspamLike
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, MiniBatch, WorkingSet
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.device import on_device
 from featgrad.dataset.memory import InMemory
@@ -85,12 +85,12 @@ def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
 
 def fits() -> Iterator[tuple[str, int, list[Figure]]]:
     X, y, planted = rows()
-    for search in ("working_set", "stream"):
+    for search in (WorkingSet(), MiniBatch()):
         options: Any = {"search": search, "estimate": False, "random_state": 0}
         selector = FeatureGradientSelector(SIZE, device="cuda", **options)
         _, fit = taken(lambda chosen=selector: chosen.fit(X, y))
         recall = float(np.mean(np.isin(planted, selector.get_support(indices=True))))
-        asked = ("<= 30", ">= 0.95") if search == "working_set" else (None, None)
+        asked = ("<= 30", ">= 0.95") if isinstance(search, WorkingSet) else (None, None)
         yield (
             *about(X),
             [

@@ -111,7 +111,7 @@ for start in range(0, len(X), 10_000):
     X[start : start + 10_000] = rng.standard_normal((10_000, 2_000), dtype=np.float32)
 y = (X[:, 0] + X[:, 1] > 0).astype(int)
 tracemalloc.start()
-FeatureGradientSelector(2, max_iter=3, random_state=0).fit(X, y)
+FeatureGradientSelector(2, random_state=0).fit(X, y)
 print(tracemalloc.get_traced_memory()[1] / X.nbytes)
 """
 

@@ -14,7 +14,7 @@ from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_col
 from featgrad.columns.fences import Fences, some_rows
 from featgrad.columns.magnitude import Limits
 from featgrad.dataset.accumulated import Accumulated
-from featgrad.fitting import new_fit
+from featgrad.fitting import filtering, new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.plan import folds_of
@@ -154,7 +154,10 @@ class AccumulatingMixin:
 
     def _begin(self, X: Any, y: Any, classes: Any, keys: Keys | None) -> Accumulated:
         rows = RowsOf(X.__getitem__, np.arange(X.shape[0]), keys)
-        encoding, n_folds = Encoding.of(y, self.task, classes, rows), folds_of(self.order)
+        encoding, n_folds = (
+            Encoding.of(y, self.task, classes, rows),
+            folds_of(filtering(self.search).order),
+        )
         rng = np.random.RandomState(check_random_state(self.random_state).randint(1 << 31))
         options = sparse.issparse(X), self.preprocess, n_folds, rng
         fences = None

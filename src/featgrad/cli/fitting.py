@@ -14,6 +14,8 @@ from featgrad.cli.loading import LoadedRows, ProgressSource, load_rows
 from featgrad.cli.progress import Progress
 from featgrad.plan import AUTO_SIZES
 from featgrad.report.text import counted
+from featgrad.search.knockoffs import Knockoffs
+from featgrad.search.working_set import WorkingSet
 from featgrad.selector import FeatureGradientSelector
 
 
@@ -44,11 +46,14 @@ class Fitting:
         Also the rows for further estimates.
         """
         self._warn_wide_groups(max(sizes))
-        return self._fitted(len(sizes), n_features_to_select=wanted, path_sizes=sizes)
+        order = self._arguments.order
+        search = "auto" if order == WorkingSet().order else WorkingSet(order=order)
+        asked = {"n_features_to_select": wanted, "path_sizes": sizes, "search": search}
+        return self._fitted(len(sizes), **asked)
 
     def fit_rate(self, fdr: float) -> tuple[FeatureGradientSelector, LoadedRows]:
         """A selector at a false discovery rate, and the rows for further estimates."""
-        return self._fitted(1, fdr=fdr)
+        return self._fitted(1, search=Knockoffs(fdr=fdr))
 
     def _fitted(self, n_sizes: int, **wanted: Any) -> tuple[FeatureGradientSelector, LoadedRows]:
         arguments, progress, rows = self._arguments, self._progress, self._rows
@@ -59,7 +64,6 @@ class Fitting:
             n_resamples=arguments.resamples,
             cv=self._splitter(),
             task=arguments.task,
-            order=arguments.order,
             missing="mean",
             preprocess="robust" if arguments.robust else "zscore",
             device=arguments.device,
