@@ -388,6 +388,8 @@ class Plan:
     ----------
     parts : tuple of Part
         The search, or one for the smaller sets of a path and another for the larger ones.
+    n_folds : int
+        Folds of rows.
     moments_of_all_columns : bool
         Whether moments of all columns are taken once, instead of those of working sets.
     decisions : tuple of PlanLine
@@ -399,6 +401,7 @@ class Plan:
     """
 
     parts: tuple[Part, ...]
+    n_folds: int
     moments_of_all_columns: bool
     decisions: tuple[PlanLine, ...]
     held_out: tuple[HeldOut, ...] = ()
@@ -446,7 +449,7 @@ def plan(facts: PlanFacts, wanted: Wanted, searches: Sequence[Planned]) -> Plan:
         halves = f"n_resamples={wanted.n_resamples}"
         decisions.append(PlanLine("stability", "complementary halves of the folds", halves))
     of_all = moments.choice == "all columns"
-    return Plan(tuple(parts), of_all, tuple(decisions), held_out_by=facts.held_out_by)
+    return Plan(tuple(parts), n_folds, of_all, tuple(decisions), held_out_by=facts.held_out_by)
 
 
 def _parts(

@@ -233,8 +233,8 @@ def test_settings_other_than_the_defaults_are_reported():
     assert facts.settings["Other parameters"] == "search=WorkingSet(order=3)"
     assert facts.provenance["Seed"] == "7"
     assert facts.provenance["Command"] == (
-        "FeatureGradientSelector(n_features_to_select=2, search=WorkingSet(order=3), "
-        "random_state=7).fit(X, y)"
+        "FeatureGradientSelector(n_features_to_select=2, random_state=7, "
+        "search=WorkingSet(order=3)).fit(X, y)"
     )
 
 

@@ -258,7 +258,18 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def run(self, job: Job) -> "Outcome":
-        """Find the sets."""
+        """Find the sets.
+
+        Parameters
+        ----------
+        job : Job
+            Rows, and the sets that are wanted.
+
+        Returns
+        -------
+        Outcome
+            The best sets by rising budget, and which one is chosen.
+        """
 
     def check(self) -> None:
         """Refuse parameters that make no sense for any rows."""
@@ -275,5 +286,17 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc]
         return True
 
     def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
-        """What the search decides by its limits, for the plan."""
+        """What the search decides by its limits, for the plan.
+
+        Parameters
+        ----------
+        facts : PlanFacts
+            Where the rows are, and their shape.
+        budgets : sequence of float
+            Sizes or costs that it finds sets for.
+
+        Returns
+        -------
+        list of PlanLine
+        """
         return []

@@ -80,7 +80,6 @@ class Knockoffs(Search):
         self.fdr = fdr
 
     def check(self) -> None:
-        """Refuse rates that make no sense for any rows."""
         check_number("fdr", self.fdr, Real, above=0)
         if self.fdr >= 1:
             raise ValueError(
@@ -93,7 +92,6 @@ class Knockoffs(Search):
         return f"as many as keep the expected share of false ones below {self.fdr:g}"
 
     def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
-        """How many knockoffs have to agree, and on which columns."""
         agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose "
         lines = [PlanLine("knockoffs", f"{KNOCKOFF_COPIES} copies", f"{agree}none")]
         if facts.n_features > KNOCKOFF_COLUMNS:
@@ -103,7 +101,6 @@ class Knockoffs(Search):
 
     @one_blas_thread()
     def run(self, job: Job) -> Outcome:
-        """One set."""
         assert isinstance(job.dataset, InMemory)
         rows = job.dataset.X, job.dataset.prepared
         found = discover(*rows, job.budgets.units, self.fdr, job.rng)

@@ -93,7 +93,6 @@ class MiniBatch(Search):
         self.filter = filter
 
     def check(self) -> None:
-        """Refuse parameters that make no sense for any rows."""
         super().check()
         check_option("link", self.link, ("auto", *LINKS))
         for name in ("max_iter", "n_epochs", "accumulate"):
@@ -118,7 +117,6 @@ class MiniBatch(Search):
     # Products are short: threads that share them would mostly wait for each other.
     @one_blas_thread()
     def run(self, job: Job) -> Outcome:
-        """One set for each budget, or the one that the penalty leaves."""
         if self.penalty is None:
             assert job.budgets.chosen is not None
             return Outcome(self._budgeted(job), job.budgets.chosen)

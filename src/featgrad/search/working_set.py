@@ -62,12 +62,10 @@ class WorkingSet(Search):
         self.max_iter = max_iter
 
     def check(self) -> None:
-        """Refuse parameters that make no sense for any rows."""
         super().check()
         check_number("max_iter", self.max_iter, Integral, at_least=1)
 
     def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
-        """Size of the first working set, and how often columns outside are priced."""
         size = min(facts.n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * budgets[-1])))
         limits = f"at least {WORKING_SET}, {WORKING_SET_FACTOR} per feature"
         choice, reason = "certificate only", "the working set has all columns"
@@ -80,7 +78,6 @@ class WorkingSet(Search):
     # Products are short: threads that share them would mostly wait for each other.
     @one_blas_thread()
     def run(self, job: Job) -> Outcome:
-        """Sets from all folds; held-out divisions are searched for at the same time."""
         dataset, budgets = job.dataset, job.budgets
         search = partial(
             rounds.search,
