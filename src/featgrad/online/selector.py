@@ -286,7 +286,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self._state
 
     def _get_support_mask(self) -> Flags:
-        return np.isin(np.arange(self.n_features_in_), self.features_)
+        features = self.features_
+        return np.isin(np.arange(self.n_features_in_), features)
 
     def _from_dicts(self, rows: Any) -> tuple[Any, dict[str, int]]:
         """Rows as a sparse array, and the columns of all names so far."""
