@@ -20,10 +20,10 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from benchmarks.memory import memory as process_status
-from benchmarks.record import RESULTS, Figure, record
+from benchmarks.helpers.memory import memory as process_status
+from benchmarks.helpers.record import RESULTS, Figure, record
 from featgrad import FeatureGradientSelector, open_source
-from featgrad.dataset.all_moments import _AllSums
+from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.dask.home import _MERGED, OnDask
 from featgrad.dataset.placed import Gathered
 from featgrad.dataset.sums import FoldSums, PriceSums
@@ -138,9 +138,9 @@ def answer_bytes(start: Any, n_rows: int, n_all: int) -> float:
         n_folds, columns, _ = start.args
         width, of_fold = len(columns), n_rows / n_folds
         return 4.0 * n_folds * width * min(width, of_fold)
-    assert start.func is _AllSums
-    (n_features, n_outputs, n_folds), _, sampling = start.args
-    moments = 8.0 * n_folds * (1 + n_outputs + n_features) ** 2
+    assert start.func is FoldMoments
+    n_features, shape, _, sampling = start.args
+    moments = 8.0 * shape.n_cells * (1 + shape.n_outputs + n_features) ** 2
     return moments + answer_bytes(sampling, n_rows, n_all)
 
 

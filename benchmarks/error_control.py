@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.progress import Progress
-from benchmarks.quality.summary import row
-from benchmarks.sources import locate
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.summary import row
+from benchmarks.helpers.sources import locate
 from featgrad import FeatureGradientSelector, Knockoffs
 from featgrad.search.knockoffs import knockoff_threshold
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.designs import suppressors
-from benchmarks.progress import Progress
-from benchmarks.quality.summary import row
+from benchmarks.helpers.designs import suppressors
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.summary import row
 from featgrad import FeatureGradientSelector, open_source
 
 TARGETS = ("regression", "binary")

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.memory import memory
-from benchmarks.record import Figure, record
+from benchmarks.helpers.memory import memory
+from benchmarks.helpers.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector, MiniBatch
 from featgrad.dataset.streamed import Streamed
