@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from featgrad import FeatureGradientSelector
-from featgrad.cli.loading import ProgressSource
+from featgrad.cli.load import ProgressSource
 from featgrad.cli.progress import Progress
 from featgrad.readers import open_source
 

@@ -1,8 +1,10 @@
-"""Output of the commands: text, JSON and files."""
+"""Output of the commands: text, JSON and files, which overwrite nothing that is read."""
 
 import csv
 import json
 import math
+import os
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,13 @@ from typing import Any
 from scipy import sparse
 
 from featgrad._support.atomic import atomic_path
+from featgrad.cli.arguments import UsageError
 from featgrad.estimate import Estimate
 from featgrad.readers import Block
 from featgrad.report.text import visible
 
 SELECTION_FORMATS = (".json", ".csv", ".txt")
+REPORT_FORMATS = (".html", ".htm")
 TABLE_FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
 
@@ -85,14 +89,34 @@ def as_json(estimate: Estimate | None) -> dict[str, Any]:
     }
 
 
-def aligned(lines: dict[str, str]) -> str:
-    """Labels and texts in two columns."""
-    width = max(map(len, lines))
-    return "\n".join(f"{label:<{width}}  {text}" for label, text in lines.items())
-
-
 def show(answer: dict[str, Any], text: str, *, json_output: bool) -> None:
     """Print the answer or the text, without control characters that a terminal would obey."""
     if json_output:
         text = json.dumps(answer, ensure_ascii=False)
     print("\n".join(map(visible, text.split("\n"))))
+
+
+def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> None:
+    """Check that files can be written, each with a suffix of its option if that has any.
+
+    Neither FILE nor an output of another option is overwritten, by whatever link or spelling.
+    """
+    given = arguments.file if isinstance(arguments.file, list) else [arguments.file]
+    files = [file for file in given if isinstance(file, Path)]
+    used = {os.path.realpath(file): "FILE" for file in files}
+    for name, allowed in suffixes.items():
+        path, option = getattr(arguments, name), "OUT" if name == "out_file" else f"--{name}"
+        if path is None:
+            continue
+        shown = f"{option} {str(path)!r}"
+        if allowed and path.suffix.lower() not in allowed:
+            raise UsageError(f"{shown} has no known suffix: use {', '.join(allowed)}.")
+        if not path.parent.is_dir():
+            raise UsageError(f"{shown} is in a folder that does not exist: create {path.parent}.")
+        if path.is_dir():
+            raise UsageError(f"{shown} is a folder: name a file.")
+        same = path.exists() and any(file.exists() and path.samefile(file) for file in files)
+        other = "FILE" if same else used.get(os.path.realpath(path))
+        if other is not None:
+            raise UsageError(f"{shown} is the same file as {other}: name another one.")
+        used[os.path.realpath(path)] = option

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.cli.columns import all_names
-from featgrad.cli.errors import check_outputs
-from featgrad.cli.loading import load_rows, open_file
+from featgrad.cli.load import all_names, load_rows, open_file
+from featgrad.cli.output import REPORT_FORMATS, check_outputs
 from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
@@ -37,7 +36,7 @@ def can_follow(pipe: Pipe, format: str | None) -> bool:
 
 
 def watch(arguments: Namespace) -> None:
-    check_outputs(arguments, {"report": (".html", ".htm")})
+    check_outputs(arguments, {"report": REPORT_FORMATS})
     arguments.block_rows = ONLINE_BLOCK
     source = open_file(arguments)
     if isinstance(arguments.file, Pipe):
