@@ -47,7 +47,7 @@ def fit_chunks(selector, X, y):
     for start in range(0, len(y), CHUNK):
         rows = slice(start, start + CHUNK)
         selector.partial_fit(X[rows], y[rows], classes=classes)
-    return selector
+    return selector.finalize()
 
 
 ROUTES = {

@@ -113,7 +113,7 @@ def of_file(made: FeatureGradientSelector, name: str) -> FeatureGradientSelector
 def in_chunks(made: FeatureGradientSelector, X: Any, y: Any) -> FeatureGradientSelector:
     for start in range(0, X.shape[0], 170):
         made.partial_fit(X[start : start + 170], y[start : start + 170])
-    return made
+    return made.finalize()
 
 
 def of_dask(made: FeatureGradientSelector, X: Any, y: Any) -> FeatureGradientSelector:

@@ -52,7 +52,7 @@ def in_chunks(X, y, k, rows: int) -> FeatureGradientSelector:
     selector = FeatureGradientSelector(k, random_state=0)
     for start in range(0, X.shape[0], rows):
         selector.partial_fit(X[start : start + rows], y[start : start + rows])
-    return selector
+    return selector.finalize()
 
 
 def dense_tall():

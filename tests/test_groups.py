@@ -44,7 +44,7 @@ def in_chunks(X, y, groups):
     for start in range(0, len(y), 100):
         rows = slice(start, start + 100)
         selector.partial_fit(X[rows], y[rows], groups=groups[rows], classes=[0, 1])
-    return selector
+    return selector.finalize()
 
 
 def on_dask(X, y, groups):

@@ -53,7 +53,7 @@ def with_dask(y):
 FITS = {
     "memory": lambda y: select().fit(X, y),
     "source": lambda y: select().fit_source(open_source(X, target=y, block_rows=64)),
-    "chunks": lambda y: select().partial_fit(X[:300], y[:300]),
+    "chunks": lambda y: select().partial_fit(X[:300], y[:300]).finalize(),
     "dask": with_dask,
     "device": on_device,
     "estimates": lambda y: Learnability(X, y),

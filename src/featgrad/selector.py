@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.accumulating import AccumulatingMixin
@@ -34,7 +29,6 @@ from featgrad.checks import (
 )
 from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
-from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.dask.collections import is_collection, without_rows
 from featgrad.diagnosis import DataWarning, shared_labels
@@ -66,6 +60,9 @@ class FeatureGradientSelector(
     features, memory beyond X is small, sparse X stays sparse. For a given number of features the
     mask descends on a working set, and every column outside is priced by the gradient until none is
     worth more than chance: `plan_` says which search ran and why, `certificate_` what it leaves.
+
+    `fit` and `fit_source` choose at once. `partial_fit` and `merge` only add rows, and `finalize`
+    chooses from all of them: everything that depends on the choice has to wait for it.
 
     Parameters
     ----------
@@ -364,7 +361,7 @@ class FeatureGradientSelector(
         FeatureGradientSelector
             Fitted; this one stays as it is.
         """
-        check_is_fitted(self)
+        self._check_chosen()
         sizes = [point.size for point in self.path_]
         if size not in sizes:
             raise ValueError(
@@ -395,10 +392,6 @@ class FeatureGradientSelector(
             return "device", X, y
         check_missing(X, self.missing)
         return "memory", in_range(X, self.preprocess, getattr(self, "feature_names_in_", None)), y
-
-    def _choose_from(self, state: Accumulated) -> None:
-        fit = new_fit(self, "chunks", state.n_features)
-        self._adopt(fit.choose(fit.of_chunks(state), state.n_rows))
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):
