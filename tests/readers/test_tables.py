@@ -242,7 +242,7 @@ def test_missing_dates_are_missing(kind):
 def test_lists_are_refused_by_name(tmp_path):
     table = pa.table({"l": [[1], [2, 3]], "y": [0, 1]})
     pa.parquet.write_table(table, tmp_path / "lists.parquet")
-    with pytest.raises(ValueError, match=r"'l' holds list.*exclude it"):
+    with pytest.raises(ValueError, match=r"'l' holds List.*exclude it"):
         open_source(tmp_path / "lists.parquet", target="y")
 
 

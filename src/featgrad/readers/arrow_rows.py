@@ -8,14 +8,15 @@ import json
 from collections.abc import Iterator
 from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support.types import Flags, Floats
-from featgrad.readers.arrow_files import BatchFile
-from featgrad.readers.arrow_tables import as_numbers, as_tokens, is_text
+from featgrad.readers.batches import BatchFiles
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.columns import UnknownColumnError
+from featgrad.readers.frames import numbers_in
 from featgrad.readers.invalid_rows import raise_unreadable
 from featgrad.readers.layout import METADATA_KEY, Layout
 from featgrad.readers.source import BaseSource
@@ -38,7 +39,7 @@ class ArrowRowsSource(BaseSource):
 
     def __init__(
         self,
-        file: BatchFile,
+        file: BatchFiles,
         *,
         target: str,
         weight: str | None,
@@ -107,14 +108,15 @@ class ArrowRowsSource(BaseSource):
         return batch.filter(~invalid)
 
     def _target_and_weight(self, batch: Any) -> tuple[NDArray[Any], Floats | None]:
-        column, weight = batch.column(self._target), None
-        if is_text(column.type):
-            tokens = as_tokens(column)
-            y = np.array([tokens.token(i).decode() for i in range(len(tokens))], dtype=str)
-        else:
-            y = as_numbers(column)
+        import pyarrow as pa
+
+        wanted = [*filter(None, (self._target, self._weight))]
+        frame = nw.from_native(pa.Table.from_batches([batch]).select(wanted), eager_only=True)
+        column, weight = frame[self._target], None
+        is_text = isinstance(column.dtype, nw.String | nw.Categorical)
+        y = np.array(column.to_list(), str) if is_text else numbers_in(column, {})
         if self._weight is not None:
-            weight = as_numbers(batch.column(self._weight)).astype(np.float64)
+            weight = numbers_in(frame[self._weight], {})
         return y, weight
 
     def _dense_rows(self, batch: Any) -> NDArray[Any]:
@@ -179,7 +181,7 @@ def _without_order(indptr: NDArray[np.int32], indices: NDArray[Any], n_features:
     return invalid
 
 
-def _read_metadata(file: BatchFile) -> tuple[int | None, Layout | None]:
+def _read_metadata(file: BatchFiles) -> tuple[int | None, Layout | None]:
     """The number of features and their layout as `convert` writes them."""
     try:
         text = (file.schema.metadata or {}).get(METADATA_KEY)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support.atomic import atomic_path
-from featgrad.readers.arrow_files import require_pyarrow
+from featgrad.readers.batches import require_pyarrow
 from featgrad.readers.block import Block
 from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
 from featgrad.readers.opening import open_source

@@ -1,15 +1,18 @@
-"""pandas, polars and all other data frames that narwhals supports."""
+"""Tables of data frames: pandas, polars and all others that narwhals supports, and Arrow files."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
+from featgrad.readers.batches import BatchFiles
 from featgrad.readers.columns import Chunk, Chunks, as_days, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.tokens import Tokens
 
-_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)
 _DAY_NS = 86_400_000_000_000
 
 
@@ -19,62 +22,122 @@ class FrameTable:
     name = "the frame"
     notes: Sequence[str] = ()
 
-    def __init__(self, frame: Any, block_rows: int) -> None:
-        self._frame, self._block_rows = frame, block_rows
+    def __init__(self, frame: Any, n_rows: int, frames: Callable[[], Iterator[Any]]) -> None:
+        """`frame` has the columns, `frames` gives the rows block by block."""
+        self.n_rows: int | None = n_rows
+        self._frames = frames
         self.columns: Sequence[str] = list(frame.columns)
-        self.n_rows: int | None = len(frame)
         for column in self.columns:
             if not isinstance(column, str):
                 raise ValueError(f"The column {column!r} is not named by a string: rename it.")
         check_names(self.name, self.columns)
-        self.kinds: Mapping[str, str] = {
-            column: _kind(column, kind) for column, kind in frame.schema.items()
-        }
+        schema = frame.schema.items()
+        self.kinds: Mapping[str, str] = {name: self._kind(name, kind) for name, kind in schema}
         self.levels: Mapping[str, tuple[str, ...]] = {
-            column: tuple(map(str, kind.categories))
-            for column, kind in frame.schema.items()
+            name: tuple(map(str, kind.categories))
+            for name, kind in schema
             if isinstance(kind, nw.Enum)
         }
 
+    @classmethod
+    def of(cls, frame: Any, block_rows: int) -> Self:
+        """A frame in memory."""
+        starts = range(0, len(frame), block_rows)
+        return cls(
+            frame, len(frame), lambda: (frame[start : start + block_rows] for start in starts)
+        )
+
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
-        for start in range(0, len(self._frame), self._block_rows):
-            rows = self._frame[start : start + self._block_rows]
-            tokens = {name: _tokens(rows[name]) for name in texts}
+        plain = [name for name in numbers if self.kinds[name] == "number"]
+        for rows in self._frames():
             reasons: dict[int, str] = {}
-            yield Chunk([_numbers(rows[name], reasons) for name in numbers], tokens, reasons)
+            together = rows[plain].to_numpy() if plain else np.empty((len(rows), 0))
+            # Plain numbers are converted together; objects and others column by column.
+            columns = dict(zip(plain, together.T, strict=True)) if together.dtype != object else {}
+            values = [
+                columns[name] if name in columns else numbers_in(rows[name], reasons)
+                for name in numbers
+            ]
+            yield Chunk(values, {name: tokens_in(rows[name]) for name in texts}, reasons)
+
+    def _kind(self, column: str, kind: Any) -> str:
+        if kind == nw.Boolean:
+            return "boolean"
+        if kind.is_numeric():
+            return "number"
+        if isinstance(kind, nw.Datetime | nw.Date):
+            return "date"
+        if isinstance(kind, nw.Duration | nw.Time):
+            return "time"
+        if isinstance(kind, _TEXT):
+            return "text"
+        raise ValueError(
+            f"{self.name}: column {column!r} holds {kind}: convert it to numbers or text, or "
+            "exclude it."
+        )
 
 
-def _kind(column: str, kind: Any) -> str:
-    if kind == nw.Boolean:
-        return "boolean"
-    if kind.is_numeric():
-        return "number"
-    if isinstance(kind, nw.Datetime | nw.Date):
-        return "date"
-    if isinstance(kind, nw.Duration | nw.Time):
-        return "time"
-    if isinstance(kind, _TEXT):
-        return "text"
-    raise ValueError(
-        f"Column {column!r} of the frame holds {kind}: convert it to numbers or text, or drop it."
-    )
+class ArrowTable(FrameTable):
+    """Columns of a file of record batches."""
+
+    def __init__(self, file: BatchFiles, block_rows: int) -> None:
+        self.name, self.path, self._file, self._block_rows = file.name, file.path, file, block_rows
+        check_names(self.name, file.schema.names)
+        super().__init__(_frame(file.schema.empty_table()), file.n_rows, self._read)
+
+    def _read(self) -> Iterator[Any]:
+        from pyarrow import Table
+
+        for batch in self._file.batches(self._block_rows):
+            yield _frame(Table.from_batches([batch]))
+
+    def parts(self) -> Iterator["ArrowTable"]:
+        """Tables of parts of the rows."""
+        for file in self._file.parts():
+            part = copy.copy(self)
+            part._file, part.name, part.path = file, file.name, file.path
+            part._frames = part._read
+            yield part
 
 
-def _numbers(column: Any, reasons: dict[int, str]) -> Any:
+def _frame(table: Any) -> Any:
+    return nw.from_native(table, eager_only=True)
+
+
+def numbers_in(column: Any, reasons: dict[int, str]) -> Any:
+    """Numbers, NaN for missing ones; dates and times in days."""
     if isinstance(column.dtype, _TEXT):
-        return numbers_of(column.name, _tokens(column), reasons)
-    if column.dtype in (nw.Float32, nw.Float64):
-        return column.to_numpy()
+        return numbers_of(column.name, tokens_in(column), reasons)
     if isinstance(column.dtype, nw.Datetime | nw.Date | nw.Duration):
         # pandas gives dates of Arrow as objects.
         is_date = isinstance(column.dtype, nw.Date)
         return as_days((column.cast(nw.Datetime("us")) if is_date else column).to_numpy())
     if isinstance(column.dtype, nw.Time):
-        column = column.cast(nw.Int64) / _DAY_NS
+        column = column.cast(nw.Time).cast(nw.Int64) / _DAY_NS
     return column.cast(nw.Float64).to_numpy()
 
 
-def _tokens(column: Any) -> Tokens:
+def tokens_in(column: Any) -> Tokens:
+    """The text of a column, which is converted if it holds something else."""
+    if column.implementation.is_pyarrow():
+        return _arrow_tokens(column.to_native().combine_chunks())
     pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
     texts = ("" if missing else str(value) for value, missing in pairs)
     return Tokens.from_bytes([text.encode("utf-8", "surrogatepass") for text in texts])
+
+
+def _arrow_tokens(column: Any) -> Tokens:
+    """The bytes and offsets of a column of Arrow."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    is_text = not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))
+    if is_text:
+        column = column.cast(pa.large_string())
+    column = column.cast(pa.large_binary()).fill_null(b"")
+    _, offsets, data = column.buffers()
+    if data is None:
+        return Tokens.from_bytes([b""] * len(column))
+    edges = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return Tokens(np.frombuffer(data, np.uint8), edges[:-1], edges[1:], is_text)

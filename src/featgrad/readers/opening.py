@@ -10,7 +10,6 @@ import numpy as np
 
 from featgrad.checks import check_number, check_option
 from featgrad.options import ON_BAD_ROWS, ON_MISSING
-from featgrad.readers.arrow_files import require_pyarrow
 from featgrad.readers.block import BLOCK_ROWS
 from featgrad.readers.formats import detect
 from featgrad.readers.invalid_rows import InvalidRows
@@ -220,7 +219,7 @@ def _open_columns(
     if kind == "frame":
         from featgrad.readers.frames import FrameTable
 
-        return FrameTable(data, block_rows or _rows_per_block(len(data.columns))), None
+        return FrameTable.of(data, block_rows or _rows_per_block(len(data.columns))), None
     if kind in (*_TEXTS, "xlsx"):
         from featgrad.readers.delimited import DelimitedTable
         from featgrad.readers.dialect import Given
@@ -231,12 +230,11 @@ def _open_columns(
             given = {"sep": "\t"} | given
         text = sheet_as_csv(data) if kind == "xlsx" else data
         return DelimitedTable(str(data), text, Given(**given), columns), None
-    require_pyarrow(f"Reading {data[0] if isinstance(data, list) else data}")
-    from featgrad.readers.arrow_files import IpcFile, JsonLines, ParquetFiles
     from featgrad.readers.arrow_rows import stores_rows
-    from featgrad.readers.arrow_tables import ArrowTable
+    from featgrad.readers.batches import BatchFiles
+    from featgrad.readers.frames import ArrowTable
 
-    file = {"arrow": IpcFile, "jsonl": JsonLines, "parquet": ParquetFiles}[kind](data)
+    file = BatchFiles(data, kind)
     if stores_rows(file.schema):
         return None, file
     return ArrowTable(file, block_rows or _rows_per_block(len(file.schema.names))), file
