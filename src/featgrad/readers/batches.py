@@ -26,6 +26,7 @@ class BatchFiles:
         paths = [paths] if isinstance(paths, Path) else paths
         require_pyarrow(f"Reading {paths[0]}")
         from pyarrow import dataset
+        from pyarrow.fs import LocalFileSystem
 
         formats = {
             "parquet": lambda: dataset.ParquetFileFormat(
@@ -36,19 +37,20 @@ class BatchFiles:
             "arrow": dataset.IpcFileFormat,
             "jsonl": dataset.JsonFileFormat,
         }
-        self.path, self.name = paths[0], str(paths[0])
-        with self._reading():
-            files = dataset.dataset([*map(str, paths)], format=formats[format]())
-            self._fragments = list(files.get_fragments())
-            self.schema = files.schema
-            # Names are decoded here, where an error names the file.
-            _, plain = self.schema.names, self.schema.remove_metadata()
-        self.n_rows = 0
-        for fragment, path in zip(self._fragments, paths, strict=True):
+        self.path, self.name, self.n_rows = paths[0], str(paths[0]), 0
+        self._fragments: list[Any] = []
+        files = formats[format]()
+        for path in paths:
             with self._reading(path):
-                if fragment.physical_schema.remove_metadata() != plain:
-                    raise ValueError(f"{path} has other columns than {paths[0]}.")
+                fragment = files.make_fragment(str(path), filesystem=LocalFileSystem())
+                if not self._fragments:
+                    self.schema = fragment.physical_schema
+                    # Names are decoded here, where an error names the file.
+                    _ = self.schema.names
+                if not fragment.physical_schema.equals(self.schema):
+                    raise ValueError(f"{path} has other columns than {self.path}.")
                 self.n_rows += fragment.count_rows()
+            self._fragments.append(fragment)
 
     def batches(self, block_rows: int) -> Iterator[Any]:
         """Validated record batches of at most `block_rows` rows."""
@@ -68,11 +70,11 @@ class BatchFiles:
                 yield part
 
     @contextmanager
-    def _reading(self, path: Any = None) -> Iterator[None]:
+    def _reading(self, path: Any) -> Iterator[None]:
         """Name the file in the errors of pyarrow."""
         import pyarrow as pa
 
         try:
             yield
         except (pa.ArrowException, OSError, MemoryError, KeyError, UnicodeDecodeError) as error:
-            raise_unreadable(str(path or self.path), error)
+            raise_unreadable(str(path), error)

@@ -1,5 +1,6 @@
 """Invalid rows: the first one raises an error, or all of them are skipped and counted."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -68,7 +69,9 @@ class InvalidRows:
 
 def raise_unreadable(name: str, error: Exception) -> NoReturn:
     """Report that a file could not be read."""
-    detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    # pyarrow names the file once more.
+    text = re.sub(r"^Could not open .* source '.*': (Invalid: )?", "", str(error))
+    detail = (text or type(error).__name__).splitlines()[0].rstrip(".")
     raise ValueError(
         f"{name} cannot be read: {detail}. Is the file complete and of the format of its name?"
     ) from error
