@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks.helpers import record
+
+from benchmarks import record
 
 FILE = Path(__file__).parents[1] / "docs" / "benchmark_pages.py"
 

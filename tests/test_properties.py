@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from engine_kinds import KINDS, Example
-from featgrad import Learnability
-from searches import published, with_search
+from featgrad import FeatureGradientSelector, Learnability
+from matrix_kinds import KINDS, Example
 
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**31)
@@ -23,8 +22,8 @@ def table(seed: int, size: tuple[int, int]):
 
 def scores(X, y, k: int | None, **options) -> np.ndarray:
     weights = options.pop("sample_weight", None)
-    options = {"max_iter": 8, "random_state": 0} | options
-    selector = published(**options) if k is None else with_search(n_features_to_select=k, **options)
+    size = {"search": "penalty"} if k is None else {"n_features_to_select": k}
+    selector = FeatureGradientSelector(max_iter=8, random_state=0, **size, **options)
     return selector.fit(X, y, sample_weight=weights).scores_
 
 

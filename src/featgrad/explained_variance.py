@@ -9,17 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad._support.array_api import (
-    keeps_its_place,
-    namespace,
-    on_accelerator,
-    on_host,
-    placed_like,
-)
+from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import (
     MATRIX,
     MISSING,
+    PREPROCESS,
     check_missing,
     check_on_accelerator,
     check_option,
@@ -30,15 +25,13 @@ from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.dask.collections import is_collection, without_rows
-from featgrad.dataset.prepare import Preparation, prepare, scaled
+from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.tasks import Task, ordered_labels
-from featgrad.moments.dense import DenseEngine
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
-from featgrad.moments.problem import Problem
 from featgrad.moments.spectrum import spectrum
-from featgrad.moments.sweeps import Engine
+from featgrad.moments.sweeps import RowMoments
 from featgrad.moments.uncertainty import measure
 from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
 
@@ -109,6 +102,7 @@ class Learnability:
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         check_option("missing", missing, MISSING)
+        check_option("preprocess", preprocess, PREPROCESS)
         on_dask = is_collection(X)
         self.feature_names_in_ = _get_feature_names(without_rows(X) if on_dask else X)
         # No rows of X: just its library and device.
@@ -128,7 +122,7 @@ class Learnability:
 
             check_on_accelerator(X)
             dataset = on_device(X, y, sample_weight, None, preparation)
-            problem, task_ = dataset.problem(), dataset.task
+            problem, task_ = dataset.row_moments(), dataset.task
         else:
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
@@ -137,8 +131,8 @@ class Learnability:
             if preprocess == "robust":
                 X, y = clipped(X, y, sample_weight, task)
             prepared = prepare(X, y, sample_weight, preparation)
-            problem, task_ = prepared.problem(X, preprocess), prepared.target.task
-        self._adopt(scaled(problem), task_)
+            problem, task_ = prepared.row_moments(X, preprocess), prepared.target.task
+        self._adopt(problem.scaled(), task_)
 
     @classmethod
     def from_sample(cls, sample: RowSample, order: int) -> Self:
@@ -146,10 +140,10 @@ class Learnability:
         self = cls.__new__(cls)
         self.feature_names_in_ = self._given = None
         self._is_exact = True
-        self._adopt(_problem_of(sample, up_to("chebyshev", order)), sample.task)
+        self._adopt(_moments_of(sample, up_to("chebyshev", order)), sample.task)
         return self
 
-    def _adopt(self, problem: Problem, task: Task) -> None:
+    def _adopt(self, problem: RowMoments, task: Task) -> None:
         self._problem, self.task_ = problem, task
         self.n_features_in_ = problem.n_features
 
@@ -219,7 +213,7 @@ class Learnability:
             return Gains(*(placed_like(self._given, np.zeros(0)) for _ in range(2)))
         _, of_feature = np.unique(labels, return_inverse=True)
         problem = self._problem.columns(chosen)
-        values = on_host(problem.engine.values())
+        values = on_host(problem.rows.values())
         rows = Weighted(values, problem.outputs, problem.weights)
         every = np.arange(len(rows.weights))
         held_out = np.array_split(every, _GAIN_FOLDS)
@@ -270,10 +264,10 @@ class Learnability:
         weights = problem.weights[:n_rows]
         if ROWS_PER_COLUMN * (n_columns + 1) * np.sum(weights**2) > weights.sum() ** 2:
             return None
-        engine = problem.engine.columns(chosen)
-        if n_rows < engine.n_rows:
-            engine = engine.take(np.arange(n_rows))
-        return Weighted(on_host(engine.values()), problem.outputs[:n_rows], weights)
+        rows = problem.rows.columns(chosen)
+        if n_rows < rows.n_rows:
+            rows = rows.take(np.arange(n_rows))
+        return Weighted(on_host(rows.values()), problem.outputs[:n_rows], weights)
 
     def _filtered(self, chosen: Indices, mask: Floats) -> Estimate:
         """Estimate by a filter, whose own error goes into the interval.
@@ -285,7 +279,7 @@ class Learnability:
         problem = self._problem
         if len(chosen) < problem.n_features:
             problem = problem.columns(chosen)
-        top, centre, mean = spectrum(problem.engine, mask, problem.weights)
+        top, centre, mean = spectrum(problem.rows, mask, problem.weights)
         filters = tuple(row / value_at(row, centre / top) for row in problem.filters)
         value, error, order = measure(replace(problem, scale=top, filters=filters), mask)
         row = filters[order - problem.order - 1]
@@ -321,28 +315,20 @@ class Learnability:
         return mask
 
 
-def _sampled(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> tuple[Problem, Task]:
+def _sampled(
+    X: Any, y: Any, sample_weight: Any, preparation: Preparation
+) -> tuple[RowMoments, Task]:
     """All columns of a sample of the rows of Dask collections."""
     # Imported here: it needs Dask.
     from featgrad.dataset.dask.home import on_dask
 
     dataset = on_dask(X, y, sample_weight, None, preparation)
-    return _problem_of(dataset.sample(np.arange(X.shape[1])), dataset.filters), dataset.task
+    return _moments_of(dataset.sample(np.arange(X.shape[1])), dataset.filters), dataset.task
 
 
-def _problem_of(sample: RowSample, filters: tuple[Floats, ...]) -> Problem:
-    rows = sample.columns
-    engine: Engine
-    if rows.is_sparse:
-        # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad.moments.sparse import SparseEngine
-
-        every = np.arange(rows.n_features)
-        engine = SparseEngine(rows.X, rows.mean, rows.inverse_variance, every)
-    else:
-        standards = rows.mean, rows.inverse_variance, rows.has_missing
-        engine = DenseEngine(rows.X, namespace(rows.X), rows.rows, *standards)
-    return Problem(engine, sample.outputs, sample.weights, sample.variance, filters, 1.0)
+def _moments_of(sample: RowSample, filters: tuple[Floats, ...]) -> RowMoments:
+    rows, outputs, weights, variance, *_ = sample
+    return RowMoments(rows, outputs, weights, variance, filters)
 
 
 def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Estimate:

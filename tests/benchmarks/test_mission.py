@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.helpers import mission
+
+from benchmarks import mission
 
 
 def problem(rows=400, columns=300, active=5, seed=0):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from engine_kinds import KINDS
 from featgrad.checks import check_weights
 from featgrad.dataset.order import distinct_rows
+from matrix_kinds import KINDS
 
 
 def visit(X, weights=None, seed: int = 0, y=None, labels=None):

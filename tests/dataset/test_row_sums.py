@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine_kinds import Example, example, relative_error
 from featgrad.dataset.sums import GrowingCell
 from featgrad.moments.cells import Cell, make_cell
+from matrix_kinds import Example, example, relative_error
 
 TOLERANCE = 1e-4  # cells hold single precision
 

@@ -7,10 +7,10 @@ import pytest
 
 import reference
 from device_builders import a_device
-from engine_kinds import relative_error
 from featgrad.math import filters
 from featgrad.moments.cells import Cells, Division, OutputMoments, make_cell, shares_of_classes
 from featgrad.moments.folds import Folds
+from matrix_kinds import relative_error
 from search_data import make_fold
 
 N_ROWS, N_FOLDS = 120, 6

@@ -5,9 +5,9 @@ import pytest
 
 import reference
 from device_builders import a_device
-from engine_kinds import Example, example, relative_error
 from featgrad.math import filters
 from featgrad.moments.folds import Fold, Folds, Gradient
+from matrix_kinds import Example, example, relative_error
 from search_data import make_fold
 
 TOLERANCE = 1e-4  # folds hold single precision

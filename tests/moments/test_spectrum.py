@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from engine_kinds import KINDS, Kind
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import best_ridge, spectrum, top_eigenvalue, top_of_covariance
+from matrix_kinds import KINDS, Kind
 
 
 def gaussian(n_rows: int, n_features: int, spike: float = 1.0) -> np.ndarray:
@@ -19,7 +19,7 @@ def test_sample_spectrum_where_rows_are_many(kind: Kind):
     weights = np.full(4000, 1 / 4000)
     mask = np.linspace(0.5, 1, 6)
     eigenvalues = np.linalg.eigvalsh(np.sqrt(mask[:, None] * mask) * np.cov(X.T, bias=True))
-    found = spectrum(kind.engine(X, weights, "center"), mask, weights)
+    found = spectrum(kind.standardised(X, weights, "center"), mask, weights)
     centre = np.sum(eigenvalues**2) / np.sum(eigenvalues)
     assert found.top == pytest.approx(eigenvalues[-1], rel=0.01)
     assert found.centre == pytest.approx(centre, rel=0.01)
@@ -32,7 +32,7 @@ def test_a_spike_is_found_where_features_outnumber_rows(spike: float):
     weights = np.full(150, 1 / 150)
     sample = np.linalg.norm((X - X.mean(axis=0)) / np.sqrt(150), 2) ** 2
     found = top_eigenvalue(
-        KINDS["dense-float64"].engine(X, weights, "center"), np.ones(300), weights
+        KINDS["dense-float64"].standardised(X, weights, "center"), np.ones(300), weights
     )
     assert abs(found - spike) < abs(sample - spike)
     assert found == pytest.approx(spike, rel=0.35)
@@ -42,7 +42,9 @@ def test_without_a_spike_the_top_stays_below_the_samples():
     X = gaussian(100, 400)
     weights = np.full(100, 1 / 100)
     sample = np.linalg.norm((X - X.mean(axis=0)) / 10, 2) ** 2
-    found = spectrum(KINDS["dense-float64"].engine(X, weights, "center"), np.ones(400), weights)
+    found = spectrum(
+        KINDS["dense-float64"].standardised(X, weights, "center"), np.ones(400), weights
+    )
     assert 1 < found.top < 0.5 * sample
     assert found.centre == pytest.approx(1.0, abs=0.3)
 
@@ -50,7 +52,7 @@ def test_without_a_spike_the_top_stays_below_the_samples():
 def test_nothing_switched_on_gives_one(kind: Kind):
     X = gaussian(20, 3)
     weights = np.full(20, 1 / 20)
-    assert spectrum(kind.engine(X, weights), np.zeros(3), weights) == (1.0, 1.0, 1.0)
+    assert spectrum(kind.standardised(X, weights), np.zeros(3), weights) == (1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("n_columns", [5, 30])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import reference
-from engine_kinds import KINDS, Kind, example, relative_error
 from featgrad.math import filters
 from featgrad.math.tuples import tuple_weights
 from featgrad.moments import uncertainty
+from matrix_kinds import KINDS, Kind, example, relative_error
 
 
 def raw_moments(data, Z: np.ndarray, rows: np.ndarray, order: int, scale: float) -> np.ndarray:
@@ -32,7 +32,7 @@ def test_paths_through_a_row_are_what_its_absence_takes(kind: Kind, n_outputs: i
     expected = [
         whole - raw_moments(data, Z, np.delete(everyone, n), 4, problem.scale) for n in everyone
     ]
-    through = problem.sweeps(data.mask).paths_through_rows()
+    through = problem.paths_through_rows(data.mask, data.outputs)
     assert relative_error(through, expected) <= kind.tolerance
 
 

@@ -3,13 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine_kinds import KINDS, Kind, example, relative_error
 from featgrad._support.array_api import to_numpy
 from featgrad.math import filters
-from featgrad.moments.problem import Problem
+from featgrad.moments.sweeps import RowMoments
+from matrix_kinds import KINDS, Kind, example, relative_error
 
 
-def check(problem: Problem, mask: np.ndarray, value: float, gradient: np.ndarray, tolerance: float):
+def check(
+    problem: RowMoments, mask: np.ndarray, value: float, gradient: np.ndarray, tolerance: float
+):
     found, found_gradient = problem.value_and_gradient(mask)
     assert relative_error(found, value) <= tolerance
     assert relative_error(found_gradient, gradient) <= tolerance
@@ -57,10 +59,11 @@ def test_tabulated_coefficients(kind: Kind, order: int):
     check(problem, data.mask, *expected, kind.tolerance)
 
 
-def test_moments_by_themselves_give_the_value(kind: Kind):
+def test_paths_through_rows_give_the_value(kind: Kind):
     data = example(40, 10)
     problem, value, _ = data.problem(replace(kind, in_blocks=False), 3)
-    found = problem.alpha @ problem.sweeps(data.mask).moments().sum(axis=1)
+    through = problem.paths_through_rows(data.mask, data.outputs).sum(axis=(0, 2))
+    found = problem.alpha @ (through / np.arange(2, 5))
     assert relative_error(found, value) <= kind.tolerance
 
 
@@ -88,13 +91,13 @@ def test_dense_matrices_of_small_and_whole_numbers(dtype: type):
     stored = Kind(lambda values: values.astype(dtype))
     exact = Kind(lambda values: values)
     tolerance = 1e-9 if np.dtype(dtype).itemsize > 2 else 1e-4
-    engines = [kind.engine(X.astype(np.float64), data.weights) for kind in (stored, exact)]
+    matrices = [kind.standardised(X.astype(np.float64), data.weights) for kind in (stored, exact)]
     coefficients = filters.coefficients("monotone", 4)
     found, expected = (
-        Problem(engine, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
+        RowMoments(rows, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
             data.mask
         )
-        for engine in engines
+        for rows in matrices
     )
     assert relative_error(found[0], expected[0]) <= tolerance
     assert relative_error(found[1], expected[1]) <= tolerance
@@ -117,15 +120,15 @@ def test_sparse_matrix_of_whole_numbers(index: str):
     data = example(60, 12)
     whole = np.round(3 * data.X)
     make = KINDS[f"csr-float64-{index}"].make
-    engines = [
-        Kind(lambda X: make(X).astype(np.int64)).engine(whole, data.weights),
-        KINDS["dense-float64"].engine(whole, data.weights),
+    matrices = [
+        Kind(lambda X: make(X).astype(np.int64)).standardised(whole, data.weights),
+        KINDS["dense-float64"].standardised(whole, data.weights),
     ]
     coefficients = filters.coefficients("monotone", 4)
     found, expected = (
-        Problem(engine, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
+        RowMoments(rows, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
             data.mask
         )
-        for engine in engines
+        for rows in matrices
     )
     assert relative_error(found[0], expected[0]) <= 1e-9

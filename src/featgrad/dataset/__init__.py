@@ -1,1 +1,1 @@
-"""Where rows come from: matrices of every kind, made ready for an engine."""
+"""Where rows come from: matrices of every kind, made ready for a search."""

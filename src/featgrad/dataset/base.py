@@ -30,9 +30,9 @@ from featgrad.dataset.sums import (
 )
 from featgrad.math.tasks import Task
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
-from featgrad.moments.problem import Problem
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.spectrum import top_eigenvalue
+from featgrad.moments.sweeps import RowMoments
 
 # Sums of all columns that are taken in one pass: more models than these are priced in turns.
 _SUMS_AT_ONCE = 1 << 25
@@ -172,7 +172,7 @@ class Storage(Dataset):
     def keep_sample(self, gathered: RowSums) -> None:
         """What such sums have taken."""
 
-    def problem(self) -> Problem | None:
+    def row_moments(self) -> RowMoments | None:
         """All columns of all rows at once, at scale 1; None where they are not in memory."""
         return None
 

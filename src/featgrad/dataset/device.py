@@ -9,6 +9,7 @@ rows are in single precision, over blocks in double.
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad._support.array_api import namespace, to_numpy
+from featgrad._support.array_api import to_numpy
 from featgrad._support.types import Floats, Indices, Span
 from featgrad.checks import PREPROCESS, check_option, refuse_infinite, refuse_missing
 from featgrad.columns.sums import ArraySums, Fill, Standardiser
@@ -25,8 +26,7 @@ from featgrad.dataset.order import bits, hashes_of
 from featgrad.dataset.prepare import Preparation, Prepared, prepare
 from featgrad.dataset.sums import PartMeans, Rows
 from featgrad.moments.cells import Cell, Cells, CellShape
-from featgrad.moments.dense import DenseEngine
-from featgrad.moments.problem import Problem
+from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import ESTIMATE_ROWS, fits_on_device
 from featgrad.readers.block import canonical
 
@@ -37,7 +37,6 @@ if find_spec("torch") is None:
     )
 import torch
 
-from featgrad.moments.block_problem import BlockProblem
 from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
 from featgrad.moments.device_folds import DeviceCells
 
@@ -111,12 +110,9 @@ class OnDevice(InMemory):
         self._fill_there: Fill | None = None
         super().__init__(matrix, prepared, preprocess)
 
-    def problem(self) -> Problem:
-        prepared, X = self.prepared, self.X.resident()
-        rows, weights = prepared.rows, prepared.weights
-        engine = DenseEngine.from_array(X, namespace(X), rows, weights, self._preprocess)
-        target = prepared.target
-        return BlockProblem(engine, target.outputs, weights, target.variance, self.filters, 1.0)
+    def row_moments(self) -> RowMoments:
+        moments = self.prepared.row_moments(self.X.resident(), self._preprocess)
+        return replace(moments, in_blocks=True)
 
     def cell_moments(self, columns: Indices) -> Cells:
         start = partial(DeviceCellSums, self.shape, columns, self.standardiser, self._like)

@@ -14,7 +14,7 @@ from featgrad.dataset.prepare import Prepared
 from featgrad.dataset.sums import OutputSums, PartMeans, Rows
 from featgrad.math.targets import stratified, to_one_variance
 from featgrad.moments.cells import OutputMoments
-from featgrad.moments.problem import Problem
+from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
 from featgrad.readers.block import canonical
 
@@ -59,8 +59,8 @@ class InMemory(Storage):
         first = self._rows(np.sort(rows[:_ORIGIN_ROWS]))
         self.standardiser = Standardiser.from_sample(first, preprocess)
 
-    def problem(self) -> Problem:
-        return self.prepared.problem(self.X, self._preprocess)
+    def row_moments(self) -> RowMoments:
+        return self.prepared.row_moments(self.X, self._preprocess)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         sums = start()

@@ -1,24 +1,19 @@
-"""From a validated matrix, target and weights to rows in random order and a problem."""
+"""From a validated matrix, target and weights to rows in random order."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from featgrad._support.array_api import namespace
 from featgrad._support.types import Floats, Indices
-from featgrad.checks import PREPROCESS, check_option, check_weights
+from featgrad.checks import check_weights
 from featgrad.dataset.order import distinct_rows
 from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
 from featgrad.math import filters
 from featgrad.math.targets import Target, centre, encode
 from featgrad.math.tasks import RowsOf, Task
-from featgrad.moments.dense import DenseEngine
-from featgrad.moments.problem import Problem
-from featgrad.moments.spectrum import top_eigenvalue
-from featgrad.moments.sweeps import Engine
+from featgrad.moments.rows import StandardisedRows
+from featgrad.moments.sweeps import RowMoments
 
 
 class Preparation(NamedTuple):
@@ -43,11 +38,11 @@ class Prepared(NamedTuple):
     filters: tuple[Floats, ...]
     layout: FoldLayout
 
-    def problem(self, X: Any, preprocess: str) -> Problem:
+    def row_moments(self, X: Any, preprocess: str) -> RowMoments:
         """All columns, at scale 1."""
-        engine = build_engine(X, self.rows, self.weights, preprocess)
+        rows = StandardisedRows.of(X, self.rows, self.weights, preprocess)
         target = self.target
-        return Problem(engine, target.outputs, self.weights, target.variance, self.filters, 1.0)
+        return RowMoments(rows, target.outputs, self.weights, target.variance, self.filters)
 
 
 def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
@@ -73,22 +68,6 @@ def usable_filters(preparation: Preparation, n_rows: int) -> tuple[Floats, ...]:
     """The filter and those of lower orders, as far as there are rows for them."""
     order, filter = preparation.order, preparation.filter
     return filters.up_to(filter, usable_order(order, filter, n_rows))
-
-
-def scaled(problem: Problem) -> Problem:
-    """The problem with the whole spectrum within the filter's reach."""
-    everything = np.ones(problem.n_features)
-    return replace(problem, scale=top_eigenvalue(problem.engine, everything, problem.weights))
-
-
-def build_engine(X: Any, rows: Indices, weights: Floats, preprocess: str) -> Engine:
-    check_option("preprocess", preprocess, PREPROCESS)
-    if not sparse.issparse(X):
-        return DenseEngine.from_array(X, namespace(X), rows, weights, preprocess)
-    # Imported here: the compiler behind it takes longer to load than everything else.
-    from featgrad.moments.sparse import SparseEngine
-
-    return SparseEngine.from_csr(X, rows, weights, preprocess)
 
 
 def usable_order(order: int, filter: str | ArrayLike, n_rows: int) -> int:

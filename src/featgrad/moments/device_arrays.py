@@ -1,7 +1,8 @@
 """Arrays of any library as torch tensors on a device."""
 
+import gc
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,3 +40,23 @@ def sent_together(parts: Sequence[NDArray[Any]], like: Tensor) -> list[Tensor]:
 def fetched(values: Tensor) -> NDArray[np.float64]:
     """A copy on the host in double precision."""
     return np.asarray(values.double().cpu().numpy())
+
+
+def captured(run: Callable[[], None], device: Any) -> Callable[[], None]:
+    """All operations of a function as one graph, which is launched at once; runs it once."""
+    stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        run()
+    stream.synchronize()
+    # Graphs that are not used any more may not be taken apart while one is captured.
+    gc.disable()
+    try:
+        with torch.cuda.stream(stream):
+            graph.capture_begin()
+            run()
+            graph.capture_end()
+    finally:
+        gc.enable()
+    replay: Callable[[], None] = graph.replay
+    return replay

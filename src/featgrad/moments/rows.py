@@ -114,7 +114,7 @@ class StandardisedRows:
             product = self.X.T @ along - np.multiply.outer(self.mean, along.sum(axis=0))
             return np.asarray(product.reshape(vectors.shape))
         total = np.zeros(V.shape)
-        V, w = self._like(V), self._like(weights[:, None])
+        V, w = self.array(V), self.array(weights[:, None])
         for start, stop in _spans(self.n_rows, self.n_features):
             A = self.centred(start, stop)
             total += to_numpy(A.T @ (w[start:stop, :] * (A @ V)))
@@ -126,13 +126,13 @@ class StandardisedRows:
 
         A difference x - mean is exact to the last bit of x only if no bit of the mean is lost.
         """
-        high = self._like(self.mean)
+        high = self.array(self.mean)
         low = self.mean - to_numpy(high)
         accuracy = float(namespace(self.X).finfo(self.dtype).eps)
         matters = low**2 * self.inverse_variance > accuracy**2
-        return (high, self._like(low)) if np.any(matters) else (high,)
+        return (high, self.array(low)) if np.any(matters) else (high,)
 
-    def _like(self, values: Floats) -> Any:
+    def array(self, values: Floats) -> Any:
         """Numbers where the matrix is, in the type of products."""
         xp = namespace(self.X)
         return xp.astype(placed_like(self.X, np.ascontiguousarray(values)), self.dtype)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh_tridiagonal
@@ -10,6 +10,7 @@ from scipy.linalg import eigh, eigvalsh_tridiagonal
 from featgrad._support.array_api import to_numpy
 from featgrad._support.types import Floats, Indices
 from featgrad.moments.folds import Totals
+from featgrad.moments.rows import StandardisedRows
 from featgrad.plan import SPECTRUM_ROWS
 
 # Lanczos steps and random probes: an accuracy of a few per cent suffices.
@@ -25,21 +26,7 @@ class Spectrum(NamedTuple):
     mean: float
 
 
-class Covariance(Protocol):
-    """Centred rows whose covariance can be multiplied."""
-
-    @property
-    def inverse_variance(self) -> Floats: ...
-
-    @property
-    def n_rows(self) -> int: ...
-
-    def take(self, rows: Indices) -> Self: ...
-
-    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats: ...
-
-
-def spectrum(engine: Covariance, mask: Floats, weights: Floats) -> Spectrum:
+def spectrum(rows: StandardisedRows, mask: Floats, weights: Floats) -> Spectrum:
     """Estimate the spectrum of the population covariance C of ``mask^(1/2) x``.
 
     The largest eigenvalue l of the sample is biased upwards if features are many compared with
@@ -48,16 +35,16 @@ def spectrum(engine: Covariance, mask: Floats, weights: Floats) -> Spectrum:
     lambda, and at the edge of the bulk the smallest detectable spike. The bias of the trace of the
     squared covariance is ``(tr C)^2 / n``.
     """
-    if engine.n_rows > SPECTRUM_ROWS:
-        engine = engine.take(np.arange(SPECTRUM_ROWS))
-    weights = weights[: engine.n_rows] / weights[: engine.n_rows].sum()
-    root = np.sqrt(mask * engine.inverse_variance)
+    if rows.n_rows > SPECTRUM_ROWS:
+        rows = rows.take(np.arange(SPECTRUM_ROWS))
+    weights = weights[: rows.n_rows] / weights[: rows.n_rows].sum()
+    root = np.sqrt(mask * rows.inverse_variance)
     active = np.flatnonzero(root)
     if len(active) == 0:
         return Spectrum(1.0, 1.0, 1.0)
 
     def covariance(vectors: Floats) -> Floats:
-        return (root * engine.covariance_product((root * vectors.T).T, weights).T).T
+        return (root * rows.covariance_product((root * vectors.T).T, weights).T).T
 
     trace, square = _traces(covariance, active, len(root))
     sample = _largest(covariance, active, len(root))
@@ -68,8 +55,8 @@ def spectrum(engine: Covariance, mask: Floats, weights: Floats) -> Spectrum:
     return Spectrum(top, min(centre, top), min(mean, top))
 
 
-def top_eigenvalue(engine: Covariance, mask: Floats, weights: Floats) -> float:
-    return spectrum(engine, mask, weights).top
+def top_eigenvalue(rows: StandardisedRows, mask: Floats, weights: Floats) -> float:
+    return spectrum(rows, mask, weights).top
 
 
 def top_of_covariance(totals: Totals) -> float:

@@ -1,4 +1,4 @@
-"""Two sweeps over the rows that meet in the middle: exact moments, then their gradient.
+"""The paper's estimator over rows: exact moments and their gradient by two sweeps.
 
 With ``T = triud(X S X^T)`` and rows in a fixed order, the moments ``y^T T^(i+1) y`` sum over paths
 of increasing rows. A sweep carries ``Z_j = sum_m x_m r_j[m]`` over the rows m it has visited and
@@ -6,161 +6,307 @@ gives each next row ``r_0 = w y``, ``r_(j+1)[n] = w_n x_n^T S Z_j``. The left sw
 first row, the right one at the last; when they meet,
 
 - every path lies left of the middle, right of it, or crosses it on exactly one edge, whose
-  contribution is ``Z_a(left)^T S Z_b(right)``: the moments are known after half a sweep each;
+  contribution is ``Z_a(left)^T S Z_b(right)``: the value is known after half a sweep each;
 - each sweep then continues into rows whose vectors the other has already computed, which gives the
   gradient over pairs (earlier row, later row). Pairs across the middle are counted by both sweeps
   and subtracted once.
 
-The sweeps are independent before and after the middle, so an engine whose kernels release the
-interpreter lock runs them on two cores.
+The sweeps are independent before and after the middle, so that they run on two cores.
+
+Dense rows of any array library are visited in blocks, by products of matrices. On an accelerator T
+is strictly triangular over a few blocks of rows instead of rows: as unbiased, and without products
+between the rows of a block. The rows of a CSR matrix are visited one by one (`sparse_sweep`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import hankel
 
+from featgrad._support.array_api import namespace, on_cpu, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Span
+from featgrad.math.tuples import tuple_weights, tuple_weights_without_each
+from featgrad.moments.rows import StandardisedRows
+from featgrad.moments.spectrum import top_eigenvalue
+from featgrad.plan import DEVICE_BLOCKS
+
+# Rows per block: products within a block cost operations in proportion to its rows, so they are few
+# if starting an operation is cheap (CPU), and many if it is not (accelerators, few columns).
+_BLOCK_ROWS = 64
+_BLOCK_ROWS_WIDE = 32
+_BLOCK_ROWS_DEVICE = 1024
+_WIDE = 1000
+# Columns per row of a block from which Gram matrices of blocks are kept: they are small then.
+_SMALL_SHARE = 8
+# Columns from which products are long enough for two threads to run despite the interpreter lock.
+_LONG = 512
 
 
-class Engine(Protocol):
-    """Rows of a matrix in a fixed order, centred, with their sweeps."""
+class Sweep(Protocol):
+    """A sweep over rows in one direction."""
 
-    n_rows: int
-    n_features: int
-    # 1 / variance of each column ("zscore") or 1 ("center"); 0 for constant columns.
-    inverse_variance: Floats
-    # Whether two sweeps can run at the same time in two threads.
-    concurrent: bool
+    strength: Any  # the diagonal of S
+    gradient: Any
 
-    def begin(self, strength: Floats, order: int, n_outputs: int) -> tuple[Any, Any]:
-        """Empty running sums of the left and of the right sweep, for ``S = diag(strength)``."""
+    @property
+    def sums(self) -> Any:
+        """Z over the rows that were visited, shape (order * outputs, features)."""
 
-    def sweep(
-        self, sums: Any, span: Span, seeds: Floats, weights: Floats, partner: Floats | None = None
-    ) -> Floats:
-        """Update the sums with the rows of `span`; return ``r_0 .. r_order`` of those rows.
+    def advance(self, blocks: Sequence[Span], partner: Floats | None = None) -> Floats:
+        """Visit rows that follow each other; returns r_0 .. r_order, (order + 1, outputs, rows).
 
-        Seeds are (outputs, rows), the result is (order + 1, outputs, rows). With `partner`,
-        shape (order, outputs, rows), also add
-        ``sum_n x_n * sum_b partner_b[n] Z_b`` to the gradient held by the sums.
+        With `partner`, of shape (order, outputs, rows), ``sum_n x_n * sum_b partner_b[n] Z_b`` is
+        added to the gradient.
         """
 
-    def overlap(self, left: Any, right: Any) -> Floats:
-        """``Z_a(left)^T S Z_b(right)`` where a + b < order, shape (outputs, order, order)."""
 
-    def cross(self, left: Any, right: Any, hankel: Floats) -> float:
-        """``sum_ab hankel_ab Z_a(left)^T S Z_b(right)``, summed over outputs.
+@dataclass(frozen=True)
+class RowMoments:
+    """The explained fraction of the target's variance as a function of the mask."""
 
-        Its gradient is subtracted from the sums, as both sweeps will add these pairs.
-        """
+    rows: StandardisedRows
+    outputs: Floats  # centred target, shape (rows, outputs)
+    weights: Floats  # positive, sum to one
+    variance: float  # of the target
+    filters: tuple[Floats, ...]  # coefficients, preceded by those of lower orders if there are any
+    scale: float = 1.0  # the eigenvalue that is scaled to 1
+    in_blocks: bool = False  # whether value and gradient are those over blocks of rows
 
-    def collected(self, left: Any, right: Any) -> Floats:
-        """The sum of the gradients of both sweeps."""
+    @property
+    def coefficients(self) -> Floats:
+        return self.filters[-1]
 
-    def covariance_product(self, vectors: Floats, weights: Floats) -> Floats:
-        """``X^T W X V`` over the first ``len(weights)`` rows, for a vector or a few columns V."""
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
 
-    def values(self) -> Any:
-        """All rows, with the variance that `inverse_variance` brings them to; where they are."""
+    @property
+    def order(self) -> int:
+        return len(self.coefficients)
 
-    def take(self, rows: Indices) -> "Engine":
-        """The same matrix restricted to some of the present rows, in the given order."""
+    @cached_property
+    def alpha(self) -> Floats:
+        """Coefficient of each raw moment: ``a_i / e_(i+2)(w) / var(y)``."""
+        weights = self.weights
+        if self.in_blocks:
+            weights = np.array([weights[slice(*block)].sum() for block in self._blocks(False)])
+        return self.coefficients / tuple_weights(weights, self.order) / self.variance
 
-    def columns(self, indices: Indices) -> "Engine":
-        """The same rows restricted to some columns."""
+    @cached_property
+    def without_each(self) -> Floats:
+        """``e_(i+2)(w)`` without each of the rows, shape (rows, order)."""
+        return tuple_weights_without_each(self.weights, self.order)
 
+    @cached_property
+    def strength(self) -> Floats:
+        """Factor of a feature with mask 1 in an inner product of rows."""
+        return self.rows.inverse_variance / self.scale
 
-class TwoSweeps:
-    """Moments and their gradient for one mask.
+    @property
+    def candidates(self) -> Floats:
+        """All filters in one matrix, shape (filters, order)."""
+        return np.array([np.pad(row, (0, self.order - len(row))) for row in self.filters])
 
-    The constructor runs the sweeps to the middle, where `moments` can be called. The gradient and
-    the paths through rows continue the sweeps to the end: call one of them, once and last.
-    """
+    def scaled(self) -> "RowMoments":
+        """The same with the whole spectrum within the filter's reach."""
+        top = top_eigenvalue(self.rows, np.ones(self.n_features), self.weights)
+        return replace(self, scale=top)
 
-    def __init__(
-        self, engine: Engine, strength: Floats, outputs: Floats, weights: Floats, order: int
-    ) -> None:
-        self._engine = engine
-        self._order = order
-        self._weights = weights
-        self._outputs = np.ascontiguousarray(outputs.T)
-        self._seeds = self._outputs * weights
-        n_rows, n_outputs = outputs.shape
-        self._halves = (0, n_rows // 2), (n_rows // 2, n_rows)
-        lower, upper = self._halves
+    def columns(self, columns: Indices) -> "RowMoments":
+        return replace(self, rows=self.rows.columns(columns))
+
+    def batches(self, size: int) -> "list[RowMoments]":
+        """Moments of consecutive runs of at least `size` rows."""
+        n_rows = len(self.weights)
+        runs = np.array_split(np.arange(n_rows), max(1, n_rows // size))
+        return [self._take(run) for run in runs]
+
+    def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
+        """Explained fraction for a mask, and its gradient."""
+        is_exact, order = not self.in_blocks, self.order
+        blocks = self._blocks(is_exact)
+        lower, upper = blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]
+        # h[a, b] = alpha[a + b], 0 beyond the order: what a pair of path lengths counts.
+        counts = hankel(self.alpha)
         with one_blas_thread():
-            self._left, self._right = engine.begin(strength, order, n_outputs)
-            self._first, self._last = self._both(
-                lambda: self._advance(self._left, lower), lambda: self._advance(self._right, upper)
+            # 1. Both to the middle.
+            left, right = self._sweeps(mask, self.outputs, is_exact)
+            first, last = self._both(lambda: left.advance(lower), lambda: right.advance(upper))
+            # 2. Paths in either half, and across the middle.
+            middle = first.shape[2]
+            raw = np.einsum("jcn,nc->j", first[1:], self.outputs[:middle])
+            raw += np.einsum("jcn,nc->j", last[1:], self.outputs[middle:])
+            crossing = _crossing(left.sums, right.sums, counts)
+            value = float(self.alpha @ raw) + float(crossing @ left.strength)
+            # 3. Each into the other half, whose rows have the other's vectors.
+            partners = [np.tensordot(counts, half[:order], axes=1) for half in (last, first)]
+            self._both(
+                lambda: left.advance(upper, partners[0]), lambda: right.advance(lower, partners[1])
             )
+            total = to_numpy(left.gradient + right.gradient - crossing)
+        gradient = np.empty(self.n_features)
+        gradient[self._sorted[1]] = total
+        return value, gradient * self.strength
 
-    def moments(self) -> Floats:
-        """Raw moments, shape (order, outputs): paths left, right and across the middle."""
-        raw = self._within_halves()
-        with one_blas_thread():
-            across = self._engine.overlap(self._left, self._right)
-        for a in range(self._order):
-            for b in range(self._order - a):
-                raw[a + b] += across[:, a, b]
-        return raw
+    def paths_through_rows(self, mask: Floats, outputs: Floats) -> Floats:
+        """Sum of the paths through each row, by raw moment, shape (rows, order, outputs).
 
-    def value_and_gradient(self, alpha: Floats) -> tuple[float, Floats]:
-        """``sum_i alpha_i m_i``, the moments m_i summed over outputs, and ``d/d strength``."""
-        # h[a, b] = alpha[a + b], 0 beyond the order: coefficient of a pair of path lengths.
-        counts = hankel(alpha)
-        value = float(alpha @ self._within_halves().sum(axis=1))
+        The raw moment i is the sum over rows divided by i + 2, the number of rows of a path.
+        """
+        blocks = self._blocks(is_exact=True)
         with one_blas_thread():
-            value += self._engine.cross(self._left, self._right, counts)
-            self._finish(counts)
-            return value, self._engine.collected(self._left, self._right)
-
-    def paths_through_rows(self) -> Floats:
-        """Sum of the paths through each row, by raw moment, shape (rows, order, outputs)."""
-        with one_blas_thread():
-            before_last, after_first = self._finish()
-        left = np.concatenate([self._first, before_last], axis=2)
-        right = np.concatenate([after_first, self._last], axis=2)
+            left, right = self._sweeps(mask, outputs, is_exact=True)
+            before, after = self._both(lambda: left.advance(blocks), lambda: right.advance(blocks))
         through = np.stack(
-            [sum(left[a] * right[i + 1 - a] for a in range(i + 2)) for i in range(self._order)]
+            [sum(before[a] * after[i + 1 - a] for a in range(i + 2)) for i in range(self.order)]
         )
         # Both vectors include the weight of the row; a path counts it once.
-        through /= self._weights
+        through /= self.weights
         return np.ascontiguousarray(through.transpose(2, 0, 1))
 
-    def _mixed(self, vectors: Floats, hankel: Floats | None) -> Floats | None:
-        """``sum_a hankel_ab r_a`` of each row."""
-        if hankel is None:
-            return None
-        used = vectors[: self._order]
-        return (hankel @ used.reshape(self._order, -1)).reshape(used.shape)
+    def _take(self, rows: Indices) -> "RowMoments":
+        weights = self.weights[rows] / self.weights[rows].sum()
+        return replace(self, rows=self.rows.take(rows), outputs=self.outputs[rows], weights=weights)
 
-    def _finish(self, hankel: Floats | None = None) -> tuple[Floats, Floats]:
-        """Continue into the other half; the mixed vectors of its rows are the partners."""
-        lower, upper = self._halves
-        return self._both(
-            lambda: self._advance(self._left, upper, self._mixed(self._last, hankel)),
-            lambda: self._advance(self._right, lower, self._mixed(self._first, hankel)),
+    def _blocks(self, is_exact: bool) -> list[Span]:
+        n_rows, X = len(self.weights), self.rows.X
+        if not is_exact:
+            parts = np.array_split(np.arange(n_rows), min(n_rows, DEVICE_BLOCKS))
+            return [(int(part[0]), int(part[-1]) + 1) for part in parts]
+        step = _BLOCK_ROWS_WIDE if self.n_features >= _WIDE else _BLOCK_ROWS
+        step = step if self.rows.is_sparse or on_cpu(X) else _BLOCK_ROWS_DEVICE
+        return list(pairwise([*range(0, n_rows, step), n_rows]))
+
+    @cached_property
+    def _sorted(self) -> tuple[StandardisedRows, Indices]:
+        """The rows, and the places of their columns: sparse ones by falling frequency.
+
+        So sums of columns that are used often share the cache.
+        """
+        rows, places = self.rows, np.arange(self.n_features)
+        if rows.is_sparse:
+            places = np.argsort(-np.bincount(rows.X.indices, minlength=len(places)), kind="stable")
+            new = np.empty(len(places), rows.X.indices.dtype)
+            new[places] = np.arange(len(places))
+            X = sparse.csr_array((rows.X.data, new[rows.X.indices], rows.X.indptr), rows.X.shape)
+            rows = replace(rows, X=X, mean=rows.mean[places])
+        return rows, places
+
+    def _sweeps(self, mask: Floats, outputs: Floats, is_exact: bool) -> tuple[Sweep, Sweep]:
+        rows, places = self._sorted
+        strength = (mask * self.strength)[places]
+        if rows.is_sparse:
+            # Imported here: the compiler behind it takes longer to load than everything else.
+            from featgrad.moments.sparse_sweep import SparseSweep
+
+            given = rows, strength, outputs, self.weights, self.order
+            return SparseSweep(*given, ascending=True), SparseSweep(*given, ascending=False)
+        left, right = (
+            DenseSweep(rows, strength, outputs, self.weights, self.order, ascending, is_exact)
+            for ascending in (True, False)
         )
-
-    def _advance(self, sums: Any, span: Span, partner: Floats | None = None) -> Floats:
-        rows = slice(*span)
-        return self._engine.sweep(sums, span, self._seeds[:, rows], self._weights[rows], partner)
-
-    def _within_halves(self) -> Floats:
-        """Raw moments of the paths left and right of the middle."""
-        (_, middle), _ = self._halves
-        halves = (self._first, self._outputs[:, :middle]), (self._last, self._outputs[:, middle:])
-        return np.asarray(sum(np.einsum("jcn,cn->jc", r[1:], y) for r, y in halves))
+        right.grams = left.grams
+        return left, right
 
     def _both(
         self, left: Callable[[], Floats], right: Callable[[], Floats]
     ) -> tuple[Floats, Floats]:
-        if not self._engine.concurrent:
+        rows = self.rows
+        if not rows.is_sparse and not (on_cpu(rows.X) and self.n_features >= _LONG):
             return left(), right()
         with ThreadPoolExecutor(1) as pool:
             other = pool.submit(right)
             return left(), other.result()
+
+
+class DenseSweep:
+    """A sweep over blocks of dense rows.
+
+    For a block A, ``G = A S A^T`` over earlier rows and ``U = Z S A^T`` give the block's vectors by
+    ``r_(j+1) = w (U_j + G r_j)``; everything else is a product of matrices. Without `is_exact`
+    there are no products between the rows of a block.
+    """
+
+    def __init__(
+        self,
+        rows: StandardisedRows,
+        strength: Floats,
+        outputs: Floats,
+        weights: Floats,
+        order: int,
+        ascending: bool,
+        is_exact: bool,
+    ) -> None:
+        self._rows, self._order, self._ascending, self._is_exact = rows, order, ascending, is_exact
+        self.strength, self._weights = rows.array(strength), rows.array(weights)
+        self._seeds = rows.array((outputs * weights[:, None]).T)
+        self.sums = rows.array(np.zeros((order * outputs.shape[1], rows.n_features)))
+        self.gradient = rows.array(np.zeros(rows.n_features))
+        # Gram matrices of blocks, which the other sweep uses again where they are small.
+        self.grams: dict[int, Any] = {}
+        self._masks: dict[int, Any] = {}
+
+    def advance(self, blocks: Sequence[Span], partner: Floats | None = None) -> Floats:
+        n_outputs = self._seeds.shape[0]
+        if not blocks:
+            return np.zeros((self._order + 1, n_outputs, 0))
+        first, xp = blocks[0][0], namespace(self.sums)
+        if partner is not None:
+            partner = self._rows.array(partner.reshape(self.sums.shape[0], -1))
+        found = []
+        for start, stop in blocks if self._ascending else reversed(blocks):
+            A = self._rows.centred(start, stop)
+            vectors = self._vectors(A, start, stop)
+            R = xp.concat(vectors[:-1], axis=0)
+            if partner is not None:
+                W = partner[:, start - first : stop - first]
+                self.gradient += xp.sum((W @ A) * self.sums, axis=0)
+            self.sums += R @ A
+            if partner is not None and self._is_exact:
+                A *= self._earlier(W.T @ R) @ A
+                self.gradient += xp.sum(A, axis=0)
+            found.append(xp.concat(vectors, axis=0))
+        whole = xp.concat(found if self._ascending else found[::-1], axis=1)
+        return to_numpy(whole).astype(np.float64).reshape(self._order + 1, n_outputs, -1)
+
+    def _vectors(self, A: Any, start: int, stop: int) -> list[Any]:
+        """r_0 .. r_order of a block."""
+        w, n_outputs = self._weights[start:stop], self._seeds.shape[0]
+        U = ((self.sums * self.strength) @ A.T) * w
+        vectors = [self._seeds[:, start:stop]]
+        G = self._earlier(self._gram(A, start)).T * w if self._is_exact else None
+        for j in range(0, U.shape[0], n_outputs):
+            following = U[j : j + n_outputs, :]
+            vectors.append(following if G is None else following + vectors[-1] @ G)
+        return vectors
+
+    def _gram(self, A: Any, start: int) -> Any:
+        gram = self.grams.pop(start, None)
+        if gram is None:
+            gram = (A * self.strength) @ A.T
+            if _SMALL_SHARE * gram.shape[0] <= self._rows.n_features:
+                self.grams[start] = gram
+        return gram
+
+    def _earlier(self, products: Any) -> Any:
+        """Products of each row of a block with those that are visited before it."""
+        xp, size = namespace(products), products.shape[0]
+        if size not in self._masks:
+            ones = xp.ones_like(products)
+            self._masks[size] = xp.tril(ones, k=-1) if self._ascending else xp.triu(ones, k=1)
+        return products * self._masks[size]
+
+
+def _crossing(left: Any, right: Any, counts: Floats) -> Any:
+    """``sum_ab counts_ab Z_a(left) Z_b(right)`` of each feature, over outputs."""
+    xp = namespace(left)
+    counts = xp.astype(placed_like(left, counts), left.dtype)
+    mixed = counts @ xp.reshape(left, (counts.shape[0], -1))
+    return xp.sum(xp.reshape(mixed, left.shape) * right, axis=0)

@@ -11,14 +11,13 @@ one with acceptable noise is used.
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from featgrad._support.types import Floats
 from featgrad.math.tuples import tuple_weights
-from featgrad.moments.problem import Problem
+from featgrad.moments.sweeps import RowMoments
 
 _REPLICATES = 32
 # Fewer suffice if their variance is at most this share of that of the jackknife.
@@ -36,7 +35,7 @@ class Measured(NamedTuple):
     order: int
 
 
-def measure(problem: Problem, mask: Floats) -> Measured:
+def measure(problem: RowMoments, mask: Floats) -> Measured:
     """Estimate with the highest-order filter of the problem whose noise is acceptable."""
     candidates = problem.candidates
     value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
@@ -50,7 +49,7 @@ def measure(problem: Problem, mask: Floats) -> Measured:
 
 
 def _null(
-    problem: Problem, mask: Floats, candidates: Floats, jackknife: Floats
+    problem: RowMoments, mask: Floats, candidates: Floats, jackknife: Floats
 ) -> tuple[Floats, Floats]:
     """Estimates and their jackknife variances for targets with random signs."""
     values = variances = np.zeros((0, len(candidates)))
@@ -71,7 +70,7 @@ def _is_negligible(values: Floats, variances: Floats, jackknife: Floats) -> bool
     return bool(np.all((larger <= _NEGLIGIBLE * jackknife) & acceptable))
 
 
-def _sign_flips(problem: Problem) -> Iterator[Floats]:
+def _sign_flips(problem: RowMoments) -> Iterator[Floats]:
     """Targets with random signs, as many at once as fit into memory."""
     rng = np.random.default_rng(0)
     n_rows, n_outputs = problem.outputs.shape
@@ -87,26 +86,26 @@ def _sign_flips(problem: Problem) -> Iterator[Floats]:
 
 
 def _replicates(
-    problem: Problem, mask: Floats, candidates: Floats, outputs: Floats
+    problem: RowMoments, mask: Floats, candidates: Floats, outputs: Floats
 ) -> tuple[Floats, Floats]:
     """Estimates and jackknife variances, both (replicates, filters).
 
     `outputs` holds the output columns of all replicates.
     """
     n_rows, n_outputs = problem.outputs.shape
-    sweeps = replace(problem, outputs=outputs).sweeps(mask)
-    raw = sweeps.moments().reshape(problem.order, -1, n_outputs).sum(axis=2)
+    through = problem.paths_through_rows(mask, outputs)
+    through = through.reshape(n_rows, problem.order, -1, n_outputs).sum(axis=3)
+    # A path of the moment i goes through i + 2 rows.
+    raw = through.sum(axis=0) / np.arange(2, problem.order + 2)[:, None]
     divisor = tuple_weights(problem.weights, problem.order) * problem.variance
     values = (candidates @ (raw / divisor[:, None])).T
-    through = sweeps.paths_through_rows().reshape(n_rows, problem.order, -1, n_outputs)
     variances = [
-        _jackknife(problem, candidates, raw[:, i], through[:, :, i].sum(axis=2))
-        for i in range(raw.shape[1])
+        _jackknife(problem, candidates, raw[:, i], through[:, :, i]) for i in range(raw.shape[1])
     ]
     return values, np.array(variances)
 
 
-def _jackknife(problem: Problem, candidates: Floats, raw: Floats, through: Floats) -> Floats:
+def _jackknife(problem: RowMoments, candidates: Floats, raw: Floats, through: Floats) -> Floats:
     """Variance of each filter's estimate from its values with each row left out in turn."""
     weights = problem.weights
     # e_(i+2) of the other rows is 0 if they are too few for a tuple.

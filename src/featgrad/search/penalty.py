@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from featgrad._support.types import Floats
 from featgrad.math.links import Link
-from featgrad.moments.problem import Problem
+from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import PENALTY_MEMORY
 from featgrad.search.progress import Found, OnStep, Step
 
@@ -82,8 +82,7 @@ class Descent:
 
 
 def search(
-    batches: Sequence[Sequence[Problem]],
-    v: Floats,
+    batches: Sequence[Sequence[RowMoments]],
     *,
     link: Link,
     penalty: float,
@@ -93,11 +92,12 @@ def search(
     n_epochs: int,
     on_step: OnStep,
 ) -> Found:
-    """Descend from logits v; each step takes the mean over one group of batches.
+    """Descend; each step takes the mean over one group of batches.
 
     One group is the full batch and is repeated until `max_iter`; several are passed `n_epochs`
     times.
     """
+    v = np.zeros(batches[0][0].n_features)
     descent = Descent(v, link, penalty, learning_rate, tol, on_step)
     epochs = max_iter if len(batches) == 1 else n_epochs
     for group in islice(chain.from_iterable(repeat(batches, epochs)), max_iter):
@@ -107,7 +107,7 @@ def search(
     return descent.found
 
 
-def _mean_value_and_gradient(group: Sequence[Problem], s: Floats) -> tuple[float, Floats]:
+def _mean_value_and_gradient(group: Sequence[RowMoments], s: Floats) -> tuple[float, Floats]:
     """Gradient accumulation: batches one after the other, in the memory of one."""
     value, gradient = 0.0, np.zeros_like(s)
     for batch in group:

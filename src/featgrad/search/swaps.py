@@ -70,7 +70,7 @@ class Swaps:
         steps, at_once = step, 1
         if bool(wanted.any()) and getattr(wanted, "is_cuda", False):
             # Imported here: it needs torch.
-            from featgrad.moments.block_problem import captured
+            from featgrad.moments.device_arrays import captured
 
             steps, at_once = captured(step, wanted.device), _AT_ONCE
         while bool(wanted.any()):

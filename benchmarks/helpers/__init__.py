@@ -1,1 +1,0 @@
-"""What commands share: data sets, peers, judges, records of results."""

@@ -1,1 +1,0 @@
-"""Streams, peers that choose on them, and their judge."""
