@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support.types import Floats
 from featgrad.math import targets
 from featgrad.math.targets import WITH_CLASSES, Encoding
 from featgrad.math.tasks import Level, Task, is_ordered, task_of_values
@@ -38,7 +38,7 @@ class TargetSums:
         self._n_rows, self._n_outputs = np.zeros((2, 1), np.int64)
         self._total = np.zeros(1)
         self._values: NDArray[Any] | None = None
-        self._shares: Floats = np.zeros(0)
+        self._shares: NDArray[Any] = np.zeros(0)
         self._too_many = np.zeros(1, bool)
         self._indicator = np.ones(1, bool)
         self._means, self._squares = np.zeros((2, 0))
@@ -48,8 +48,9 @@ class TargetSums:
         y = targets.as_array(y)
         multioutput = y.ndim == 2 and self._task not in WITH_CLASSES
         numeric = self._task in ("regression", "multilabel") or multioutput
-        if not numeric:
-            self._count(y, weights)
+        if not (numeric or self._too_many):
+            values = targets.distinct(targets.one_column(y, self._task))
+            self._merge_values(values, np.bincount(np.searchsorted(values, y), weights))
         if numeric or (self._task == "auto" and y.dtype.kind in "biuf"):
             self._add_moments(y, weights)
         self._indicator &= targets.is_indicator(y)
@@ -128,17 +129,11 @@ class TargetSums:
         values = None if self._n_outputs > 1 else self._values
         return task_of_values(values, int(self._n_rows[0]), is_indicator=bool(self._indicator))
 
-    def _count(self, y: NDArray[Any], weights: Floats) -> None:
-        """Count the distinct values, up to a limit."""
-        if self._too_many:
-            return
-        values = targets.distinct(targets.one_column(y, self._task))
-        self._merge_values(values, _totals(np.searchsorted(values, y), weights))
-
-    def _merge_values(self, values: NDArray[Any], shares: Floats) -> None:
+    def _merge_values(self, values: NDArray[Any], shares: NDArray[Any]) -> None:
+        """Add the weights of distinct values, up to a limit of these."""
         if self._values is not None:
             values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)
-            shares = _totals(at, np.append(self._shares, shares))
+            shares = np.bincount(at, np.append(self._shares, shares))
         self._too_many |= len(values) > MAX_CLASSES
         keep = slice(0 if self._too_many else None)
         self._values, self._shares = values[keep], shares[keep]
@@ -157,8 +152,3 @@ class TargetSums:
         gap, total = means - self._means, self._total + added
         self._squares = self._squares + squares + gap**2 * (self._total * added / total)
         self._means = self._means + gap * (added / total)
-
-
-def _totals(at: Indices, weights: Floats) -> Floats:
-    """Total weight of each value."""
-    return np.asarray(np.bincount(at, weights), dtype=np.float64)

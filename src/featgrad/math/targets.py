@@ -1,6 +1,5 @@
 """Targets: encoding of the y of any task as centred output columns."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Number
 from types import NoneType
@@ -14,6 +13,7 @@ from featgrad._support.types import Floats
 from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
 from featgrad.options import TASKS
 
+WITH_CLASSES = ("binary", "multiclass", "ordinal")
 # Beyond this, squares of targets overflow.
 _LARGEST = 1e100
 
@@ -81,8 +81,25 @@ class Encoding:
         return self.columns(y)
 
     def columns(self, y: Any) -> Floats:
-        """Output columns of targets that need no check."""
-        return _ENCODERS[self.task](as_array(y), self.classes)
+        """Output columns of targets whose classes need no check."""
+        y, classes = as_array(y), self.classes
+        if classes is None:
+            if self.task == "regression":
+                return _numbers(y)
+            if y.ndim != 2 or not is_indicator(y):
+                raise ValueError(
+                    "y is not a table of zeros and ones, one column per label, as "
+                    "task='multilabel' needs: use scikit-learn's MultiLabelBinarizer."
+                )
+            return np.asarray(y, np.float64)
+        if self.task == "binary" and len(classes) > 2:
+            message = f"y has {len(classes)} classes but task='binary': use task='multiclass'."
+            raise ValueError(message)
+        if self.task != "ordinal":
+            own = classes if self.task == "multiclass" else classes[-1:]
+            return np.asarray(y[:, None] == own, np.float64)
+        # Of classes in an order cumulative outputs, ``1[y > c]`` for every class c but the last.
+        return np.asarray(y[:, None] > classes[:-1], np.float64)
 
     def check_classes(self, classes: Any) -> None:
         """Raise an error for classes that are not those of the first chunk."""
@@ -206,7 +223,8 @@ def distinct(y: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(message) from None
 
 
-def _regression(y: NDArray[Any], classes: None) -> Floats:
+def _numbers(y: NDArray[Any]) -> Floats:
+    """A column for each output."""
     try:
         values = y.astype(np.float64)
     except (TypeError, ValueError):
@@ -226,37 +244,3 @@ def one_column(y: NDArray[Any], task: str) -> NDArray[Any]:
             "task='multilabel' or 'regression'."
         )
     return y
-
-
-def _binary(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
-    if len(classes) > 2:
-        raise ValueError(f"y has {len(classes)} classes but task='binary': use task='multiclass'.")
-    return np.asarray(y == classes[-1], dtype=np.float64)[:, None]
-
-
-def _multiclass(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
-    return np.asarray(y[:, None] == classes, dtype=np.float64)
-
-
-def _ordinal(y: NDArray[Any], classes: NDArray[Any]) -> Floats:
-    """Cumulative outputs ``1[y > c]`` for every class c but the last."""
-    return np.asarray(y[:, None] > classes[:-1], dtype=np.float64)
-
-
-def _multilabel(y: NDArray[Any], classes: None) -> Floats:
-    if y.ndim != 2 or not is_indicator(y):
-        raise ValueError(
-            "y is not a table of zeros and ones, one column per label, as task='multilabel' needs: "
-            "use scikit-learn's MultiLabelBinarizer."
-        )
-    return y.astype(np.float64)
-
-
-WITH_CLASSES = ("binary", "multiclass", "ordinal")
-_ENCODERS: dict[str, Callable[..., Floats]] = {
-    "regression": _regression,
-    "binary": _binary,
-    "multiclass": _multiclass,
-    "ordinal": _ordinal,
-    "multilabel": _multilabel,
-}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
+from featgrad._support.array_api import dense
 from featgrad._support.types import Floats, Indices
 from featgrad.plan import (
     CLASS_ADVANTAGE,
@@ -251,9 +252,7 @@ def _losses_of_fold(
     columns, centres, deviations = _dependent(X_kept, own, y - mean)
 
     def standardised(rows: Any) -> Floats:
-        rows = rows[:, columns]
-        rows = rows.toarray() if sparse.issparse(rows) else rows
-        return np.asarray((rows - centres) / deviations)
+        return np.asarray((dense(rows[:, columns]) - centres) / deviations)
 
     inside, outside = standardised(X_kept), standardised(X[held_out])
     slope = (y - mean) @ inside / (count * variance)

@@ -103,10 +103,6 @@ class RecentBlock(NamedTuple):
     X: Any
     outputs: Floats
 
-    @property
-    def entries(self) -> int:
-        return int(self.X.nnz if sparse.issparse(self.X) else self.X.size)
-
 
 class RecentRows:
     """Buffer of the last rows, so that columns which enter the working set have a past."""
@@ -119,13 +115,13 @@ class RecentRows:
     def add(self, block: RecentBlock) -> None:
         self.blocks.append(block)
         self._n_rows += len(block.outputs)
-        self._n_entries += block.entries
+        self._n_entries += block.X.size
         while len(self.blocks) > 1 and (
             self._n_rows > self._most_rows or self._n_entries > RECENT_ENTRIES
         ):
             oldest = self.blocks.popleft()
             self._n_rows -= len(oldest.outputs)
-            self._n_entries -= oldest.entries
+            self._n_entries -= oldest.X.size
 
     def merge(self, other: "RecentRows", later: float) -> None:
         """Rows of another stream, whose clock is behind by so much."""
