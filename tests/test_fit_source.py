@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, plan
+from featgrad import FeatureGradientSelector, WorkingSet, plan
 from featgrad.columns import sums
 from featgrad.columns.sums import Affine
 from featgrad.dataset import placed
@@ -223,10 +223,17 @@ def test_what_is_no_source_is_refused():
         select(3).fit_source(X)
 
 
-@pytest.mark.parametrize("option", [{"task": "x"}, {"preprocess": "x"}, {"order": 0}])
-def test_options_are_checked_before_anything_is_read(option):
+@pytest.mark.parametrize(
+    ("named", "option"),
+    [
+        ("task", {"task": "x"}),
+        ("preprocess", {"preprocess": "x"}),
+        ("order", {"search": WorkingSet(order=0)}),
+    ],
+)
+def test_options_are_checked_before_anything_is_read(named, option):
     X, y, _ = planted(50)
     source = Watched(open_source(X, target=y))
-    with pytest.raises(ValueError, match=next(iter(option))):
+    with pytest.raises(ValueError, match=named):
         select(3, **option).fit_source(source)
     assert source.passes == 0
