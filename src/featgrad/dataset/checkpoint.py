@@ -34,7 +34,7 @@ _IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
 _SUFFIX = ".npy"
 _COPIED_AT_ONCE = 1 << 22
 # To be raised when passes keep something other than before.
-_FORMAT = 7
+_FORMAT = 8
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 

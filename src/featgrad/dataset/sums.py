@@ -15,7 +15,7 @@ from scipy.special import chdtri
 
 from featgrad._support.array_api import namespace, placed_like, to_numpy, zeros
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats, Indices, Keys, Singles
+from featgrad._support.types import Floats, Indices, Keys
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
 from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
@@ -209,93 +209,47 @@ class PriceSums(ArraySums):
         return {"_columns": self._columns, "_noise": self._noise}
 
 
-_WAITING = ("waiting", "waiting_outputs", "waiting_weights")
-_DONE = ("weight", "squared_weights", "sums", "output_sums", "cross", "squares", "matrix")
-
-
-class GrowingCell:
-    """A cell whose rows come in parts; as many as there are columns wait for their products."""
-
-    def __init__(self) -> None:
-        self._waiting: list[tuple[Singles, Floats, Floats]] = []
-        self._n_waiting = 0
-        self._done: Cell | None = None
-
-    def add(self, values: Singles, outputs: Floats, weights: Floats) -> None:
-        """More standardised rows, their outputs and weights."""
-        self._waiting.append((values, outputs, weights))
-        self._n_waiting += len(values)
-        if self._n_waiting >= values.shape[1]:
-            self._done = self._cell()
-            self._waiting, self._n_waiting = [], 0
-
-    def merge(self, other: "GrowingCell") -> None:
-        """Rows of another part of the cell; none wait any longer where some have products."""
-        if self._done is None and other._done is None:
-            for part in other._waiting:
-                self.add(*part)
-            return
-        own, *more = [part._cell() for part in (self, other) if part._waiting or part._done]
-        self._done = own.joined(more[0]) if more else own
-        self._waiting, self._n_waiting = [], 0
-
-    def cell(self, n_columns: int, n_outputs: int) -> Cell:
-        """All rows so far, if any."""
-        if self._waiting or self._done:
-            return self._cell()
-        return make_cell(
-            np.zeros((0, n_columns), np.float32), np.zeros((0, n_outputs)), np.zeros(0)
-        )
-
-    def _cell(self) -> Cell:
-        if not self._waiting:
-            assert self._done is not None
-            return self._done
-        cell = make_cell(*self._together())
-        return cell if self._done is None else self._done.joined(cell)
-
-    def state(self) -> Arrays:
-        state: dict[str, Any] = {}
-        if self._waiting:
-            state |= zip(_WAITING, self._together(), strict=True)
-        if self._done is not None:
-            done = self._done._asdict()
-            state |= {name: np.asarray(done[name]) for name in _DONE}
-        return state
-
-    def restore(self, state: Arrays) -> None:
-        if _WAITING[0] in state:
-            values, outputs, weights = (state[name] for name in _WAITING)
-            self._waiting, self._n_waiting = [(values, outputs, weights)], len(values)
-        if _DONE[0] in state:
-            weight, squared = (float(state[name]) for name in _DONE[:2])
-            sums: Any = [state[name] for name in _DONE[2:]]
-            self._done = Cell(weight, squared, *sums)
-
-    def _together(self) -> tuple[Singles, Floats, Floats]:
-        values, outputs, weights = map(np.concatenate, zip(*self._waiting, strict=True))
-        return values, outputs, weights
-
-
-class CellSums(ArraySums):
+class CellSums:
     """Moments of some columns over each cell."""
 
     def __init__(self, shape: CellShape, columns: Indices, standardiser: Standardiser) -> None:
         self._shape, self._columns = shape, columns
         self._affine = standardiser.affine(columns)
-        self._growing = [GrowingCell() for _ in range(shape.n_cells)]
+        self._found: dict[int, Cell] = {}
 
     def add(self, rows: Rows) -> None:
         values = self._affine(rows.X[:, self._columns])
         for cell, own in rows.by_cell():
-            self._growing[cell].add(values[own], rows.outputs[own], rows.weights[own])
+            self._join(cell, make_cell(values[own], rows.outputs[own], rows.weights[own]))
+
+    def merge(self, other: "CellSums") -> None:
+        for cell, more in other._found.items():
+            self._join(cell, more)
 
     def cells(self) -> Cells:
-        shape = len(self._columns), self._shape.n_outputs
-        return Cells([cell.cell(*shape) for cell in self._growing], self._shape.n_strata)
+        nothing = np.zeros((0, len(self._columns)), np.float32)
+        empty = make_cell(nothing, np.zeros((0, self._shape.n_outputs)), np.zeros(0))
+        found = [self._found.get(cell, empty) for cell in range(self._shape.n_cells)]
+        return Cells(found, self._shape.n_strata)
 
-    def _parts(self) -> dict[str, Any]:
-        return {str(cell): growing for cell, growing in enumerate(self._growing)}
+    def state(self) -> Arrays:
+        return {
+            f"{cell} {name}": np.asarray(part)
+            for cell, found in self._found.items()
+            for name, part in found._asdict().items()
+            if part is not None
+        }
+
+    def restore(self, state: Arrays) -> None:
+        parts: dict[int, dict[str, Any]] = {}
+        for path, array in state.items():
+            cell, name = path.split()
+            parts.setdefault(int(cell), {})[name] = array if array.ndim else float(array)
+        self._found = {cell: Cell(**found) for cell, found in parts.items()}
+
+    def _join(self, cell: int, more: Cell) -> None:
+        there = self._found.get(cell)
+        self._found[cell] = more if there is None else there.joined(more)
 
 
 class OutputSums(ArraySums):

@@ -103,6 +103,11 @@ class Cell(NamedTuple):
         """The cell of the rows of both."""
         one, more = self._asdict(), other._asdict()
         added = {name: one[name] + more[name] for name in self._fields[:-2]}
+        if self.roots is not None and other.roots is not None:
+            rows = np.concatenate([self.matrix, other.matrix])
+            if _are_few(rows):
+                return Cell(**added, matrix=rows, roots=np.concatenate([self.roots, other.roots]))
+            return Cell(**added, matrix=rows.T @ rows)
         return Cell(**added, matrix=self.products() + other.products())
 
     def products(self) -> Singles:
@@ -115,7 +120,7 @@ def make_cell(values: Singles, outputs: Floats, weights: Floats) -> Cell:
     roots = np.sqrt(weights).astype(np.float32)
     rows = values * roots[:, None]
     cross = rows.T @ (outputs * np.sqrt(weights)[:, None]).astype(np.float32)
-    is_gram = 2 * len(rows) > rows.shape[1]
+    is_gram = not _are_few(rows)
     return Cell(
         float(weights.sum()),
         float(np.sum(weights**2)),
@@ -126,6 +131,11 @@ def make_cell(values: Singles, outputs: Floats, weights: Floats) -> Cell:
         rows.T @ rows if is_gram else rows,
         None if is_gram else roots,
     )
+
+
+def _are_few(rows: Singles) -> bool:
+    """Whether rows take less memory and time than their products."""
+    return bool(2 * rows.shape[0] <= rows.shape[1])
 
 
 @dataclass(frozen=True)

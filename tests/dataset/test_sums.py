@@ -3,38 +3,48 @@
 import numpy as np
 import pytest
 
-from featgrad.dataset.sums import GrowingCell
-from featgrad.moments.cells import Cell, make_cell
+from featgrad.columns.sums import Standardiser
+from featgrad.dataset.sums import CellSums, Rows
+from featgrad.moments.cells import Cell, CellShape, make_cell
 from matrix_kinds import Example, example, relative_error
 
 TOLERANCE = 1e-4  # cells hold single precision
 
 
-@pytest.mark.parametrize("n_features", [3, 25])
+def empty_sums(n_features: int, n_outputs: int) -> CellSums:
+    """Of two cells and columns that are left as they are."""
+    as_they_are = Standardiser(np.zeros(n_features), "center", is_sparse=False)
+    return CellSums(CellShape(2, 1, n_outputs), np.arange(n_features), as_they_are)
+
+
+def add(sums: CellSums, data: Example, rows: slice) -> None:
+    """Some rows, all of the first cell."""
+    weights = data.weights[rows]
+    sums.add(Rows(data.outputs[rows], weights, np.zeros(len(weights), int), data.X[rows]))
+
+
+@pytest.mark.parametrize("n_features", [3, 25, 130])
 @pytest.mark.parametrize("size", [1, 7, 60])
-def test_growing_cell_is_the_cell_of_all_its_rows(n_features: int, size: int):
-    data = example(60, n_features, n_outputs=2, far=3.0)
-    growing = GrowingCell()
+def test_cell_of_rows_in_parts_is_that_of_all_of_them(n_features: int, size: int):
+    data, sums = example(60, n_features, n_outputs=2, far=3.0), empty_sums(n_features, 2)
     for start in range(0, 60, size):
-        rows = slice(start, start + size)
-        growing.add(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
-    assert_same(growing.cell(n_features, 2), data)
+        add(sums, data, slice(start, start + size))
+    assert_same(sums.cells().cells[0], data)
 
 
-@pytest.mark.parametrize("n_features", [3, 25])
+@pytest.mark.parametrize("n_features", [3, 25, 130])
 @pytest.mark.parametrize("seen", [0, 1, 59, 60])
 def test_merged_cells_are_the_cell_of_the_rows_of_both(n_features: int, seen: int):
     data = example(60, n_features, n_outputs=2, far=3.0)
-    one, other = GrowingCell(), GrowingCell()
-    for growing, rows in ((one, slice(seen)), (other, slice(seen, 60))):
-        if len(data.X[rows]):
-            growing.add(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
+    one, other = empty_sums(n_features, 2), empty_sums(n_features, 2)
+    add(one, data, slice(seen))
+    add(other, data, slice(seen, 60))
     one.merge(other)
-    assert_same(one.cell(n_features, 2), data)
+    assert_same(one.cells().cells[0], data)
 
 
 def test_cell_without_rows_has_no_weight():
-    found = GrowingCell().cell(4, 2)
+    found = empty_sums(4, 2).cells().cells[1]
     assert (found.weight, found.squared_weights) == (0, 0)
     assert found.cross.shape == (4, 2)
     assert not found.products().any()
@@ -61,18 +71,13 @@ def test_rows_of_a_cell_are_kept_where_they_are_fewer_than_half_the_columns(n_fe
 
 
 @pytest.mark.parametrize("seen", [2, 30, 31])
-def test_growing_cell_goes_on_from_its_state(seen: int):
-    """After 2 rows all wait, after 30 none do, after 31 one does."""
-    data = example(60, 10)
-
-    def add(cell: GrowingCell, rows: slice) -> None:
-        cell.add(data.X[rows].astype(np.float32), data.outputs[rows], data.weights[rows])
-
-    whole, resumed = GrowingCell(), GrowingCell()
-    for start in range(0, seen, 10):
-        add(whole, slice(start, min(start + 10, seen)))
+def test_cells_go_on_from_their_state(seen: int):
+    """Of 2 rows the cell has the rows, of more their products."""
+    data, whole, resumed = example(60, 10), empty_sums(10, 1), empty_sums(10, 1)
+    add(whole, data, slice(seen))
     resumed.restore(whole.state())
-    for cell in (whole, resumed):
-        add(cell, slice(seen, 60))
-    for one, other in zip(resumed.cell(10, 1), whole.cell(10, 1), strict=True):
+    for sums in (whole, resumed):
+        add(sums, data, slice(seen, 60))
+    found, expected = resumed.cells().cells[0], whole.cells().cells[0]
+    for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
