@@ -24,7 +24,7 @@ from benchmarks.memory import memory as process_status
 from benchmarks.record import RESULTS, Figure, record
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.dataset.all_moments import _AllSums
-from featgrad.dataset.dask.home import _MERGED, OnDask
+from featgrad.dataset.dask import _MERGED, OnDask
 from featgrad.dataset.placed import Gathered
 from featgrad.dataset.sums import FoldSums, PriceSums
 

@@ -44,8 +44,7 @@ def on_dask(
 ) -> Any:
     """The rows that `dataset_builders.in_memory` has, in the same order."""
     pytest.importorskip("dask")
-    from featgrad.dataset.dask.home import OnDask
-    from featgrad.dataset.dask.partitions import partitions_of
+    from featgrad.dataset.dask import OnDask, partitions_of
 
     sizes = uneven(len(Y))
     given = (array(X, sizes, n_column_chunks), array(Y, sizes))

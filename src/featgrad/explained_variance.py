@@ -24,7 +24,7 @@ from featgrad.checks import (
 from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
 from featgrad.dataset.base import RowSample
-from featgrad.dataset.dask.collections import is_collection, without_rows
+from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
@@ -320,7 +320,7 @@ def _sampled(
 ) -> tuple[RowMoments, Task]:
     """All columns of a sample of the rows of Dask collections."""
     # Imported here: it needs Dask.
-    from featgrad.dataset.dask.home import on_dask
+    from featgrad.dataset.dask import on_dask
 
     dataset = on_dask(X, y, sample_weight, None, preparation)
     return _moments_of(dataset.sample(np.arange(X.shape[1])), dataset.filters), dataset.task

@@ -101,7 +101,7 @@ class Fit:
         """A validated matrix, or Dask collections."""
         # Imported where they are needed: Dask and torch need not be there.
         if self.home == "dask":
-            from featgrad.dataset.dask.home import on_dask
+            from featgrad.dataset.dask import on_dask
 
             return on_dask(X, y, sample_weight, groups, self._preparation())
         sample_weight, preparation = on_host(sample_weight), self._preparation(on_host(groups))
@@ -115,7 +115,7 @@ class Fit:
     def of_source(self, source: Source, checkpoint: Checkpoint) -> Dataset:
         """Rows that are read block by block, or by workers of Dask."""
         if self.home == "dask":
-            from featgrad.dataset.dask.home import files_on_dask
+            from featgrad.dataset.dask import files_on_dask
 
             return files_on_dask(source, self._preparation())
         # The paper's search takes classes by their shares.

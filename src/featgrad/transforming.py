@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad._support.array_api import keeps_its_place, namespace, placed_like
 from featgrad.checks import check_missing
-from featgrad.dataset.dask.collections import is_collection, only_columns, without_rows
+from featgrad.dataset.collections import is_collection, only_columns, without_rows
 
 
 class TransformingMixin(SelectorMixin):  # type: ignore[misc]
