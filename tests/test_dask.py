@@ -344,7 +344,7 @@ def test_workers_read_row_groups_of_files(folder: Path):
     source = open_source(folder / "part-*.parquet", target="y", block_rows=32)
     parts = [sum(len(block) for block in part) for part in source.parts()]
     assert parts == [70, 70, 70, 40, 10, 70, 70, 70, 70, 60]
-    options = {"feature_groups": source.groups}
+    options = {"feature_groups": source.feature_groups}
     found = select(8, **options).fit_source(source, client=Here())
     assert_same(found, select(8, **options).fit_source(source))
 

@@ -63,9 +63,9 @@ plt.show()
 # %%
 # From a file
 # -----------
-# Columns of text are found and encoded while the file is read, ``source.groups`` has the original
-# column of each feature, and ``hash_dim`` hashes texts into so many features. What fell into a
-# chosen one can be looked up. The command does the same:
+# Columns of text are found and encoded while the file is read, ``source.feature_groups`` has the
+# original column of each feature, and ``hash_dim`` hashes texts into so many features. What fell
+# into a chosen one can be looked up. The command does the same:
 # ``featgrad select flats.csv --target rent -k 6 --hash-dim 64``.
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder, "flats.csv")

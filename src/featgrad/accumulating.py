@@ -18,7 +18,7 @@ from featgrad.fitting import new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.plan import folds_of
-from featgrad.readers.groups import group_keys
+from featgrad.readers.arrays import group_keys
 
 # Fitted attributes that are worked out when one of them is first asked for.
 _CHOSEN = frozenset(

@@ -3,7 +3,6 @@
 from importlib.metadata import PackageNotFoundError, version
 
 TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
-FORMATS = ("csv", "tsv", "xlsx", "jsonl", "parquet", "arrow", "npy", "svmlight")
 ON_BAD_ROWS = ("error", "skip")
 # A missing value makes its row invalid, stays NaN, or counts as 0.
 ON_MISSING = ("error", "nan", "zero")

@@ -74,7 +74,7 @@ def test_a_sheet_is_read(tmp_path, capsys):
 
 
 def test_a_sheet_without_its_reader_is_refused_by_name(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.excel.find_spec", lambda name: None)
+    monkeypatch.setattr("featgrad.readers.delimited.find_spec", lambda name: None)
     path = tmp_path / "sheet.xlsx"
     path.write_bytes(b"PK\3\4")
     assert main(["info", str(path)]) == 1

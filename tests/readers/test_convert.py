@@ -48,7 +48,7 @@ def test_names_and_groups_come_back(tmp_path):
         converted = convert(source, tmp_path / "rows.arrow")
         same_rows(source, converted)
         assert list(converted.feature_names) == list(source.feature_names)
-        np.testing.assert_array_equal(converted.groups, source.groups)
+        np.testing.assert_array_equal(converted.feature_groups, source.feature_groups)
 
 
 def test_nothing_half_written_is_left(tmp_path, X):

@@ -1,7 +1,12 @@
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 from featgrad.readers import open_source
+from featgrad.readers.arrays import open_array
+from featgrad.readers.formats import FORMATS, Format
 from source_rows import read
 
 
@@ -62,6 +67,22 @@ def test_data_without_rows_is_an_error(data):
 def test_inapplicable_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         open_source(np.eye(2), target=[0, 1], **options)
+
+
+def test_a_module_and_a_line_of_the_registry_add_a_format(write, monkeypatch):
+    module = ModuleType("featgrad.readers.toy")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    toy = Format("toy", (".toy",), "toy:open_toy", options=("sep",), first_line=r"\d/\d")
+    monkeypatch.setitem(FORMATS, "toy", toy)
+    module.open_toy = lambda path, format, block_rows, sep="/": open_array(
+        np.loadtxt(path, delimiter=sep)
+    )
+    content, target = b"1/2\n3/4\n", np.zeros(2)
+    for name in ("rows.toy", "rows.bin"):
+        source = open_source(write(name, content), target=target)
+        np.testing.assert_array_equal(read(source).X, [[1, 2], [3, 4]])
+    other = open_source(write("other.toy", b"1:2\n3:4\n"), target=target, sep=":")
+    assert read(other).X.shape == (2, 2)
 
 
 def test_names_that_are_not_utf8_are_refused_by_file(tmp_path):

@@ -84,7 +84,7 @@ def test_numbers_stay_dense(store, frame, block_rows: int):
     frame = frame.drop(columns="town")
     source = open_source(store(frame), target="label", block_rows=block_rows, dtype="float64")
     assert list(source.feature_names) == ["a", "b"]
-    assert source.groups is None
+    assert source.feature_groups is None
     assert {len(block) for block in source} <= {block_rows, 17 % block_rows}
     rows = read(source)
     np.testing.assert_allclose(rows.X, frame[["a", "b"]].to_numpy(), rtol=1e-14)
@@ -94,7 +94,7 @@ def test_numbers_stay_dense(store, frame, block_rows: int):
 def test_few_texts_are_one_hot(store, frame):
     source = open_source(store(frame), target="label", block_rows=4, dtype="float64")
     assert list(source.feature_names) == ["a", "town=Bonn", "town=Köln", "town=Ulm", "b"]
-    np.testing.assert_array_equal(source.groups, [0, 1, 1, 1, 2])
+    np.testing.assert_array_equal(source.feature_groups, [0, 1, 1, 1, 2])
     rows = read(source)
     np.testing.assert_array_equal(rows.X[:, 1:4], pd.get_dummies(frame["town"]).to_numpy())
     np.testing.assert_allclose(rows.X[:, [0, 4]], frame[["a", "b"]].to_numpy(), rtol=1e-14)

@@ -8,7 +8,8 @@ from argparse import (
 )
 from pathlib import Path
 
-from featgrad.options import FORMATS, ON_BAD_ROWS, TASKS, version_of
+from featgrad.options import ON_BAD_ROWS, TASKS, version_of
+from featgrad.readers.formats import FORMATS
 
 SHELLS = ("bash", "zsh", "fish")
 _FILE = (
@@ -107,7 +108,7 @@ def _reading_options() -> ArgumentParser:
     add = group.add_argument
     add("--target", metavar="COL", help="column to predict; not for .svm and converted files")
     add("--weight", metavar="COL", help="column of sample weights")
-    add("--format", choices=FORMATS, help="default: detected")
+    add("--format", choices=tuple(FORMATS), help="default: detected")
     add("--sep", type=_separator, metavar="CHAR", help="between fields: , ; tab | ; default: found")
     add("--decimal", choices=(".", ","), help="decimal sign, default: found")
     add("--encoding", metavar="NAME", help="such as utf-8, utf-16 or cp1252; default: found")

@@ -13,8 +13,8 @@ from featgrad.cli.loading import load_rows, open_file
 from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
-from featgrad.readers.formats import format_of
 from featgrad.readers.lines import Pipe
+from featgrad.readers.opening import format_of
 from featgrad.report import write_stream_report
 
 _ALARMS = {

@@ -48,7 +48,7 @@ from featgrad.dataset.sums import BatchSums
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers import Block, Source
 from featgrad.readers.block import canonical
-from featgrad.readers.groups import group_keys
+from featgrad.readers.arrays import group_keys
 
 # Sums that are merged at once.
 _MERGED = 4

@@ -1,7 +1,9 @@
-"""NumPy arrays, .npy files and CSR matrices."""
+"""NumPy arrays, .npy files and CSR matrices, and the keys of rows that belong together."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad._support.types import Keys
 from featgrad.readers.block import Block, canonical, csr
-from featgrad.readers.groups import group_keys
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
-from featgrad.readers.source import BaseSource
+from featgrad.readers.source import BaseSource, StoredRows
+
+
+def open_array(X: Any) -> StoredRows:
+    return StoredRows(ArraySource, X, {"target": None, "weight": None, "groups": None})
+
+
+def open_npy(path: Path, format: str, block_rows: int | None) -> StoredRows:
+    return open_array(load_npy(path))._replace(source=NpySource)
 
 
 class ArraySource(BaseSource):
@@ -56,6 +66,18 @@ class ArraySource(BaseSource):
         return canonical(X)
 
 
+class NpySource(ArraySource):
+    """Rows of a .npy file; their columns may be such files, too."""
+
+    def __init__(self, X: Any, **options: Any) -> None:
+        columns = {
+            name: load_npy(Path(options[name]))
+            for name in ("target", "weight", "groups")
+            if isinstance(options[name], str | os.PathLike)
+        }
+        super().__init__(X, **options | columns)
+
+
 def _column(name: str, values: Any, n_rows: int) -> NDArray[Any]:
     column = np.asanyarray(values)
     if column.ndim not in (1, 2) or column.shape[0] != n_rows:
@@ -91,3 +113,28 @@ def load_npy(path: Path) -> Any:
     # NumPy parses headers with Python's tokenizer, which raises many kinds of errors.
     except Exception as error:
         raise_unreadable(str(path), error)
+
+
+def group_keys(groups: Any, n_rows: int) -> Keys:
+    """A number for each row, the same for rows of one group, wherever these are."""
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim not in (1, 2) or len(labels) != n_rows:
+        raise ValueError(
+            f"groups has shape {labels.shape} but X has {n_rows} rows: give one label per row."
+        )
+    if labels.ndim == 2:
+        return joined_keys([group_keys(column, n_rows) for column in labels.T])
+    values, of_row = np.unique(labels.astype(str), return_inverse=True)
+    return np.array([_digest(value) for value in values], np.uint64)[of_row]
+
+
+def _digest(label: Any) -> int:
+    return int.from_bytes(blake2b(repr(label).encode(), digest_size=8).digest(), "little")
+
+
+def joined_keys(columns: Sequence[Keys]) -> Keys:
+    """Rows that agree in all columns share a key."""
+    keys, of_row = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return np.array([_digest(key.tolist()) for key in keys], np.uint64)[of_row.ravel()]

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from featgrad._support.types import Flags, Floats, Keys
 
-# Default number of rows per block.
+# Default number of rows per block; of a table, its entries and its fewest rows.
 BLOCK_ROWS = 4096
+_BLOCK_ENTRIES, _MIN_BLOCK_ROWS = 1 << 22, 64
 # Limits on the number of features found in a file, against garbled indices that would allocate
 # gigabytes: of all files, and of small ones for each of their entries. The caller can pass more.
 MAX_FEATURES = 1 << 27
@@ -61,6 +62,11 @@ class Block:
     def _take(self, X: Any, rows: Any) -> "Block":
         others = (self.weight, self.groups, self.time)
         return Block(X, self.y[rows], *(None if part is None else part[rows] for part in others))
+
+
+def rows_per_block(n_columns: int) -> int:
+    """Default for a table of so many columns."""
+    return max(_MIN_BLOCK_ROWS, min(BLOCK_ROWS, _BLOCK_ENTRIES // max(1, n_columns)))
 
 
 def csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:

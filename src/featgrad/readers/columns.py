@@ -2,17 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.tokens import Tokens
-
-Names = Sequence[str] | None
 
 
 class UnknownColumnError(ValueError):
@@ -46,51 +43,6 @@ class Chunk(NamedTuple):
 
 
 Chunks = Iterator[Chunk]
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Roles of the columns of a table.
-
-    Columns in `named` stay even if they look like identifiers.
-    """
-
-    target: str
-    weight: str | None
-    text: frozenset[str]
-    features: tuple[str, ...]
-    named: frozenset[str]
-    groups: tuple[str, ...] = ()
-    time: str | None = None
-
-    @classmethod
-    def of(
-        cls, table: Table, target: Any, weight: Any, exclude: Names, include: Names,
-        categorical: Names, groups: Names | str, time: Any,
-    ) -> Self:  # fmt: skip
-        groups = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        named: dict[str, Sequence[Any]] = {
-            "target": [target],
-            "weight": [] if weight is None else [weight],
-            "exclude": exclude or (),
-            "include": include or (),
-            "categorical": categorical or (),
-            "groups": groups,
-            "time": [] if time is None else [time],
-        }
-        for argument, columns in named.items():
-            for column in columns:
-                check_column(argument, column, table.name, table.columns)
-        others = {target, weight, time, *groups, *(exclude or ())}
-        text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
-        # Classes keep their names.
-        text |= {target} if table.kinds[target] == "boolean" else set()
-        features = tuple(name for name in table.columns if name not in others)
-        check_any(features, table.name)
-        if categorical is not None:
-            text = text & {target, *groups} | set(categorical)
-        named_ones = frozenset((*(include or ()), *(categorical or ())))
-        return cls(target, weight, text, features, named_ones, groups, time)
 
 
 def check_names(owner: str, columns: Sequence[str]) -> None:

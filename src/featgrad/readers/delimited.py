@@ -6,9 +6,14 @@ whole file for one value, and neither comes with the package. About 300 lines wo
 thousands, dates, per cent, encodings and compression are not theirs (`benchmarks.csv_readers`).
 """
 
+import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +22,7 @@ from numpy.typing import NDArray
 from featgrad._support.types import Flags
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind
 from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
-from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.kernels import FIELDS, MESSAGES
 from featgrad.readers.kernels.numbers import BOOLEAN, KINDS, NUMBER, census
 from featgrad.readers.kernels.records import parse_records
@@ -32,6 +37,16 @@ _MAX_RECORD_BYTES = 1 << 20
 _FIRST_BYTES, _FIRST_LINES = 1 << 18, 5
 _TEXT = len(KINDS)
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
+
+
+def open_delimited(
+    data: Any, format: str, block_rows: int | None, columns: Any = None, **given: Any
+) -> "DelimitedTable":
+    """CSV, TSV, or the first sheet of an Excel file."""
+    if format == "tsv":
+        given = {"sep": "\t"} | given
+    text = _sheet_as_csv(data) if format == "xlsx" else data
+    return DelimitedTable(str(data), text, Given(**given), columns)
 
 
 class DelimitedTable:
@@ -206,3 +221,28 @@ def _are_booleans(tokens: Tokens) -> bool:
 
 def _locate(lines: Any, first_row: int, row: int) -> str:
     return f"line {lines[row - first_row] + 1}"
+
+
+def _sheet_as_csv(path: Path) -> bytes:
+    """The first sheet of an Excel file."""
+    if find_spec("openpyxl") is None:
+        raise ImportError(
+            f"Reading {path} needs openpyxl: pip install 'featgrad[excel]', or save it as CSV."
+        )
+    from openpyxl import load_workbook
+
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+        rows = book.worksheets[0].iter_rows(values_only=True)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows(map(_field, row) for row in rows if any(cell is not None for cell in row))
+        book.close()
+    # Damaged archives and XML raise many kinds of errors.
+    except Exception as error:
+        raise_unreadable(str(path), error)
+    return text.getvalue().encode()
+
+
+def _field(cell: Any) -> Any:
+    return cell.isoformat() if isinstance(cell, date | time) else cell

@@ -8,6 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from featgrad.readers.batches import BatchFiles
+from featgrad.readers.block import rows_per_block
 from featgrad.readers.columns import Chunk, Chunks, as_days, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.tokens import Tokens
@@ -40,8 +41,9 @@ class FrameTable:
         }
 
     @classmethod
-    def of(cls, frame: Any, block_rows: int) -> Self:
+    def of(cls, frame: Any, block_rows: int | None) -> Self:
         """A frame in memory."""
+        block_rows = block_rows or rows_per_block(len(frame.columns))
         starts = range(0, len(frame), block_rows)
         return cls(
             frame, len(frame), lambda: (frame[start : start + block_rows] for start in starts)
@@ -80,7 +82,8 @@ class FrameTable:
 class ArrowTable(FrameTable):
     """Columns of a file of record batches."""
 
-    def __init__(self, file: BatchFiles, block_rows: int) -> None:
+    def __init__(self, file: BatchFiles, block_rows: int | None) -> None:
+        block_rows = block_rows or rows_per_block(len(file.schema.names))
         self.name, self.path, self._file, self._block_rows = file.name, file.path, file, block_rows
         check_names(self.name, file.schema.names)
         super().__init__(_frame(file.schema.empty_table()), file.n_rows, self._read)

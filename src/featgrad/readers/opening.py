@@ -1,28 +1,29 @@
 """Open arrays, data frames and files as sources."""
 
 import os
+import re
 from collections.abc import Sequence
+from glob import glob
+from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from scipy import sparse
 
 from featgrad.checks import check_number, check_option
 from featgrad.options import ON_BAD_ROWS, ON_MISSING
-from featgrad.readers.block import BLOCK_ROWS
-from featgrad.readers.formats import detect
+from featgrad.readers.arrays import open_array
+from featgrad.readers.block import BLOCK_ROWS, rows_per_block
+from featgrad.readers.formats import COMPRESSED, FORMATS, UNREADABLE, VAGUE
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.source import Source
+from featgrad.readers.lines import Pipe, read_head
+from featgrad.readers.source import Source, StoredRows
 
 if TYPE_CHECKING:
     from featgrad.readers.columns import Table
-
-# Formats of separated text, and arguments that say how it is written.
-_TEXTS = ("csv", "tsv")
-_DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
-# Entries of a block of a table, and its fewest rows.
-_BLOCK_ENTRIES, _MIN_BLOCK_ROWS = 1 << 22, 64
 
 
 def open_source(
@@ -140,11 +141,27 @@ def open_source(
         "na_values": na_values,
     }  # fmt: skip
     options = {argument: value for argument, value in options.items() if value is not None}
-    kind, data, name = detect(data, format)
-    invalid = InvalidRows(name, on_bad_rows, missing)
+    from featgrad.readers.tables import TableSource
+
+    format, data, name = _detect(data, format)
+    block_rows = block_rows and int(block_rows)
+    taken = FORMATS[format].options if format else ()
+    given = {option: options.pop(option) for option in taken if option in options}
+    found = _open(data, format, block_rows, given)
+    accepted = found.options if isinstance(found, StoredRows) else TableSource.OPTIONS
+    for argument, value in options.items():
+        if argument not in accepted:
+            raise ValueError(f"{argument}={value!r} does not apply to {name}: leave it out.")
     paths = data if isinstance(data, list) else [data] if isinstance(data, Path) else []
-    common = {"dtype": dtype, "invalid": invalid, "paths": paths}
-    return _open(kind, data, options, block_rows and int(block_rows), **common)
+    common = {"dtype": dtype, "invalid": InvalidRows(name, on_bad_rows, missing), "paths": paths}
+    if isinstance(found, StoredRows):
+        stored = {**found.options, **options}
+        rows: Source = found.source(
+            found.data, block_rows=block_rows or BLOCK_ROWS, **stored, **common
+        )
+        return rows
+    block_rows = block_rows or rows_per_block(len(found.columns))
+    return TableSource(found, block_rows=block_rows, **options, **common)
 
 
 def open_table(
@@ -154,87 +171,102 @@ def open_table(
 
     None if the file stores rows of features: svmlight, .npy, and files written by `convert`.
     """
-    kind, data, _ = detect(path, format)
-    if kind in ("npy", "svmlight"):
-        return None
-    takes = _DIALECT if kind in (*_TEXTS, "xlsx") else ()
-    given = {name: dialect[name] for name in takes if dialect.get(name) is not None}
-    return _open_columns(kind, data, None, given)[0]
+    format, data, _ = _detect(path, format)
+    taken = FORMATS[format].options if format else ()
+    given = {name: value for name, value in dialect.items() if name in taken and value is not None}
+    found = _open(data, format, None, given)
+    return None if isinstance(found, StoredRows) else found
 
 
 def _open(
-    kind: str, data: Any, options: dict[str, Any], block_rows: int | None, **common: Any
-) -> Source:
-    name = common["invalid"].name
-    common["block_rows"] = block_rows or BLOCK_ROWS
-
-    def accept(**defaults: Any) -> dict[str, Any]:
-        """The options for this kind of data; any other one is an error."""
-        for argument, value in options.items():
-            if argument not in defaults:
-                raise ValueError(f"{argument}={value!r} does not apply to {name}: leave it out.")
-        return defaults | options
-
-    if kind in ("array", "npy"):
-        from featgrad.readers.arrays import ArraySource, load_npy
-
-        columns = accept(target=None, weight=None, groups=None)
-        if kind == "npy":
-            data = load_npy(data)
-            for argument, value in columns.items():
-                if isinstance(value, str | os.PathLike):
-                    columns[argument] = load_npy(Path(value))
-        return ArraySource(data, **columns, **common)
-    if kind == "svmlight":
-        from featgrad.readers.svmlight import SvmlightSource
-
-        return SvmlightSource(data, **accept(n_features=None, zero_based=None), **common)
-    takes = ("columns", *_DIALECT) if kind in _TEXTS else _DIALECT if kind == "xlsx" else ()
-    given = {name: options.pop(name) for name in takes if name in options}
-    table, file = _open_columns(kind, data, block_rows, given)
-    if table is None:
-        from featgrad.readers.arrow_rows import ArrowRowsSource
-
-        weight = "weight" if "weight" in file.schema.names else None
-        return ArrowRowsSource(file, **accept(target="y", weight=weight, n_features=None), **common)
-    from featgrad.readers.columns import Roles
-    from featgrad.readers.tables import TableSource
-
-    names = "target", "weight", "exclude", "include", "categorical", "groups", "time"
-    roles = dict.fromkeys(names)
-    accepted = accept(**roles, hash_dim=None)
-    assigned = Roles.of(table, *(accepted.pop(role) for role in roles))
-    common["block_rows"] = block_rows or _rows_per_block(len(table.columns))
-    return TableSource(table, assigned, **accepted, **common)
-
-
-def _rows_per_block(n_columns: int) -> int:
-    return max(_MIN_BLOCK_ROWS, min(BLOCK_ROWS, _BLOCK_ENTRIES // max(1, n_columns)))
-
-
-def _open_columns(
-    kind: str, data: Any, block_rows: int | None, given: dict[str, Any]
-) -> "tuple[Table | None, Any]":
-    """The table, or None and the file of record batches that store rows."""
-    if kind == "frame":
+    data: Any, format: str | None, block_rows: int | None, given: dict[str, Any]
+) -> "Table | StoredRows":
+    """A table, or rows that are stored as such."""
+    if format is not None:
+        module, function = FORMATS[format].opener.split(":")
+        opener = getattr(import_module(f"featgrad.readers.{module}"), function)
+        return opener(data, format, block_rows, **given)  # type: ignore[no-any-return]
+    if isinstance(data, nw.DataFrame):
         from featgrad.readers.frames import FrameTable
 
-        return FrameTable.of(data, block_rows or _rows_per_block(len(data.columns))), None
-    if kind in (*_TEXTS, "xlsx"):
-        from featgrad.readers.delimited import DelimitedTable
-        from featgrad.readers.dialect import Given
-        from featgrad.readers.excel import sheet_as_csv
+        return FrameTable.of(data, block_rows)
+    return open_array(data)
 
-        columns = given.pop("columns", None)
-        if kind == "tsv":
-            given = {"sep": "\t"} | given
-        text = sheet_as_csv(data) if kind == "xlsx" else data
-        return DelimitedTable(str(data), text, Given(**given), columns), None
-    from featgrad.readers.arrow_rows import stores_rows
-    from featgrad.readers.batches import BatchFiles
-    from featgrad.readers.frames import ArrowTable
 
-    file = BatchFiles(data, kind)
-    if stores_rows(file.schema):
-        return None, file
-    return ArrowTable(file, block_rows or _rows_per_block(len(file.schema.names))), file
+def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
+    """The format, None for rows in memory, the data to be opened, and a name for messages."""
+    if isinstance(data, list | tuple) and data and isinstance(data[0], str | os.PathLike):
+        files = [Path(file) for file in data]
+        for file in files:
+            if not file.is_file():
+                raise FileNotFoundError(f"There is no file {file}.")
+        name = f"{files[0]} and {len(files) - 1} more"
+        return "parquet", _only_parquet(name, files), name
+    if isinstance(data, str | os.PathLike | Pipe):
+        path = data if isinstance(data, Pipe) else Path(data)
+        if format is not None:
+            check_option("format", format, tuple(FORMATS))
+        if isinstance(path, Path) and not path.is_file():
+            return "parquet", _parquet_files(path), str(path)
+        return format or format_of(path), path, str(path)
+    if format is not None:
+        raise ValueError(f"format={format!r} applies to files only: leave it out.")
+    if isinstance(data, np.ndarray) or sparse.issparse(data):
+        return None, data, "the array"
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return None, frame, "the frame"
+    raise ValueError(
+        f"Rows cannot be read from {type(data).__name__}: give an array, a CSR matrix, a frame "
+        "in memory, or the path of a file."
+    )
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    """The Parquet files of a folder, or those that a pattern matches."""
+    if path.is_dir():
+        found = sorted(path.rglob("*.parquet"))
+        what = f"The folder {path} holds no .parquet file: only such files can be read together."
+    else:
+        found = sorted(map(Path, glob(str(path), recursive=True)))
+        what = f"There is no file {path}."
+    if not found:
+        raise FileNotFoundError(what)
+    return _only_parquet(str(path), found)
+
+
+def _only_parquet(name: str, files: list[Path]) -> list[Path]:
+    if any(file.suffix.lower() != ".parquet" for file in files):
+        raise ValueError(
+            f"{name} are {len(files)} files: only .parquet files can be read together, join others "
+            "first."
+        )
+    return files
+
+
+def format_of(path: Path | Pipe) -> str:
+    """Detected from the suffix, or else from the content."""
+    suffixes = [suffix.lower() for suffix in getattr(path, "suffixes", ())]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in UNREADABLE:
+        raise ValueError(
+            f"{path} is {UNREADABLE[suffix]}, which cannot be read: save it as CSV, Parquet, JSON "
+            "lines (.jsonl) or .xlsx, or pass format if its name is wrong."
+        )
+    named = [format.name for format in FORMATS.values() if suffix in format.suffixes]
+    if named and suffix not in VAGUE:
+        return named[0]
+    head = read_head(path)
+    for format in FORMATS.values():
+        if format.magic and head.startswith(format.magic):
+            return format.name
+    lines = (line for line in head.splitlines() if line.strip() and not line.startswith(b"#"))
+    first = next(lines, b"").replace(b"\0", b"")
+    for format in reversed(FORMATS.values()):
+        if format.first_line and re.match(format.first_line.encode(), first):
+            return format.name
+    if named:
+        return named[0]
+    raise ValueError(f"The format of {path} is unknown: pass format, one of {list(FORMATS)}.")

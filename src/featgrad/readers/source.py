@@ -1,10 +1,10 @@
 """Sources of rows: protocol, base classes, and reading ahead."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class Source(Protocol):
         Number of columns of X in every block.
     feature_names : sequence of str or None
         Names of the features.
-    groups : ndarray of int or None
+    feature_groups : ndarray of int or None
         Index of the original column of each feature; None if every column is one feature.
     n_rows : int or None
         Total number of rows without skipped ones; None if unknown.
@@ -48,7 +48,7 @@ class Source(Protocol):
     @property
     def feature_names(self) -> Sequence[str] | None: ...
     @property
-    def groups(self) -> NDArray[np.int32] | None: ...
+    def feature_groups(self) -> NDArray[np.int32] | None: ...
     @property
     def n_rows(self) -> int | None: ...
     @property
@@ -57,6 +57,14 @@ class Source(Protocol):
     def skipped(self) -> int: ...
     def parts(self) -> "Sequence[Source]": ...
     def __iter__(self) -> Iterator[Block]: ...
+
+
+class StoredRows(NamedTuple):
+    """Rows of features, not of named columns: their source, its data, and options it takes."""
+
+    source: Any
+    data: Any
+    options: Mapping[str, Any]
 
 
 class BaseSource:
@@ -78,7 +86,7 @@ class BaseSource:
         return self._invalid.name
 
     @property
-    def groups(self) -> NDArray[np.int32] | None:
+    def feature_groups(self) -> NDArray[np.int32] | None:
         return self.feature_names.groups if isinstance(self.feature_names, Layout) else None
 
     @property

@@ -10,9 +10,13 @@ from featgrad.options import ON_MISSING
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.kernels.svmlight import parse_rows
 from featgrad.readers.lines import count_lines, line_chunks, parsed
-from featgrad.readers.source import BaseSource
+from featgrad.readers.source import BaseSource, StoredRows
 
 _MIN_ENTRY_BYTES = len(" 1:1")
+
+
+def open_svmlight(path: Path, format: str, block_rows: int | None) -> StoredRows:
+    return StoredRows(SvmlightSource, path, {"n_features": None, "zero_based": None})
 
 
 class SvmlightSource(BaseSource):

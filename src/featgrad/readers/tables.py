@@ -4,6 +4,7 @@ A column of text is encoded as consecutive features: one per value (one-hot), or
 `hash_dim`. All of them are 0 for a missing text.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -12,35 +13,76 @@ from numpy.typing import NDArray
 
 from featgrad._support.types import Flags, Indices
 from featgrad.math.tasks import Level
+from featgrad.readers.arrays import group_keys, joined_keys
 from featgrad.readers.block import Block, csr
-from featgrad.readers.columns import Chunk, Roles, Table, check_any
-from featgrad.readers.groups import group_keys, joined_keys
+from featgrad.readers.columns import Chunk, Table, check_any, check_column
 from featgrad.readers.identifiers import DistinctTexts, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.layout import EncodedColumn, Layout
-from featgrad.readers.tokens import Tokens, TokenSource, TopTokens
+from featgrad.readers.source import BaseSource
+from featgrad.readers.tokens import Tokens
 
 
-class TableSource(TokenSource):
-    """Rows of a table with encoded text columns."""
+class TableSource(BaseSource):
+    """Rows of a table with encoded text columns.
 
-    def __init__(self, table: Table, roles: Roles, *, hash_dim: int | None, **common: Any) -> None:
+    Columns in `include` and `categorical` stay even if they look like identifiers.
+    """
+
+    OPTIONS = (
+        "target", "weight", "groups", "time", "exclude", "include", "categorical", "hash_dim",
+    )  # fmt: skip
+
+    def __init__(
+        self, table: Table, *, target: Any = None, weight: Any = None, groups: Any = (),
+        time: Any = None, exclude: Sequence[str] = (), include: Sequence[str] = (),
+        categorical: Sequence[str] | None = None, hash_dim: int | None = None, **common: Any,
+    ) -> None:  # fmt: skip
         super().__init__(**common)
-        self._table, self._roles = table, roles
+        groups = (groups,) if isinstance(groups, str) else tuple(groups)
+        named: dict[str, Sequence[Any]] = {
+            "target": [target],
+            "weight": [] if weight is None else [weight],
+            "exclude": exclude,
+            "include": include,
+            "categorical": categorical or (),
+            "groups": groups,
+            "time": [] if time is None else [time],
+        }
+        for argument, columns in named.items():
+            for column in columns:
+                check_column(argument, column, table.name, table.columns)
+        self._table, self._target, self._weight, self._time = table, target, weight, time
+        self._groups = groups
+        self._is_text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
+        # Classes keep their names.
+        self._is_text |= {target} if table.kinds[target] == "boolean" else set()
+        if categorical is not None:
+            self._is_text = self._is_text & {target, *groups} | set(categorical)
         self.n_rows = None if self._invalid.skip else table.n_rows
-        self.left_out: dict[str, str] = {}
-        texts = [name for name in roles.features if name in roles.text]
-        encoded = self._one_hot(texts) if hash_dim is None else self._hashed(texts, hash_dim)
-        self._leave_out_numbered()
-        features = [name for name in roles.features if name not in self.left_out]
+        others = {target, weight, time, *groups, *exclude}
+        features = [name for name in table.columns if name not in others]
         check_any(features, table.name)
+        self._encode_texts(features, {*include, *(categorical or ())}, hash_dim)
+
+    def _encode_texts(self, features: list[str], stay: set[str], hash_dim: int | None) -> None:
+        """Leave out what is like an identifier, and lay out the features of the other columns."""
+        texts = [name for name in features if name in self._is_text]
+        self.left_out: dict[str, str] = {}
+        encoded = self._hashed(texts, hash_dim) if hash_dim else self._one_hot(texts, stay)
+        names = [name for name in features if name not in self._is_text and name not in stay]
+        chunks = self._table.chunks(names, (), InvalidRows(self._table.name, "skip", "nan"))
+        self.left_out |= numbered(names, (chunk.numbers for chunk in chunks))
+        features = [name for name in features if name not in self.left_out]
+        check_any(features, self._table.name)
         self._text = [name for name in features if name in encoded]
         # Numbers are read in this order: features, then the target, weights, times and groups.
         self._plain = [name for name in features if name not in encoded]
-        ends = [roles.target] if roles.target not in roles.text else []
-        ends += [name for name in (roles.weight, roles.time) if name is not None]
-        self._numbers = [*self._plain, *ends, *(n for n in roles.groups if n not in roles.text)]
-        self._texts = [*self._text, *(n for n in (roles.target, *roles.groups) if n in roles.text)]
+        ends = [name for name in (self._weight, self._time) if name is not None]
+        labels = (self._target, *self._groups)
+        ends += [name for name in labels if name not in self._is_text]
+        self._numbers = [*self._plain, *ends]
+        self._texts = [*self._text, *(name for name in labels if name in self._is_text)]
         self._layout = Layout([encoded.get(name, EncodedColumn(name)) for name in features])
         self.feature_names, self.n_features = self._layout, len(self._layout)
         # Stored entries of a row take an index each.
@@ -57,14 +99,38 @@ class TableSource(TokenSource):
             return [self]
         return [self._part(table.path, _table=table) for table in self._table.parts()]
 
-    def _count_tokens(self, top: TopTokens) -> None:
+    def tokens_of(self, buckets: Any, *, most: int = 3) -> dict[int, list[str]]:
+        """The most frequent texts in each of these features; reads the source again.
+
+        Parameters
+        ----------
+        buckets : array-like of int
+            Features of text columns.
+        most : int, default=3
+            Texts per feature.
+
+        Returns
+        -------
+        dict
+            For each feature its texts, the most frequent first.
+        """
+        wanted = np.asarray(buckets, np.int64)
+        for feature in wanted[(wanted < 0) | (wanted >= self.n_features)].tolist():
+            raise ValueError(f"buckets holds {feature}: give 0 to {self.n_features - 1}.")
+        counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in wanted.tolist()}
         for chunk in self._read((), self._text):
             for column, start in zip(self._layout.columns, self._layout.starts[:-1], strict=True):
-                if column.kind == "number" or not top.wanted[start : start + column.width].any():
+                if column.kind == "number":
                     continue
                 tokens = chunk.texts[column.name]
                 features = self._features(column, int(start), tokens)
-                top.add(features, tokens, np.flatnonzero((features >= 0) & tokens.is_utf8()))
+                rows = np.flatnonzero(np.isin(features, wanted) & tokens.is_utf8())
+                for row, count in tokens.distinct(rows):
+                    counts[int(features[row])][tokens.token(row)] += count
+        return {
+            feature: [token.decode() for token, _ in counted.most_common(most)]
+            for feature, counted in counts.items()
+        }
 
     @property
     def notes(self) -> list[str]:
@@ -82,14 +148,6 @@ class TableSource(TokenSource):
             notes.append(f"left out as identifiers: {', '.join(listed)}")
         return notes
 
-    def _leave_out_numbered(self) -> None:
-        """Leave out columns of numbers that number the rows."""
-        roles = self._roles
-        names = [n for n in roles.features if n not in roles.text and n not in roles.named]
-        skipping = InvalidRows(self._table.name, "skip", "nan")
-        chunks = self._table.chunks(names, (), skipping)
-        self.left_out |= numbered(names, (chunk.numbers for chunk in chunks))
-
     def _read(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Chunk]:
         self._invalid.skipped = 0
         return self._table.chunks(numbers, texts, self._invalid)
@@ -101,7 +159,7 @@ class TableSource(TokenSource):
             raise ValueError(f"{few}: give at least {2 * n_text}.")
         return {name: EncodedColumn(name, "hash", hash_dim // n_text) for name in texts}
 
-    def _one_hot(self, texts: Sequence[str]) -> dict[str, EncodedColumn]:
+    def _one_hot(self, texts: Sequence[str], stay: set[str]) -> dict[str, EncodedColumn]:
         """Read the whole table once for the values of its text columns."""
         values = {name: DistinctTexts() for name in texts}
         for chunk in self._read((), texts) if values else ():
@@ -109,12 +167,12 @@ class TableSource(TokenSource):
                 seen.add(chunk.texts[name])
         encoded = {}
         for name, seen in values.items():
-            if name in self._roles.named and seen.are_too_many:
+            if name in stay and seen.are_too_many:
                 raise ValueError(
                     f"{self._table.name}: column {name!r} has {seen.reason}: pass "
                     f"exclude=['{name}']."
                 )
-            if seen.reason is not None and name not in self._roles.named:
+            if seen.reason is not None and name not in stay:
                 self.left_out[name] = seen.reason
                 continue
             # A column without any text keeps one feature, which is always 0.
@@ -131,23 +189,23 @@ class TableSource(TokenSource):
 
     def _encode(self, chunk: Chunk) -> Block:
         """All rows of a chunk; adds the reasons why some of them are invalid."""
-        roles, n_features = self._roles, len(self._plain)
+        n_features = len(self._plain)
         X = self._encoded(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
         others = dict(zip(self._numbers[n_features:], chunk.numbers[n_features:], strict=True))
-        if roles.target in roles.text:
-            y = _texts(roles.target, chunk.texts[roles.target], chunk.reasons)
-            declared = getattr(self._table, "levels", {}).get(roles.target)
+        if self._target in self._is_text:
+            y = _texts(self._target, chunk.texts[self._target], chunk.reasons)
+            declared = getattr(self._table, "levels", {}).get(self._target)
             y = y if declared is None else Level.array(y.tolist(), declared)
         else:
-            y = np.ascontiguousarray(others[roles.target])
+            y = np.ascontiguousarray(others[self._target])
         weight, time = (
             None if name is None else others[name].astype(np.float64)
-            for name in (roles.weight, roles.time)
+            for name in (self._weight, self._time)
         )
         keys = [
-            chunk.texts[name].fingerprints() if name in roles.text
+            chunk.texts[name].fingerprints() if name in self._is_text
             else group_keys(others[name], len(y))
-            for name in roles.groups
+            for name in self._groups
         ]  # fmt: skip
         groups = None if not keys else keys[0] if len(keys) == 1 else joined_keys(keys)
         return Block(X, y, weight, groups, time)

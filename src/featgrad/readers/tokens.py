@@ -1,16 +1,13 @@
 """Columns of text as bytes and offsets."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.readers.kernels import numbers as kernel
-from featgrad.readers.source import BaseSource
 
 
 @dataclass(frozen=True)
@@ -80,53 +77,3 @@ def is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-class TopTokens:
-    """Most frequent tokens of some features."""
-
-    def __init__(self, features: Any, n_features: int) -> None:
-        wanted: list[int] = np.asarray(features, dtype=np.int64).tolist()
-        for feature in wanted:
-            if not 0 <= feature < n_features:
-                raise ValueError(f"buckets holds {feature}: give 0 to {n_features - 1}.")
-        self.wanted = np.zeros(n_features, bool)
-        self.wanted[wanted] = True
-        self._counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in wanted}
-
-    def add(self, features: NDArray[Any], tokens: Tokens, rows: Indices) -> None:
-        """Count the tokens of these rows; `features` has one entry per row of `tokens`."""
-        for row, count in tokens.distinct(rows[self.wanted[features[rows]]]):
-            self._counts[int(features[row])][tokens.token(row)] += count
-
-    def tokens(self, most: int) -> dict[int, list[str]]:
-        return {
-            feature: [token.decode() for token, _ in counts.most_common(most)]
-            for feature, counts in self._counts.items()
-        }
-
-
-class TokenSource(BaseSource):
-    """A source whose features stand for tokens."""
-
-    def tokens_of(self, buckets: Any, *, most: int = 3) -> dict[int, list[str]]:
-        """The most frequent texts or names in each of these features; reads the source again.
-
-        Parameters
-        ----------
-        buckets : array-like of int
-            Features of text columns.
-        most : int, default=3
-            Texts per feature.
-
-        Returns
-        -------
-        dict
-            For each feature its texts, the most frequent first.
-        """
-        top = TopTokens(buckets, self.n_features)
-        self._count_tokens(top)
-        return top.tokens(most)
-
-    def _count_tokens(self, top: TopTokens) -> None:
-        raise NotImplementedError

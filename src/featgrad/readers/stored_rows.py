@@ -1,25 +1,30 @@
-"""Arrow and Parquet files that store whole rows in list columns.
+"""Arrow and Parquet files that store whole rows in list columns, and how they are written.
 
 Either `idx` and `val`, lists whose buffers are those of a CSR matrix, or `x`, lists of a fixed
 size whose buffer is a dense matrix; also `y`, and optionally `weight`.
 """
 
 import json
+import os
 from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Flags, Floats
-from featgrad.readers.batches import BatchFiles
+from featgrad.readers.batches import BatchFiles, require_pyarrow
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
 from featgrad.readers.columns import UnknownColumnError
-from featgrad.readers.frames import numbers_in
+from featgrad.readers.frames import ArrowTable, numbers_in
 from featgrad.readers.invalid_rows import raise_unreadable
-from featgrad.readers.layout import METADATA_KEY, Layout
-from featgrad.readers.source import BaseSource
+from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
+from featgrad.readers.source import BaseSource, Source, StoredRows, prefetched
 
 
 def stores_rows(schema: Any) -> bool:
@@ -32,6 +37,16 @@ def stores_rows(schema: Any) -> bool:
 
     fixed = "x" in schema.names and types.is_fixed_size_list(schema.field("x").type)
     return fixed or (is_list("idx") and is_list("val"))
+
+
+def open_batches(data: Any, format: str, block_rows: int | None) -> StoredRows | ArrowTable:
+    """A file of stored rows, or of a table."""
+    file = BatchFiles(data, format)
+    if not stores_rows(file.schema):
+        return ArrowTable(file, block_rows)
+    weight = "weight" if "weight" in file.schema.names else None
+    options = {"target": "y", "weight": weight, "n_features": None}
+    return StoredRows(ArrowRowsSource, file, options)
 
 
 class ArrowRowsSource(BaseSource):
@@ -194,3 +209,95 @@ def _read_metadata(file: BatchFiles) -> tuple[int | None, Layout | None]:
         return n_features, None if columns is None else Layout.from_json(columns)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise_unreadable(file.name, error)
+
+
+def convert(source: Source, path: str | os.PathLike[str]) -> Source:
+    """Write the rows of a source to an Arrow IPC file.
+
+    Sparse rows are stored as lists `idx` and `val`, dense ones as lists `x` of a fixed size; more
+    columns are `y` and, if there are weights, `weight`. The schema metadata hold the names, groups
+    and number of features as JSON. An existing file is replaced once the new one is complete.
+
+    Parameters
+    ----------
+    source : Source
+        The rows; each block is written as one record batch.
+    path : str or path
+        The file to write.
+
+    Returns
+    -------
+    Source
+        The new file.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> from featgrad import open_source
+    >>> from featgrad.readers import convert
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = open_source(np.eye(3), target=[0, 1, 0])
+    ...     convert(rows, pathlib.Path(folder, "rows.arrow")).n_rows
+    3
+    """
+    require_pyarrow("Writing Arrow files")
+    import pyarrow as pa
+
+    path = Path(path)
+    if path.exists() and Path(source.name).exists() and path.samefile(source.name):
+        raise ValueError(f"path={str(path)!r} is the file that is read: name another one.")
+    blocks = iter(prefetched(source))
+    first = next(blocks, None)
+    if first is None:
+        raise ValueError("The source has no rows: there is nothing to convert.")
+    schema = _schema(source, first)
+    with (
+        atomic_path(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema) as writer,
+    ):
+        for block in chain([first], blocks):
+            writer.write_batch(_batch(block, schema))
+    from featgrad.readers.opening import open_source
+
+    return open_source(path, block_rows=source.block_rows, dtype=first.X.dtype)
+
+
+def _schema(source: Source, first: Block) -> Any:
+    import pyarrow as pa
+
+    value = pa.from_numpy_dtype(first.X.dtype)
+    if sparse.issparse(first.X):
+        fields = [("idx", pa.list_(pa.int32())), ("val", pa.list_(value))]
+    else:
+        fields = [("x", pa.list_(value, source.n_features))]
+    fields.append(("y", pa.string() if first.y.dtype.kind == "U" else pa.float64()))
+    if first.weight is not None:
+        fields.append(("weight", pa.float64()))
+    names = source.feature_names
+    if names is not None and not isinstance(names, Layout):
+        names = Layout([EncodedColumn(name) for name in names])
+    columns = None if names is None else names.to_json()
+    metadata = {"version": 1, "n_features": source.n_features, "features": columns}
+    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata)})
+
+
+def _batch(block: Block, schema: Any) -> Any:
+    import pyarrow as pa
+
+    if block.y.ndim != 1:
+        raise ValueError(f"y has shape {block.y.shape}: only a single target can be converted.")
+    if sparse.issparse(block.X):
+        places = block.X.indptr, block.X.indices
+        offsets, indices = (pa.array(part.astype(np.int32, copy=False)) for part in places)
+        columns = [
+            pa.ListArray.from_arrays(offsets, values, type=schema.field(name).type)
+            for name, values in (("idx", indices), ("val", pa.array(block.X.data)))
+        ]
+    else:
+        values = pa.array(np.ascontiguousarray(block.X).ravel())
+        columns = [pa.FixedSizeListArray.from_arrays(values, type=schema.field("x").type)]
+    columns.append(pa.array(block.y, type=schema.field("y").type))
+    if block.weight is not None:
+        columns.append(pa.array(block.weight))
+    return pa.record_batch(columns, schema=schema)
