@@ -44,7 +44,7 @@ def little_memory(monkeypatch):
     """Even small files are too large to be held, and are read block by block."""
     monkeypatch.setattr("featgrad.plan.LOADED_BYTES", 2000)
     monkeypatch.setattr("featgrad.plan.LOADED_SAMPLE_BYTES", 6000)
-    monkeypatch.setattr("featgrad.readers.opening.BLOCK_ROWS", 50)
+    monkeypatch.setattr("featgrad.readers.block.BLOCK_ROWS", 50)
 
 
 def answer(capsys, *arguments: str) -> dict:
