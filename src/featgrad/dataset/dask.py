@@ -47,8 +47,8 @@ from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.sums import BatchSums
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers import Block, Source
-from featgrad.readers.block import canonical
 from featgrad.readers.arrays import group_keys
+from featgrad.readers.block import canonical
 
 # Sums that are merged at once.
 _MERGED = 4
