@@ -13,7 +13,7 @@ from featgrad._support.types import Keys
 from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
 from featgrad.columns.fences import Fences, some_rows
 from featgrad.columns.magnitude import Limits
-from featgrad.dataset.accumulated import Accumulated
+from featgrad.dataset.chunks import Accumulated
 from featgrad.fitting import new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels

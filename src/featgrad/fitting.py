@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from featgrad._support.array_api import on_host
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Indices
-from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import AllMoments, FoldMoments, with_all_moments
 from featgrad.dataset.base import Dataset, RowSample, Storage
 from featgrad.dataset.checkpoint import Checkpoint
+from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded

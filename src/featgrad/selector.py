@@ -31,8 +31,8 @@ from featgrad.checks import (
 )
 from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
-from featgrad.dataset.accumulated import Accumulated
 from featgrad.dataset.checkpoint import open_checkpoint
+from featgrad.dataset.chunks import Accumulated
 from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.diagnosis import DataWarning, shared_labels
 from featgrad.fitting import SEARCHES, Choice, judged, new_fit

@@ -11,12 +11,12 @@ import numpy as np
 from featgrad import plan
 from featgrad.cli.cluster import random_rows
 from featgrad.cli.progress import Progress
+from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
-from featgrad.readers.sample import Sample, bytes_of
 from featgrad.readers.source import SourceWrapper
 
 # Options of the command line that are arguments of `open_source`.
@@ -38,11 +38,11 @@ class ProgressSource(SourceWrapper):
     def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
         super().__init__(source)
         self.expected_rows, self._progress = expected_rows, progress
-        self.sample: Sample | None = None
+        self.sample: KeyedSample | None = None
 
     def __iter__(self) -> Iterator[Block]:
         collect = self.collect_sample and self.sample is None
-        sample = Sample(plan.LOADED_SAMPLE_BYTES, seed=0) if collect else None
+        sample = KeyedSample(plan.LOADED_SAMPLE_BYTES, n_bytes) if collect else None
         rows, last = 0, -np.inf
         with self._progress.reading(self.expected_rows):
             for block in self._source:
@@ -90,12 +90,12 @@ class LoadedRows:
     def drawn_by(self, client: Any) -> "LoadedRows":
         """Random rows that workers of a Dask cluster read."""
         expected = (self.source.expected_rows or self.n_rows) / len(self.block)
-        share = min(1.0, plan.LOADED_SAMPLE_BYTES / (bytes_of(self.block) * expected))
+        share = min(1.0, plan.LOADED_SAMPLE_BYTES / (int(n_bytes(self.block.X).sum()) * expected))
         block, n_rows, self.source.skipped = random_rows(client, self.source, share)
         return LoadedRows(self.source, n_rows, block, is_complete=len(block) == n_rows)
 
     @classmethod
-    def from_sample(cls, source: ProgressSource, sample: Sample) -> "LoadedRows":
+    def from_sample(cls, source: ProgressSource, sample: KeyedSample) -> "LoadedRows":
         """All rows, or random ones if they were too many."""
         return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
 
@@ -128,7 +128,7 @@ def open_file(arguments: Namespace) -> ProgressSource:
 
 def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
     """Load all rows; if they are too many, a random sample or the first block."""
-    sample = Sample(plan.LOADED_BYTES, seed=0)
+    sample = KeyedSample(plan.LOADED_BYTES, n_bytes)
     for block in prefetched(source):
         sample.add(block)
         if not read_all and _is_too_large(sample, source.expected_rows):
@@ -139,9 +139,9 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
     return replace(loaded, block=loaded.block.in_order())
 
 
-def _is_too_large(sample: Sample, expected_rows: int | None) -> bool:
+def _is_too_large(sample: KeyedSample, expected_rows: int | None) -> bool:
     """Whether the rows are too many, or clearly will be."""
-    expected = sample.n_bytes / sample.n_rows * (expected_rows or 0)
+    expected = sample.size / sample.n_rows * (expected_rows or 0)
     return not sample.is_complete or expected > 2 * plan.LOADED_BYTES
 
 

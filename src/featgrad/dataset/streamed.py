@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.columns.fences import Fences, some_rows
+from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
@@ -21,7 +22,6 @@ from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.sums import Rows
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
-from featgrad.readers.sample import Sample
 
 # Of the rows that fences are taken from.
 _FENCE_BYTES = 1 << 24
@@ -78,7 +78,7 @@ class Streamed(Placed):
 
     def _fences(self, preparation: Preparation) -> Fences:
         """From random rows; reads the source once."""
-        sample = Sample(_FENCE_BYTES, seed=0)
+        sample = KeyedSample(_FENCE_BYTES, n_bytes)
         for block in used_rows(self._source):
             sample.add(block)
         rows = sample.rows()

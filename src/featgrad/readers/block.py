@@ -1,14 +1,14 @@
 """Blocks of rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support.types import Flags, Floats, Keys
+from featgrad._support.types import Flags, Floats, Indices, Keys
 
 # Default number of rows per block; of a table, its entries and its fewest rows.
 BLOCK_ROWS = 4096
@@ -50,14 +50,23 @@ class Block:
 
     def only(self, keep: Flags) -> "Block":
         """The rows where `keep` is true."""
-        return self._take(self.X[np.flatnonzero(keep)], keep)
+        return self.take(np.flatnonzero(keep))
+
+    def take(self, rows: Indices) -> "Block":
+        """Some rows, in the given order."""
+        return self._take(self.X[rows], rows)
+
+    @staticmethod
+    def joined(blocks: "Sequence[Block]") -> "Block":
+        """One after the other, row by row: blocks of tables lie column by column."""
+        rows = concatenate(list(blocks))
+        return rows if sparse.issparse(rows.X) else replace(rows, X=np.ascontiguousarray(rows.X))
 
     def in_order(self) -> "Block":
         """Rows by their time, where they have one; equal ones stay as they are."""
         if self.time is None or np.all(np.diff(self.time) >= 0):
             return self
-        order = np.argsort(self.time, kind="stable")
-        return self._take(self.X[order], order)
+        return self.take(np.argsort(self.time, kind="stable"))
 
     def _take(self, X: Any, rows: Any) -> "Block":
         others = (self.weight, self.groups, self.time)

@@ -6,13 +6,12 @@ from scipy import sparse
 
 from dataset_builders import mixed_columns, preparation
 from featgrad import plan
-from featgrad.dataset.accumulated import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.all_moments import AllMoments, FoldMoments
-from featgrad.dataset.kept_rows import KeptRows
+from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import prepare_encoded
 from featgrad.dataset.splits import RowRoles
-from featgrad.dataset.sums import Prices, Rows
+from featgrad.dataset.sums import Prices
 from featgrad.math.targets import Encoding
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -293,36 +292,3 @@ def test_sampled_chunks_have_marginals_of_all_rows_where_all_folds_count(n_folds
     dataset.exact = Prices(np.arange(9.0), np.ones(1))
     [found] = dataset.marginals([dataset.division(range(n_folds))])
     assert (found is dataset.exact) == exact
-
-
-def some_rows(keys, sizes=None) -> Rows:
-    n_rows = len(keys)
-    X = np.ones((n_rows, 10))
-    if sizes is not None:
-        X = sparse.csr_array(np.arange(10) < np.asarray(sizes)[:, None]).astype(float)
-    folds = np.zeros(n_rows, np.int8)
-    return Rows(np.ones((n_rows, 1)), np.ones(n_rows), folds, X, np.asarray(keys))
-
-
-@pytest.mark.parametrize("sizes", [None, 100 * [1, 9]])
-def test_smallest_keys_stay_however_rows_are_divided(sizes, monkeypatch):
-    monkeypatch.setattr(plan, "KEPT_ENTRIES", 900)
-    keys = np.random.default_rng(0).random(200)
-    whole = KeptRows()
-    whole.add(some_rows(keys, sizes))
-    parts = [KeptRows(), KeptRows()]
-    for start in range(0, 200, 20):
-        rows = slice(start, start + 20)
-        parts[start % 40 == 0].add(some_rows(keys[rows], sizes and sizes[rows]))
-    parts[0].merge(parts[1])
-    assert 64 < len(whole.rows().places) < 200
-    np.testing.assert_array_equal(parts[0].rows().places, whole.rows().places)
-    assert not parts[0].complete
-    np.testing.assert_array_equal(np.sort(keys)[: len(whole.rows().places)], whole.rows().places)
-
-
-def test_some_rows_stay_however_long_they_are(monkeypatch):
-    monkeypatch.setattr(plan, "KEPT_ENTRIES", 1)
-    kept = KeptRows()
-    kept.add(some_rows(np.linspace(0, 1, 100)))
-    assert len(kept.rows().places) == 64

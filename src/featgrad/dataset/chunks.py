@@ -17,9 +17,9 @@ from scipy import sparse
 from featgrad import plan
 from featgrad._support.types import Floats, Keys
 from featgrad.columns.fences import Fences
+from featgrad.columns.sample import KeyedSample
 from featgrad.columns.sums import Standardiser
 from featgrad.dataset.all_moments import FoldMoments
-from featgrad.dataset.kept_rows import KeptRows
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.splits import parts_of, random_splits
 from featgrad.dataset.sums import CrossSums, OutputSums, PartMeans, Prices, Rows
@@ -122,7 +122,7 @@ class Accumulated:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.preprocess, self.n_folds = preprocess, n_folds
         self._rng, self.n_rows, self.has_groups = rng, 0, False
-        self._kept = KeptRows()
+        self._kept = KeyedSample(plan.KEPT_ENTRIES)
         self.beginning: Beginning | None = None
         self.sums: FoldMoments | MarginalSums | None = None
 
@@ -145,12 +145,11 @@ class Accumulated:
         """The rows that another has seen as well; it stays as it is."""
         self._check_alike(other)
         if other.beginning is None:
-            rows = other._kept.rows()
-            if rows is not None:
-                self._add(rows)
+            if other.n_rows:
+                self._add(other.rows())
             return
         if self.beginning is None:
-            self._begin(other.beginning, self._kept.rows())
+            self._begin(other.beginning, self.rows() if self.n_rows else None)
         assert self.beginning is not None
         if self.beginning.name != other.beginning.name:
             raise ValueError(
@@ -176,24 +175,22 @@ class Accumulated:
     @property
     def is_complete(self) -> bool:
         """Whether all rows are still kept."""
-        self.rows()
-        return self._kept.complete
+        return self._kept.is_complete
 
     def rows(self) -> Rows:
-        """A random sample of the rows, or all of them."""
-        rows = self._kept.rows()
+        """A random sample of the rows, or all of them, in the random order of their keys."""
+        rows: Rows | None = self._kept.rows()
         if rows is None:
             raise ValueError("No rows of positive weight have been seen: pass some to partial_fit.")
-        return rows
+        return rows.take(np.argsort(rows.places, kind="stable"))
 
     def _add(self, rows: Rows) -> None:
+        begins = self.beginning is None and not self._kept.fits(rows)
+        before = self.rows() if begins and self.n_rows else None
         self.n_rows += len(rows.places)
-        if self.beginning is None and not self._kept.fit(rows):
-            before = self._kept.rows()
-            self._kept.add(rows)
+        self._kept.add(rows, rows.places)
+        if begins:
             self._begin(self._beginning(), before)
-        else:
-            self._kept.add(rows)
         self._sum_up(rows)
 
     def _beginning(self) -> Beginning:
