@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.record import Figure, record
+from benchmarks.helpers.record import Figure, record
 
 # All columns are parsed and added up, as a scan that only counts lines would not.
 SCAN = (

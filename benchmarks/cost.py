@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import l1_min_c
 
-from benchmarks.datasets import REGISTRY
-from benchmarks.scaling import standardised
-from benchmarks.speed.data import text_like
+from benchmarks.helpers.datasets import REGISTRY
+from benchmarks.helpers.scaling import standardised
+from benchmarks.helpers.speed.data import text_like
 from featgrad import FeatureGradientSelector
 
 SIZES = [5, 10, 20, 30, 50, 75, 100, 150, 200, 300]

@@ -20,13 +20,13 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from benchmarks.memory import memory as process_status
-from benchmarks.record import RESULTS, Figure, record
+from benchmarks.helpers.memory import memory as process_status
+from benchmarks.helpers.record import RESULTS, Figure, record
 from featgrad import FeatureGradientSelector, open_source
-from featgrad.dataset.all_moments import _AllSums
+from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.dask import _MERGED, OnDask
 from featgrad.dataset.placed import Gathered
-from featgrad.dataset.sums import FoldSums, PriceSums
+from featgrad.dataset.sums import CellSums, PriceSums
 
 SIZE = 20
 INFORMATIVE = 15
@@ -129,18 +129,19 @@ def costed(client: Client, shape: Shape) -> Iterator[list[float]]:
 def answer_bytes(start: Any, n_rows: int, n_all: int) -> float:
     """Size of the sums over some of all rows, as the documentation has it."""
     if start.func is PriceSums:
-        n_features, n_outputs, models, _, learn = start.args
+        n_features, models, _, learn, _ = start.args
+        n_outputs = len(models[0].division.means)
         return 8.0 * n_features * (2 * learn + len(models) * (n_outputs + 2))
     if start.func is Gathered:
         columns, count, _ = start.args
         return n_rows / n_all * count * (4 * len(columns) + 32)
-    if start.func is FoldSums:
-        n_folds, columns, _ = start.args
-        width, of_fold = len(columns), n_rows / n_folds
-        return 4.0 * n_folds * width * min(width, of_fold)
-    assert start.func is _AllSums
-    (n_features, n_outputs, n_folds), _, sampling = start.args
-    moments = 8.0 * n_folds * (1 + n_outputs + n_features) ** 2
+    if start.func is CellSums:
+        shape, columns, _ = start.args
+        width, of_cell = len(columns), n_rows / shape.n_cells
+        return 4.0 * shape.n_cells * width * min(width, of_cell)
+    assert start.func is FoldMoments
+    n_features, shape, _, sampling = start.args
+    moments = 8.0 * shape.n_cells * (1 + shape.n_outputs + n_features) ** 2
     return moments + answer_bytes(sampling, n_rows, n_all)
 
 

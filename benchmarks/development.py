@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks.applicable import NotApplicableError
-from benchmarks.datasets import REGISTRY
-from benchmarks.peers import SELECTORS
-from benchmarks.progress import Progress
-from benchmarks.quality.evaluate import linear_score
-from benchmarks.quality.summary import row
-from benchmarks.quality.tables import METRICS, p_value
-from benchmarks.roles import ROLES
-from benchmarks.splitting import finished, random_rows
+from benchmarks.helpers.applicable import NotApplicableError
+from benchmarks.helpers.datasets import REGISTRY
+from benchmarks.helpers.peers import SELECTORS
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.evaluate import linear_score
+from benchmarks.helpers.quality.summary import row
+from benchmarks.helpers.quality.tables import METRICS, p_value
+from benchmarks.helpers.roles import ROLES
+from benchmarks.helpers.splitting import finished, random_rows
 
 SIZES = (5, 10, 20, 50, 100, 200)
 MOST_ROWS = 3_000

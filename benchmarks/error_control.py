@@ -23,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.progress import Progress
-from benchmarks.quality.summary import row
-from benchmarks.sources import locate
-from featgrad import FeatureGradientSelector
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.summary import row
+from benchmarks.helpers.sources import locate
+from featgrad import FeatureGradientSelector, Knockoffs
 from featgrad.search.knockoffs import knockoff_threshold
 
 RATES = (0.1, 0.2)
@@ -105,7 +105,9 @@ def choices(X, y, seed, methods):
 def _of_featgrad(X, y, seed):
     for rate in RATES:
         start = time.process_time()
-        selector = FeatureGradientSelector(fdr=rate, estimate=False, random_state=seed)
+        selector = FeatureGradientSelector(
+            search=Knockoffs(rate), estimate=False, random_state=seed
+        )
         found = selector.fit(X, y).discoveries_
         yield "featgrad", rate, found.chosen, time.process_time() - start
         yield "exact", rate, found.exact, None

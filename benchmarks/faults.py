@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_info
 
-from benchmarks.record import RESULTS, Figure, record
+from benchmarks.helpers.record import RESULTS, Figure, record
 from benchmarks.scale import kills, mutations
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.readers import convert

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
-from benchmarks.builders import mnist35_noisy
-from benchmarks.drawing import plt, save
+from benchmarks.helpers.builders import mnist35_noisy
+from benchmarks.helpers.drawing import plt, save
 from featgrad import FeatureGradientSelector
 from featgrad.report import PathDisplay
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.designs import suppressors
-from benchmarks.progress import Progress
-from benchmarks.quality.summary import row
+from benchmarks.helpers.designs import suppressors
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.summary import row
 from featgrad import FeatureGradientSelector, open_source
 
 TARGETS = ("regression", "binary")
@@ -47,7 +47,7 @@ def fit_chunks(selector, X, y):
     for start in range(0, len(y), CHUNK):
         rows = slice(start, start + CHUNK)
         selector.partial_fit(X[rows], y[rows], classes=classes)
-    return selector
+    return selector.finalize()
 
 
 ROUTES = {

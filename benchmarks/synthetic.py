@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.applicable import NotApplicableError
-from benchmarks.designs import DESIGNS, simulate
-from benchmarks.drawing import plt, save
-from benchmarks.peers import SELECTORS
-from benchmarks.progress import Progress
+from benchmarks.helpers.applicable import NotApplicableError
+from benchmarks.helpers.designs import DESIGNS, simulate
+from benchmarks.helpers.drawing import plt, save
+from benchmarks.helpers.peers import SELECTORS
+from benchmarks.helpers.progress import Progress
 
 RATIOS = (0.5, 1.0, 2.0, 5.0, 20.0)
 RESULTS = Path(__file__).resolve().parent / "results" / "synthetic"

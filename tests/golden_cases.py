@@ -25,8 +25,11 @@ from sklearn.model_selection import TimeSeriesSplit
 from everyday_files import BAD, GOOD, File
 from featgrad import (
     FeatureGradientSelector,
+    Knockoffs,
     Learnability,
+    MiniBatch,
     OnlineFeatureSelector,
+    WorkingSet,
     open_source,
     permutation_test,
 )
@@ -110,7 +113,7 @@ def of_file(made: FeatureGradientSelector, name: str) -> FeatureGradientSelector
 def in_chunks(made: FeatureGradientSelector, X: Any, y: Any) -> FeatureGradientSelector:
     for start in range(0, X.shape[0], 170):
         made.partial_fit(X[start : start + 170], y[start : start + 170])
-    return made
+    return made.finalize()
 
 
 def of_dask(made: FeatureGradientSelector, X: Any, y: Any) -> FeatureGradientSelector:
@@ -228,13 +231,15 @@ FITS: dict[str, Case] = {
     "path_sizes": lambda: fit(selector(3, path_sizes=[1, 2, 5, 8]), *numbers(400, 20)),
     "without_estimate": lambda: fit(selector(4, estimate=False), *numbers(400, 20)),
     "resamples": lambda: fit(selector(4, n_resamples=6), *numbers(200, 20)),
-    "fdr": lambda: fit(selector(fdr=0.2), *numbers(500, 30, 12)),
-    "fdr_p_values": lambda: fit(selector(fdr=0.1), *numbers(300, 30, 3)),
+    "fdr": lambda: fit(selector(search=Knockoffs(0.2)), *numbers(500, 30, 12)),
+    "fdr_p_values": lambda: fit(selector(search=Knockoffs(0.1)), *numbers(300, 30, 3)),
     "fdr_groups": lambda: fit(
-        selector(fdr=0.2, feature_groups=np.arange(40) // 2), *numbers(500, 40, 20)
+        selector(search=Knockoffs(0.2), feature_groups=np.arange(40) // 2), *numbers(500, 40, 20)
     ),
-    "fdr_classes": lambda: fit(selector(fdr=0.2), *classes(500, 30)),
-    "order_and_filter": lambda: fit(selector(4, order=6, filter="kong-valiant"), *numbers(300, 40)),
+    "fdr_classes": lambda: fit(selector(search=Knockoffs(0.2)), *classes(500, 30)),
+    "order_and_filter": lambda: fit(
+        selector(4, search=WorkingSet(order=6, filter="kong-valiant")), *numbers(300, 40)
+    ),
     "source": lambda: of_source(selector(), (d := numbers(400, 20))[0], target=d[1], block_rows=90),
     "source_classes": lambda: of_source(
         selector(4), (d := classes(400, 20, (0.6, 0.3, 0.1)))[0], target=d[1], block_rows=90
@@ -255,21 +260,26 @@ FITS: dict[str, Case] = {
 }
 MINI_BATCHES: dict[str, Case] = {
     **{name: SHAPES[name] for name in OF_THE_PAPER},
-    "penalty": lambda: fit(selector(search="penalty", penalty=0.5), *numbers(300, 20)),
-    "penalty_classes": lambda: fit(selector(search="penalty", link="probit"), *classes(300, 20)),
-    "penalty_sparse": lambda: fit(selector(search="penalty"), *entries(300, 60)),
+    "penalty": lambda: fit(selector(search=MiniBatch(0.5)), *numbers(300, 20)),
+    "penalty_classes": lambda: fit(
+        selector(search=MiniBatch(1.0, link="probit")), *classes(300, 20)
+    ),
+    "penalty_sparse": lambda: fit(selector(search=MiniBatch(1.0)), *entries(300, 60)),
     "penalty_batches": lambda: fit(
-        selector(search="penalty", batch_size=100, accumulate=2, n_epochs=2, max_iter=50),
+        selector(search=MiniBatch(1.0, batch_size=100, accumulate=2, n_epochs=2, max_iter=50)),
         *numbers(400, 20),
     ),
     "penalty_source": lambda: of_source(
-        selector(search="penalty"), (d := numbers(400, 20))[0], target=d[1], block_rows=90
+        selector(search=MiniBatch(1.0)), (d := numbers(400, 20))[0], target=d[1], block_rows=90
     ),
-    "stream": lambda: fit(selector(20, search="stream"), *numbers(400, 200, 20)),
+    "stream": lambda: fit(selector(20, search=MiniBatch()), *numbers(400, 200, 20)),
     "stream_source": lambda: of_source(
-        selector(20, search="stream"), (d := numbers(400, 200, 20))[0], target=d[1], block_rows=90
+        selector(20, search=MiniBatch()),
+        (d := numbers(400, 200, 20))[0],
+        target=d[1],
+        block_rows=90,
     ),
-    "stream_sparse": lambda: fit(selector(10, search="stream"), *entries(400, 300)),
+    "stream_sparse": lambda: fit(selector(10, search=MiniBatch()), *entries(400, 300)),
 }
 ESTIMATES: dict[str, Case] = {
     "numbers": lambda: estimates(*numbers(300, 20)),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, MiniBatch
 from featgrad.readers import open_source
 
 
@@ -52,7 +52,7 @@ def in_chunks(X, y, k, rows: int) -> FeatureGradientSelector:
     selector = FeatureGradientSelector(k, random_state=0)
     for start in range(0, X.shape[0], rows):
         selector.partial_fit(X[start : start + rows], y[start : start + rows])
-    return selector
+    return selector.finalize()
 
 
 def dense_tall():
@@ -91,7 +91,7 @@ def automatic_size():
 
 
 def natural_size():
-    return fitted(*planted(500, 40, 4), search="penalty")
+    return fitted(*planted(500, 40, 4), search=MiniBatch(penalty=1.0))
 
 
 def groups():

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, Learnability
+from featgrad import FeatureGradientSelector, Learnability, MiniBatch, WorkingSet
+from searches import with_search
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((30, 4))
@@ -72,6 +73,11 @@ SELECTOR_OPTIONS = {
     "fraction too large": ({"n_features_to_select": 1.5}, r"n_features_to_select=1\.5"),
     "k a truth value": ({"n_features_to_select": True}, "n_features_to_select=True"),
     "k a word": ({"n_features_to_select": "all"}, "n_features_to_select='all'"),
+    "verbose negative": ({"verbose": -1}, "verbose=-1 cannot be used"),
+}
+
+
+SEARCH_OPTIONS = {
     "unknown link": ({"link": "logit"}, "link='logit' is unknown: use one of"),
     "penalty negative": ({"penalty": -1.0}, r"penalty=-1\.0 cannot be used: give a number of at"),
     "penalty NaN": ({"penalty": np.nan}, "penalty=nan cannot be used"),
@@ -81,7 +87,6 @@ SELECTOR_OPTIONS = {
     "no epochs": ({"n_epochs": 0}, "n_epochs=0 cannot be used"),
     "no accumulation": ({"accumulate": 1.5}, r"accumulate=1\.5 cannot be used"),
     "batch of one": ({"batch_size": 1}, "batch_size=1 cannot be used: give a whole number"),
-    "verbose negative": ({"verbose": -1}, "verbose=-1 cannot be used"),
 }
 
 
@@ -107,10 +112,20 @@ def test_learnability_refuses_bad_data(case: str):
         Learnability(bad_X, bad_y, **options)
 
 
-@pytest.mark.parametrize("case", [*OPTIONS, *SELECTOR_OPTIONS])
-def test_selector_refuses_bad_options(case: str):
-    options, message = (OPTIONS | SELECTOR_OPTIONS)[case]
-    selector = FeatureGradientSelector(**options)
+@pytest.mark.parametrize("search", ["stream", WorkingSet, None])
+def test_only_searches_are_searches(search):
+    selector = FeatureGradientSelector(2, search=search)
+    with pytest.raises(ValueError, match=r"search=.* is unknown: use 'auto' or an object"):
+        selector.fit(X, y)
+
+
+@pytest.mark.parametrize("case", [*OPTIONS, *SELECTOR_OPTIONS, *SEARCH_OPTIONS])
+@pytest.mark.parametrize("search", [WorkingSet, MiniBatch])
+def test_selector_refuses_bad_options(search: type, case: str):
+    options, message = (OPTIONS | SELECTOR_OPTIONS | SEARCH_OPTIONS)[case]
+    if case in SEARCH_OPTIONS and not set(options) <= set(search().get_params()):
+        return
+    selector = with_search(**{"search": search} | options)
     with pytest.raises(ValueError, match=message):
         selector.fit(X, y)
     assert_nothing_fitted(selector)
@@ -129,7 +144,7 @@ def test_coefficients_for_more_rows_than_there_are():
 
 
 def test_failed_fit_leaves_an_earlier_one_alone():
-    selector = FeatureGradientSelector(2, max_iter=5, random_state=0).fit(X, y)
+    selector = FeatureGradientSelector(2, random_state=0).fit(X, y)
     before = selector.scores_.copy()
     with pytest.raises(ValueError, match="y has only one value"):
         selector.fit(X, np.ones(30))

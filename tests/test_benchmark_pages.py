@@ -5,8 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from benchmarks import record
+from benchmarks.helpers import record
 
 FILE = Path(__file__).parents[1] / "docs" / "benchmark_pages.py"
 

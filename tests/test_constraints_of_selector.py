@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import OneHotEncoder
 
-from featgrad import FeatureGradientSelector, groups_by_origin
+from featgrad import FeatureGradientSelector, MiniBatch, groups_by_origin
+from searches import with_search
 
 NAMES = [f"f{i}" for i in range(12)]
 
@@ -22,9 +23,8 @@ def planted(n_rows: int = 150, n_features: int = 12, seed: int = 0):
 def support(k="auto", X=None, y=None, **options) -> list[int]:
     if X is None:
         X, y = planted()
-    selector = FeatureGradientSelector(k, **({"random_state": 0, "max_iter": 12} | options)).fit(
-        X, y
-    )
+    options = {"n_features_to_select": k, "random_state": 0, "max_iter": 12} | options
+    selector = with_search(**options).fit(X, y)
     np.testing.assert_array_equal(selector.get_support(), selector.scores_ > 0)
     return selector.get_support(indices=True).tolist()
 
@@ -74,12 +74,12 @@ def test_excluded_member_excludes_its_group():
 
 @pytest.mark.parametrize("k", [6, "auto"])
 def test_small_sets_hold_units_that_the_largest_has_no_use_for(k, monkeypatch):
-    monkeypatch.setattr("featgrad.search.working_set.WORKING_SET", 3)
+    monkeypatch.setattr("featgrad.search.rounds.WORKING_SET", 3)
     X, y = planted(n_features=32)
     X[:, 30:] = 1.0
     groups = [[start, start + 1, start + 2] for start in range(0, 30, 3)]
     selector = FeatureGradientSelector(
-        k, path_sizes=[1, 6], feature_groups=groups, random_state=0, max_iter=5
+        k, path_sizes=[1, 6], feature_groups=groups, random_state=0
     ).fit(X, y)
     assert [point.features.tolist() for point in selector.path_] == [[30], [0, 1, 2, 3, 4, 5]]
     assert selector.n_features_ == 6
@@ -188,8 +188,8 @@ BAD = {
         "n_features_to_select=11 .* 10 of them available: use a whole number from 1 to 10",
     ),
     "groups and a penalty": (
-        {"search": "penalty", "feature_groups": [[0, 1]]},
-        "search='penalty' lets the penalty decide the size: leave n_features_to_select, .* out",
+        {"search": MiniBatch(penalty=1.0), "feature_groups": [[0, 1]]},
+        r"search=MiniBatch\(penalty=1.0\) takes neither groups nor costs: use search='auto'",
     ),
     "conflict": (
         {"n_features_to_select": 3, "keep": [0], "exclude": [0]},

@@ -10,7 +10,14 @@ import pytest
 from scipy import sparse
 
 from dask_builders import array, uneven
-from featgrad import FeatureGradientSelector, Learnability, learnability, open_source
+from featgrad import (
+    FeatureGradientSelector,
+    Knockoffs,
+    Learnability,
+    MiniBatch,
+    learnability,
+    open_source,
+)
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -203,24 +210,36 @@ def test_lengths_that_differ_are_found_where_sizes_are_unknown():
         select().fit(frame, series[series > 0])
 
 
-def test_the_penalised_search_is_refused_before_anything_is_computed():
+def test_knockoffs_are_refused_before_anything_is_computed():
     da = pytest.importorskip("dask.array")
     never = da.zeros((10, 4), chunks=5).map_blocks(pytest.fail, dtype=float)
-    with pytest.raises(ValueError, match="search='penalty' takes"):
-        FeatureGradientSelector(search="penalty").fit(never, never[:, 0])
+    with pytest.raises(ValueError, match=r"search=Knockoffs\(\) needs rows in memory"):
+        FeatureGradientSelector(search=Knockoffs()).fit(never, never[:, 0])
+
+
+def test_a_penalty_takes_the_steps_of_one_process():
+    X, y = planted(30)
+    sizes = (10,) * 60
+    search = MiniBatch(penalty=0.5, batch_size=10)
+    found = FeatureGradientSelector(search=search, random_state=0)
+    found.fit(array(X, sizes), array(y, sizes))
+    source = open_source(X, target=y, dtype="float64", block_rows=10)
+    expected = FeatureGradientSelector(search=search, random_state=0).fit_source(source)
+    assert found.get_support().tolist() == expected.get_support().tolist()
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_large_sets_take_the_steps_of_one_process(container):
     X, y = planted(200)
     sizes = (10,) * 60
-    found = select(20, search="stream").fit(array(container(X), sizes), array(y, sizes))
+    found = select(20, search=MiniBatch()).fit(array(container(X), sizes), array(y, sizes))
     assert found.n_iter_ == 40
     # The same batches, one for each partition.
-    found = select(20, search="stream", batch_size=10)
+    found = select(20, search=MiniBatch(batch_size=10))
     found.fit(array(container(X), sizes), array(y, sizes))
     source = open_source(container(X), target=y, dtype="float64", block_rows=10)
-    expected = select(20, search="stream", batch_size=10).fit_source(source)
+    expected = select(20, search=MiniBatch(batch_size=10)).fit_source(source)
     assert found.n_iter_ == 60
     assert found.get_support().tolist() == expected.get_support().tolist()
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-5, atol=1e-5)
@@ -230,7 +249,7 @@ def test_sets_too_large_for_a_working_set_are_streamed():
     X, y = planted(1600)
     sizes = uneven(N_ROWS)
     found = select(501).fit(array(X, sizes), array(y, sizes))
-    assert found.plan_.search == "stream"
+    assert isinstance(found.plan_.search, MiniBatch)
     assert found.n_features_ == 501
     assert found.n_iter_ == 40  # in eight epochs
     assert found.get_support()[1:8].all()

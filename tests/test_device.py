@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dataset_builders import mixed_columns
 from device_builders import a_device
-from featgrad import FeatureGradientSelector, open_source
+from featgrad import FeatureGradientSelector, MiniBatch, open_source
 from featgrad.checks import check_weights
 from featgrad.dataset.order import distinct_rows
 from golden_shapes import planted, sparse_planted, three_classes, two_classes
@@ -46,8 +46,8 @@ def test_the_same_sets_as_on_the_host(device, target: str, shape):
     assert "on an accelerator" in str(there.plan_)
 
 
-@pytest.mark.parametrize("search", ["auto", "penalty"])
-def test_sizes_that_are_not_given(device, search: str):
+@pytest.mark.parametrize("search", ["auto", MiniBatch(penalty=1.0)])
+def test_sizes_that_are_not_given(device, search):
     here, there = both(device, *planted(500, 20, 3), "auto", search=search)
     np.testing.assert_array_equal(there.get_support(), here.get_support())
 
@@ -59,7 +59,7 @@ def test_sparse_columns(device):
 
 
 def test_large_sets(device):
-    here, there = both(device, *planted(200, 600, 3), 100, search="stream")
+    here, there = both(device, *planted(200, 600, 3), 100, search=MiniBatch())
     np.testing.assert_allclose(there.scores_, here.scores_, rtol=1e-3, atol=1e-4)
 
 

@@ -15,7 +15,7 @@ from featgrad.dataset.sums import Model, Prices
 from featgrad.math import filters
 from featgrad.moments.cells import Division
 from featgrad.moments.folds import Folds
-from featgrad.search import working_set
+from featgrad.search import rounds
 from featgrad.search.base import SearchTask, Subset
 from featgrad.search.progress import go_on
 from homes import HOMES, ON_HOST, with_missing
@@ -121,7 +121,7 @@ def assert_same(one: Dataset, other: Dataset, tolerance: float = 1e-5) -> None:
 def sets(dataset: Dataset) -> list[Subset]:
     """Of several sizes, found by the training rows."""
     tasks, order = [SearchTask(budget, TRAINING) for budget in (2.0, 6.0)], len(TRAINING) - 1
-    return working_set.search(
+    return rounds.search(
         dataset, singles(N_COLUMNS), tasks, filters.coefficients("monotone", order), 100, go_on
     )
 
@@ -139,8 +139,8 @@ def test_prices_and_moments_do_not_depend_on_rows_held_out(storage, kind, missin
 @pytest.mark.parametrize("storage", STORAGES)
 def test_sets_do_not_depend_on_rows_held_out(storage, kind, missing, monkeypatch):
     # Most columns are found by their prices.
-    monkeypatch.setattr(working_set, "WORKING_SET", 8)
-    monkeypatch.setattr(working_set, "ENTERING", 6)
+    monkeypatch.setattr(rounds, "WORKING_SET", 8)
+    monkeypatch.setattr(rounds, "ENTERING", 6)
     rows = table(kind, missing)
     pairs = (sets(stored(storage, each, kind)) for each in (changed(rows, kind, seed=2), rows))
     for found, expected in zip(*pairs, strict=True):

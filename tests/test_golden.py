@@ -42,7 +42,11 @@ def record(value: Any) -> Any:
         made = {part: getattr(value, part) for part in parts}
         made |= {"best": best, "scores": value.scores_[best]}
         if plan := getattr(value, "plan_", None):
-            made |= {"search": plan.search, "n_folds": plan.n_folds, "held_out": plan.held_out}
+            made |= {
+                "search": type(plan.search).__name__,
+                "n_folds": plan.n_folds,
+                "held_out": plan.held_out,
+            }
         return record(made)
     if isinstance(value, Estimate):
         return {"interval": list(value.interval), **_fields(value)}

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 
 from dataset_builders import preparation
-from featgrad import FeatureGradientSelector, open_source, permutation_test
+from featgrad import FeatureGradientSelector, Knockoffs, open_source, permutation_test
 from featgrad.dataset.splits import Belonging
 from featgrad.dataset.streamed import Streamed
 from featgrad.dataset.sums import OutputSums
@@ -44,7 +44,7 @@ def in_chunks(X, y, groups):
     for start in range(0, len(y), 100):
         rows = slice(start, start + 100)
         selector.partial_fit(X[rows], y[rows], groups=groups[rows], classes=[0, 1])
-    return selector
+    return selector.finalize()
 
 
 def on_dask(X, y, groups):
@@ -195,7 +195,7 @@ def test_permutations_of_groups_and_shifts_of_rows():
     [
         ({}, np.zeros(400), "groups has one value only"),
         ({}, GROUPS[:7], "groups has shape"),
-        ({"fdr": 0.1, "n_features_to_select": "auto"}, GROUPS, "is kept for independent rows"),
+        ({"search": Knockoffs(), "n_features_to_select": "auto"}, GROUPS, "independent rows only"),
         ({"cv": ShuffleSplit(30, test_size=0.3, random_state=0)}, None, "cv divides the rows into"),
         ({"cv": [(np.arange(300), np.arange(200, 400))]}, None, "also trains on"),
         ({"cv": GroupKFold()}, None, "cannot split the rows"),

@@ -212,7 +212,7 @@ def test_noise_seldom_looks_like_something(shape: tuple[int, int, int], classes:
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((n_rows, n_columns)), rng.standard_normal(n_rows)
         y = y > 0 if classes else y
-        found = FeatureGradientSelector(k, max_iter=10, random_state=0).fit(X, y).learnability_
+        found = FeatureGradientSelector(k, random_state=0).fit(X, y).learnability_
         above += found.interval[0] > 0
         values.append(found.value)
     assert above <= 4
@@ -228,7 +228,7 @@ def test_interval_covers_what_chosen_features_explain(r2: float):
         X = rng.standard_normal((200, 100))
         slopes = np.where(np.arange(100) < 5, np.sqrt(r2 / 5), 0.0)
         y = X @ slopes + np.sqrt(1 - r2) * rng.standard_normal(200)
-        selector = FeatureGradientSelector(5, max_iter=10, random_state=0).fit(X, y)
+        selector = FeatureGradientSelector(5, random_state=0).fit(X, y)
         low, high = selector.learnability_.interval
         covered += low <= np.sum(slopes[selector.get_support()] ** 2) <= high
     assert covered > 33

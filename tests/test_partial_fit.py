@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from featgrad import FeatureGradientSelector, plan
+from searches import published, with_search
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 
@@ -27,7 +28,8 @@ def planted(n_rows: int = 400, n_features: int = 16, seed: int = 0):
 
 
 def select(k=3, **options) -> FeatureGradientSelector:
-    return FeatureGradientSelector(k, **({"random_state": 0, "order": 2, "max_iter": 5} | options))
+    options = {"random_state": 0, "order": 2, "max_iter": 5} | options
+    return with_search(n_features_to_select=k, **options)
 
 
 def support(selector: FeatureGradientSelector) -> list[int]:
@@ -39,7 +41,7 @@ def in_chunks(selector, X, y, weights=None, size: int = 90, **options):
         rows = slice(start, start + size)
         here = None if weights is None else weights[rows]
         selector.partial_fit(X[rows], y[rows], here, **options)
-    return selector
+    return selector.finalize()
 
 
 @pytest.fixture(params=["all rows kept", "few columns", "many columns"])
@@ -91,7 +93,9 @@ def test_shards_give_what_one_selector_gives(kind: str):
     first = in_chunks(select(), X[:200], y[:200])
     shards = [in_chunks(first.shard(), X[rows], y[rows]) for rows in
               (slice(200, 400), slice(400, None))]  # fmt: skip
-    merged = [first.shard().merge(first).merge(shards[i]).merge(shards[1 - i]) for i in (0, 1)]
+    merged = [
+        first.shard().merge(first).merge(shards[i]).merge(shards[1 - i]).finalize() for i in (0, 1)
+    ]
     assert support(merged[0]) == chosen
     np.testing.assert_allclose(merged[0].scores_, merged[1].scores_, rtol=1e-6, atol=1e-8)
     assert merged[0].learnability_ == merged[1].learnability_
@@ -105,8 +109,7 @@ def test_what_is_merged_stays_as_it_is(kind: str):
     before = other.scores_
     first.merge(other)
     in_chunks(first, X, y)
-    other._forget_choice()
-    np.testing.assert_array_equal(other.scores_, before)
+    np.testing.assert_array_equal(other.finalize().scores_, before)
 
 
 def test_rows_of_weight_zero_count_as_absent(kind: str):
@@ -144,8 +147,8 @@ def test_missing_entries_count_as_means(kind: str):
 
 def test_natural_size_is_that_of_kept_rows():
     X, y, _ = planted()
-    whole = select("auto", search="penalty", max_iter=30).fit(X, y)
-    parts = in_chunks(select("auto", search="penalty", max_iter=30), X, y)
+    whole = published(order=2, max_iter=30, random_state=0).fit(X, y)
+    parts = in_chunks(published(order=2, max_iter=30, random_state=0), X, y)
     assert support(parts) == support(whole)
 
 
@@ -170,7 +173,7 @@ def test_a_first_chunk_of_one_class_is_no_mistake():
     order = np.argsort(y, kind="stable")
     selector = select().partial_fit(X[order[:9]], y[order[:9]], classes=[False, True])
     with pytest.raises(ValueError, match="only one value"):
-        selector.get_support()
+        selector.finalize()
     assert support(in_chunks(selector, X[order[9:]], y[order[9:]])) == chosen
 
 
@@ -228,6 +231,27 @@ def test_constraints_hold(kind: str):
     assert support(in_chunks(selector, X, y)) == [0, *chosen[1:]]
 
 
+def test_nothing_is_chosen_before_rows_are_finalized():
+    X, y, chosen = planted()
+    selector = select().partial_fit(X[:200], y[:200])
+    for ask in (selector.get_support, lambda: selector.transform(X), lambda: selector.at(3)):
+        with pytest.raises(NotFittedError, match=r"call finalize\(\) first"):
+            ask()
+    assert not hasattr(selector, "scores_")
+    assert support(selector.finalize()) == chosen
+    selector.partial_fit(X[200:], y[200:])
+    with pytest.raises(NotFittedError, match=r"call finalize\(\) first"):
+        selector.get_support()
+
+
+def test_only_rows_that_were_kept_can_be_finalized():
+    X, y, _ = planted(50)
+    with pytest.raises(NotFittedError):
+        select().finalize()
+    with pytest.raises(ValueError, match="use partial_fit in place of fit"):
+        select().fit(X, y).finalize()
+
+
 def test_more_rows_change_the_choice():
     X, y, chosen = planted()
     other = X[:, :3].sum(axis=1)
@@ -251,7 +275,7 @@ def test_stored_selector_goes_on(kind: str):
     for one in (selector, back):
         in_chunks(one, X[200:], y[200:])
     np.testing.assert_array_equal(back.scores_, selector.scores_)
-    assert support(back.merge(selector.shard())) == support(selector)
+    assert support(back.merge(selector.shard()).finalize()) == support(selector)
 
 
 def test_what_has_no_rows_cannot_be_merged():
@@ -264,4 +288,4 @@ def test_what_has_no_rows_cannot_be_merged():
     with pytest.raises(ValueError, match="other is of type int"):
         seen.merge(1)
     with pytest.raises(ValueError, match="No rows"):
-        seen.shard().get_support()
+        seen.shard().finalize()

@@ -8,8 +8,9 @@ from featgrad import FeatureGradientSelector, PathPoint
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.search.base import SearchTask
+from featgrad.search.rounds import search
 from featgrad.search.units import Units
-from featgrad.search.working_set import search
+from searches import published, with_search
 
 
 def planted(n_rows: int = 200, n_features: int = 20, n_planted: int = 5, seed: int = 0):
@@ -21,7 +22,8 @@ def planted(n_rows: int = 200, n_features: int = 20, n_planted: int = 5, seed: i
 
 
 def select(k="auto", **options) -> FeatureGradientSelector:
-    return FeatureGradientSelector(k, **({"random_state": 0, "max_iter": 12} | options))
+    options = {"n_features_to_select": k, "random_state": 0, "max_iter": 12} | options
+    return with_search(**options)
 
 
 def support(selector: FeatureGradientSelector) -> list[int]:
@@ -53,7 +55,7 @@ def test_path_has_one_set_of_each_size_where_groups_leave_room():
 def test_path_of_one_size_and_of_the_natural_size():
     X, y = planted()
     assert [point.size for point in select(4).fit(X, y).path_] == [4]
-    natural = select(search="penalty").fit(X, y)
+    natural = published(max_iter=12, random_state=0).fit(X, y)
     assert [point.size for point in natural.path_] == [natural.n_features_]
     assert natural.path_[0].features.tolist() == support(natural)
 
@@ -77,7 +79,7 @@ def test_at_another_size_is_what_the_path_says(size: int):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_set_does_not_depend_on_the_others_of_the_path(size: int, monkeypatch):
-    monkeypatch.setattr("featgrad.search.working_set.WORKING_SET", 4)
+    monkeypatch.setattr("featgrad.search.rounds.WORKING_SET", 4)
     X, y = planted()
     on_path = select(3, path_sizes=[1, 2]).fit(X, y).at(size)
     assert support(on_path) == support(select(size).fit(X, y))

@@ -5,32 +5,35 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from featgrad import FeatureGradientSelector
-from featgrad.plan import LARGEST_SET, Facts, Wanted, plan
+from featgrad import FeatureGradientSelector, Knockoffs, MiniBatch
+from featgrad.fitting import SEARCHES
+from featgrad.plan import LARGEST_SET, Needs, PlanFacts, Wanted, plan
+from featgrad.search.base import Job, Outcome, Search, Subset
 from golden_shapes import SHAPES
 
 SOURCE = Path(__file__).parents[1] / "src" / "featgrad"
 
-# Search, sizes that are streamed, and whether moments of all columns are taken.
+# Searches, and whether moments of all columns are taken.
 EXPECTED = {
-    "dense_tall": ("working_set", (), True),
-    "dense_wide_classes": ("working_set", (), False),
-    "dense_wider_than_a_working_set": ("working_set", (), False),
-    "csr": ("working_set", (), False),
-    "several_classes": ("working_set", (), True),
-    "several_outputs": ("working_set", (), True),
-    "path": ("working_set", (), True),
-    "automatic_size": ("working_set", (), True),
-    "natural_size": ("penalty", (), False),
-    "groups": ("working_set", (), True),
-    "costs": ("working_set", (), True),
-    "kept_and_excluded": ("working_set", (), True),
-    "many_features": ("stream", (600.0,), False),
-    "source_wide": ("working_set", (), False),
-    "source_tall": ("working_set", (), True),
-    "chunks_few_columns": ("working_set", (), True),
-    "chunks_many_columns": ("working_set", (), False),
+    "dense_tall": (["WorkingSet"], True),
+    "dense_wide_classes": (["WorkingSet"], False),
+    "dense_wider_than_a_working_set": (["WorkingSet"], False),
+    "csr": (["WorkingSet"], False),
+    "several_classes": (["WorkingSet"], True),
+    "several_outputs": (["WorkingSet"], True),
+    "path": (["WorkingSet"], True),
+    "automatic_size": (["WorkingSet"], True),
+    "natural_size": (["MiniBatch"], False),
+    "groups": (["WorkingSet"], True),
+    "costs": (["WorkingSet"], True),
+    "kept_and_excluded": (["WorkingSet"], True),
+    "many_features": (["MiniBatch"], False),
+    "source_wide": (["WorkingSet"], False),
+    "source_tall": (["WorkingSet"], True),
+    "chunks_few_columns": (["WorkingSet"], True),
+    "chunks_many_columns": (["WorkingSet"], False),
 }
 
 
@@ -39,43 +42,89 @@ def test_plans_of_known_shapes(name: str):
     selector = SHAPES[name]()
     selector.get_support()
     found = selector.plan_
-    assert (found.search, found.streamed_budgets, found.moments_of_all_columns) == EXPECTED[name]
+    searches = [type(part.search).__name__ for part in found.parts]
+    assert (searches, found.moments_of_all_columns) == EXPECTED[name]
 
 
-def wanted(*budgets: float, search: str = "auto", single: bool = True) -> Wanted:
-    return Wanted(search, budgets, single, 4, False, True, 0)
+def wanted(*budgets: float, search=None, single: bool = True, n_resamples: int = 0) -> Wanted:
+    return Wanted(search, budgets, single, 4, False, True, n_resamples)
+
+
+SMALL, LARGE = SEARCHES
+PENALTY = MiniBatch(penalty=1.0)
 
 
 @pytest.mark.parametrize(
-    ("facts", "request_", "search", "streamed"),
+    ("storage", "n_features", "request_", "parts"),
     [
-        (Facts("memory", 100, 10_000, 1), wanted(10), "working_set", ()),
-        (Facts("memory", 100, 10_000, 1), wanted(), "penalty", ()),
-        (Facts("source", 100, 10_000, 1), wanted(10, 1000), "working_set", (1000,)),
-        (Facts("memory", 100, 10_000, 1), wanted(1000), "stream", (1000,)),
-        (Facts("memory", 100, 1_000, 1), wanted(900), "working_set", ()),
-        (Facts("memory", 100, 10_000, 1), wanted(1000, single=False), "working_set", ()),
-        (Facts("chunks", 100, 10_000, 1), wanted(1000), "working_set", ()),
-        (Facts("memory", 100, 10_000, 1), wanted(10, search="stream"), "stream", (10,)),
-        (Facts("memory", 100, 10_000, 1), wanted(1000, search="working_set"), "working_set", ()),
+        ("memory", 10_000, wanted(10), [(SMALL, (10,))]),
+        ("memory", 10_000, wanted(search=PENALTY), [(PENALTY, ())]),
+        ("source", 10_000, wanted(10, 1000), [(SMALL, (10,)), (LARGE, (1000,))]),
+        ("memory", 10_000, wanted(1000), [(LARGE, (1000,))]),
+        ("memory", 1_000, wanted(900), [(SMALL, (900,))]),
+        ("memory", 10_000, wanted(1000, single=False), [(SMALL, (1000,))]),
+        ("chunks", 10_000, wanted(1000), [(SMALL, (1000,))]),
+        ("memory", 10_000, wanted(10, search=LARGE), [(LARGE, (10,))]),
+        ("memory", 10_000, wanted(1000, search=SMALL), [(SMALL, (1000,))]),
     ],
 )
-def test_search_follows_from_shape_and_parameters(facts, request_, search, streamed):
-    found = plan(facts, request_)
-    assert (found.search, found.streamed_budgets) == (search, streamed)
+def test_search_follows_from_shape_and_parameters(storage, n_features, request_, parts):
+    found = plan(PlanFacts(storage, 100, n_features, 1), request_, SEARCHES)
+    assert list(found.parts) == parts
 
 
 @pytest.mark.parametrize(
-    ("home", "request_", "message"),
-    [("chunks", wanted(5, search="stream"), "search='stream' takes neither groups nor costs")],
+    ("facts", "request_", "message"),
+    [
+        (("memory",), wanted(5, search=LARGE, single=False), "takes neither groups nor costs"),
+        (("memory",), wanted(5, search=LARGE, n_resamples=2), "is not repeated"),
+        (("memory",), wanted(501, n_resamples=2), r"MiniBatch\(\) is not repeated"),
+        (("dask",), wanted(search=Knockoffs()), "needs rows in memory and takes none in partit"),
+        (("memory", "groups"), wanted(search=Knockoffs()), "independent rows only, which groups"),
+    ],
 )
-def test_searches_that_do_not_fit_are_refused(home: str, request_: Wanted, message: str):
+def test_searches_that_do_not_fit_are_refused(facts: tuple, request_: Wanted, message: str):
+    storage, *held_out_by = facts
+    shape = PlanFacts(storage, 100, 2000, 1, 4, *held_out_by)
     with pytest.raises(ValueError, match=message):
-        plan(Facts(home, 100, 1000, 1), request_)
+        plan(shape, request_, SEARCHES)
+
+
+class Strongest(Search):
+    """A search of one file: the columns that have the largest prices by themselves."""
+
+    needs = Needs(groups_and_costs=False)
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+
+    def run(self, job: Job) -> Outcome:
+        """The best columns of each size."""
+        (prices,) = job.dataset.marginals([job.dataset.whole])
+        scores, subsets = self.factor * prices.values, []
+        for size in job.budgets.values:
+            features = np.sort(np.argsort(-scores)[: int(size)])
+            subsets.append(Subset(size, features, scores - np.sort(scores)[-int(size) - 1], []))
+        return Outcome(subsets, job.budgets.chosen)
+
+
+def test_a_search_is_one_class():
+    X = np.random.default_rng(0).standard_normal((200, 30))
+    y = X[:, 3] - X[:, 17] + 0.1 * X[:, 5]
+    selector = FeatureGradientSelector(2, search=Strongest(factor=2.0), random_state=0)
+    copy = clone(selector).fit(X, y)
+    assert copy.get_support(indices=True).tolist() == [3, 17]
+    assert copy.get_params()["search__factor"] == 2.0
+    assert copy.learnability_.is_optimistic
+    assert "search=Strongest(factor=2.0)" in repr(copy)
+    with pytest.raises(ValueError, match=r"Strongest\(factor=2.0\) takes neither groups nor costs"):
+        clone(selector).set_params(feature_groups=[[0, 1]]).fit(X, y)
+    with pytest.raises(ValueError, match="is not repeated"):
+        clone(selector).set_params(n_features_to_select="auto").fit(X, y)
 
 
 def test_plan_names_the_limit_that_decided():
-    found = plan(Facts("memory", 100, 10_000, 1), wanted(1000))
+    found = plan(PlanFacts("memory", 100, 10_000, 1), wanted(1000), SEARCHES)
     assert f"more than {LARGEST_SET}" in str(found)
 
 
@@ -85,18 +134,6 @@ def test_held_out_rows_are_part_of_the_plan():
     selector.fit(X, X[:, 0] + X[:, 1])
     assert [budget for budget, _, _ in selector.plan_.held_out] == [1, 2, 4]
     assert "size 2" in str(selector.plan_)
-
-
-@pytest.mark.parametrize(
-    "parameter", [{"penalty": 2.0}, {"link": "probit"}, {"learning_rate": 0.5}, {"tol": 0.1},
-                  {"accumulate": 2}, {"batch_size": 10}, {"n_epochs": 2}],
-)  # fmt: skip
-def test_ignored_parameters_are_named(parameter: dict):
-    X = np.random.default_rng(0).standard_normal((60, 5))
-    (name,) = parameter
-    with pytest.warns(UserWarning, match=f"{name}=.* is ignored by search 'working_set'") as found:
-        FeatureGradientSelector(2, **parameter).fit(X, X[:, 0])
-    assert [warning.filename for warning in found] == [__file__]
 
 
 # Numbers that bound work or rounding and change no choice.

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, Learnability
+from featgrad import Learnability
 from matrix_kinds import KINDS, Example
+from searches import published, with_search
 
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**31)
@@ -22,8 +23,8 @@ def table(seed: int, size: tuple[int, int]):
 
 def scores(X, y, k: int | None, **options) -> np.ndarray:
     weights = options.pop("sample_weight", None)
-    size = {"search": "penalty"} if k is None else {"n_features_to_select": k}
-    selector = FeatureGradientSelector(max_iter=8, random_state=0, **size, **options)
+    options = {"max_iter": 8, "random_state": 0} | options
+    selector = published(**options) if k is None else with_search(n_features_to_select=k, **options)
     return selector.fit(X, y, sample_weight=weights).scores_
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, plan
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.readers import open_source
+from searches import with_search
 
 N_BLOCKS = 3
 # Passes, where the products of all columns can be kept and where they are too many.
@@ -69,7 +70,7 @@ def rows(container=np.asarray, *, missing: bool = False):
 
 def select(**options) -> FeatureGradientSelector:
     few = {"n_features_to_select": 2, "max_iter": 1, "random_state": 0}
-    return FeatureGradientSelector(**(few | options))
+    return with_search(**(few | options))
 
 
 def assert_same(one: FeatureGradientSelector, other: FeatureGradientSelector) -> None:
@@ -238,7 +239,7 @@ class Slow:
 def fit(path):
     X = np.random.default_rng(0).standard_normal((200, 12))
     source = Slow(open_source(X, target=X[:, 1] - X[:, 4], block_rows=20))
-    return FeatureGradientSelector(2, max_iter=1, random_state=0).fit_source(source, path)
+    return FeatureGradientSelector(2, random_state=0).fit_source(source, path)
 
 path, seed = sys.argv[1], int(sys.argv[2])
 Checkpoint.every_s = 0.0

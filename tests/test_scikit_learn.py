@@ -14,17 +14,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, MiniBatch, WorkingSet
 from featgrad.plan import HELD_OUT_GROUPS
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(
-    [
-        FeatureGradientSelector(max_iter=50),
-        FeatureGradientSelector(0.5, missing="mean", max_iter=20),
-    ]
-)
+@parametrize_with_checks([FeatureGradientSelector(), FeatureGradientSelector(0.5, missing="mean")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -38,7 +33,7 @@ def planted() -> tuple[np.ndarray, np.ndarray]:
 
 
 def two_features() -> FeatureGradientSelector:
-    return FeatureGradientSelector(2, filter="monotone", random_state=0)
+    return FeatureGradientSelector(2, random_state=0)
 
 
 NAMES = list("abcdef")
@@ -69,11 +64,7 @@ def test_names_out_of_an_array(planted):
 
 def test_output_container_keeps_names_and_types(frame, planted):
     container, X = frame
-    selector = (
-        FeatureGradientSelector(3, filter="monotone")
-        .set_output(transform=container)
-        .fit(X, planted[1])
-    )
+    selector = FeatureGradientSelector(3).set_output(transform=container).fit(X, planted[1])
     out = selector.transform(X)
     kept = selector.get_feature_names_out().tolist()
     assert type(out) is type(X)
@@ -121,28 +112,33 @@ def test_clone_keeps_every_parameter():
         "costs": {1: 2.0},
         "max_cost": 4.0,
         "n_resamples": 2,
-        "fdr": 0.1,
         "cv": 3,
         "estimate": False,
-        "search": "working_set",
-        "order": 5,
-        "filter": "chebyshev",
-        "penalty": 2.0,
         "task": "regression",
-        "link": "probit",
         "preprocess": "center",
-        "learning_rate": 0.2,
-        "max_iter": 7,
-        "tol": 0.1,
-        "batch_size": 11,
-        "accumulate": 2,
-        "n_epochs": 3,
         "missing": "mean",
         "device": "cuda",
         "random_state": 1,
         "verbose": 4,
     }
-    assert clone(FeatureGradientSelector(**parameters)).get_params() == parameters
+    search = MiniBatch(
+        penalty=2.0,
+        link="probit",
+        learning_rate=0.2,
+        batch_size=11,
+        accumulate=2,
+        n_epochs=3,
+        max_iter=7,
+        tol=0.1,
+        order=5,
+        filter="chebyshev",
+    )
+    selector = FeatureGradientSelector(**parameters, search=search)
+    of_search = {f"search__{name}": value for name, value in search.get_params().items()}
+    found = clone(selector).get_params()
+    assert found.pop("search") is not search
+    assert found == parameters | of_search
+    assert len(selector.get_params(deep=False)) <= 18
 
 
 def _through_pickle(selector):
@@ -157,7 +153,7 @@ def _through_skops(selector):
 @pytest.mark.parametrize("round_trip", [_through_pickle, _through_skops])
 @pytest.mark.parametrize("k", ["auto", 2])
 def test_stored_selector_comes_back_fitted(round_trip, k: int | str, planted):
-    selector = FeatureGradientSelector(k, max_iter=20, random_state=0).fit(*planted)
+    selector = FeatureGradientSelector(k, random_state=0).fit(*planted)
     back = round_trip(selector)
     np.testing.assert_array_equal(back.transform(planted[0]), selector.transform(planted[0]))
     assert back.learnability_ == selector.learnability_
@@ -203,19 +199,21 @@ class Recorder:
 @pytest.mark.parametrize(
     ("options", "searches"),
     [
-        ({"search": "penalty"}, 1),
-        ({"n_features_to_select": 2}, 1 + HELD_OUT_GROUPS),
-        ({"n_features_to_select": 2, "estimate": False}, 1),
+        ({"search": MiniBatch(penalty=1.0, max_iter=3)}, 1),
+        ({"n_features_to_select": 2, "search": WorkingSet(max_iter=3)}, 1 + HELD_OUT_GROUPS),
+        ({"n_features_to_select": 2, "search": WorkingSet(max_iter=3), "estimate": False}, 1),
     ],
 )
 def test_callbacks_hear_of_every_step(options: dict, searches: int, planted):
     recorder = Recorder()
-    FeatureGradientSelector(max_iter=3, **options).set_callbacks(recorder).fit(*planted)
+    FeatureGradientSelector(**options).set_callbacks(recorder).fit(*planted)
     steps = 3 * searches * ["begin step", "end step"]
     assert recorder.events == ["setup", "begin fit", *steps, "end fit", "teardown"]
 
 
-@pytest.mark.parametrize("options", [{"search": "penalty"}, {"n_features_to_select": 2}])
+@pytest.mark.parametrize(
+    "options", [{"search": MiniBatch(penalty=1.0)}, {"n_features_to_select": 2}]
+)
 def test_callback_can_stop_the_search(options: dict, planted):
     selector = (
         FeatureGradientSelector(**options).set_callbacks(Recorder(stop_after=4)).fit(*planted)
@@ -236,5 +234,5 @@ def test_scikit_learns_progress_bar(planted, capsys):
     pytest.importorskip("rich")
     from sklearn.callback import ProgressBar
 
-    FeatureGradientSelector(2, max_iter=3).set_callbacks(ProgressBar()).fit(*planted)
+    FeatureGradientSelector(2).set_callbacks(ProgressBar()).fit(*planted)
     assert "FeatureGradientSelector" in capsys.readouterr().out

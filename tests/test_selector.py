@@ -5,6 +5,7 @@ from sklearn.datasets import load_breast_cancer
 
 from featgrad import FeatureGradientSelector, Learnability
 from featgrad.path import decisions_of
+from searches import published, with_search
 
 TASKS = ["regression", "binary", "multiclass", "multilabel", "ordinal", "multi-output"]
 
@@ -30,8 +31,8 @@ def planted(task: str = "regression", n_rows: int = 300, n_features: int = 20, s
 
 def select(k=None, **options) -> FeatureGradientSelector:
     """The search for a number of features, or the published one."""
-    size = {"search": "penalty"} if k is None else {"n_features_to_select": k}
-    return FeatureGradientSelector(**({"random_state": 0} | size | options))
+    options = {"random_state": 0} | options
+    return published(**options) if k is None else with_search(n_features_to_select=k, **options)
 
 
 def support(selector: FeatureGradientSelector) -> list[int]:

@@ -12,6 +12,7 @@ import pytest
 from featgrad import (
     DataWarning,
     FeatureGradientSelector,
+    Knockoffs,
     Learnability,
     OnlineFeatureSelector,
     open_source,
@@ -52,7 +53,7 @@ def with_dask(y):
 FITS = {
     "memory": lambda y: select().fit(X, y),
     "source": lambda y: select().fit_source(open_source(X, target=y, block_rows=64)),
-    "chunks": lambda y: select().partial_fit(X[:300], y[:300]),
+    "chunks": lambda y: select().partial_fit(X[:300], y[:300]).finalize(),
     "dask": with_dask,
     "device": on_device,
     "estimates": lambda y: Learnability(X, y),
@@ -229,7 +230,7 @@ def test_a_false_discovery_rate_is_kept_for_one_reading(monkeypatch):
     monkeypatch.setattr(Fit, "as_numbers", lambda *_: pytest.fail("numbers were tried as well"))
     noise = np.random.default_rng(0)
     with pytest.warns(DataWarning, match="No features are chosen"):
-        selector = FeatureGradientSelector(fdr=0.1, random_state=0).fit(
+        selector = FeatureGradientSelector(search=Knockoffs(), random_state=0).fit(
             noise.normal(size=(200, 10)), noise.integers(0, 8, 200)
         )
     assert selector.task_ == "multiclass"

@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.online.judge import judge, no_change
-from benchmarks.online.peers import PEERS
-from benchmarks.online.streams import GENERATED, REAL
-from benchmarks.progress import Progress
-from benchmarks.quality.summary import row
-from benchmarks.sources import locate
+from benchmarks.helpers.online.judge import judge, no_change
+from benchmarks.helpers.online.peers import PEERS
+from benchmarks.helpers.online.streams import GENERATED, REAL
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.summary import row
+from benchmarks.helpers.sources import locate
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "online"
 STREAMS = GENERATED | REAL

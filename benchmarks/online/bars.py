@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.signal import lfilter
 
-from benchmarks.record import RESULTS, Figure, record
+from benchmarks.helpers.record import RESULTS, Figure, record
 from featgrad import OnlineFeatureSelector
 
 COMMAND = "python -m benchmarks.online.bars"

@@ -23,9 +23,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.record import Figure, record
-from benchmarks.scale import criteo, generate, tall, webspam
-from benchmarks.speed.measure import ratio, side_by_side
+from benchmarks.helpers.record import Figure, record
+from benchmarks.helpers.scale import criteo, webspam
+from benchmarks.helpers.speed.measure import ratio, side_by_side
+from benchmarks.scale import generate, tall
 from featgrad.readers import Source, convert, open_source
 
 _COMMAND = "python -m benchmarks.scale"

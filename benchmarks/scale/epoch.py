@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.memory import memory
-from benchmarks.record import Figure, record
+from benchmarks.helpers.memory import memory
+from benchmarks.helpers.record import Figure, record
 from benchmarks.scale.generate import read_planted
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, MiniBatch
 from featgrad.dataset.streamed import Streamed
 from featgrad.readers import Source, open_source, prefetched
 
@@ -108,9 +108,8 @@ def main() -> None:
     prepare = partial(forget, options.path) if options.from_disk else lambda: None
     before = bare_seconds(source, prepare)
     passages = timed_passages(prepare)
-    selector = FeatureGradientSelector(
-        options.size, order=4, batch_size=options.batch_rows, random_state=0
-    )
+    search = MiniBatch(batch_size=options.batch_rows)
+    selector = FeatureGradientSelector(options.size, search=search, random_state=0)
     start = clocks()
     selector.fit_source(source)
     fit = clocks() - start

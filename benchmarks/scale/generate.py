@@ -12,7 +12,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks.scale import criteo, webspam
+from benchmarks.helpers.scale import criteo, webspam
 from featgrad.readers import convert
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import f_classif
 
-from benchmarks import peers
-from benchmarks.quality.evaluate import linear_score
-from benchmarks.record import Figure, record
-from benchmarks.sources import read_texts
-from benchmarks.splitting import Split
+from benchmarks.helpers import peers
+from benchmarks.helpers.quality.evaluate import linear_score
+from benchmarks.helpers.record import Figure, record
+from benchmarks.helpers.sources import read_texts
+from benchmarks.helpers.splitting import Split
 from featgrad import FeatureGradientSelector
 
 SIZES = (22, 100, 1_000, 10_000)

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.record import Figure, record
-from benchmarks.scale.webspam import WebspamLike
+from benchmarks.helpers.record import Figure, record
+from benchmarks.helpers.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.readers import convert, open_source

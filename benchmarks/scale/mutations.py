@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from scipy import sparse
 
-from benchmarks.record import Figure, record
-from benchmarks.scale import references
+from benchmarks.helpers.record import Figure, record
+from benchmarks.helpers.scale import references
 from featgrad.readers import convert, open_source
 
 _N_ROWS, _N_FEATURES = 40, 30

@@ -18,8 +18,8 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from benchmarks import mission
-from benchmarks.record import Figure, record
+from benchmarks.helpers import mission
+from benchmarks.helpers.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad.readers import Source, open_source, prefetched
 

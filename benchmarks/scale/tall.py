@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.record import Figure, record
+from benchmarks.helpers.record import Figure, record
 from benchmarks.scale import generate
 from featgrad import FeatureGradientSelector
 from featgrad.readers import Source, open_source, prefetched

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from featgrad import FeatureGradientSelector, Learnability
+from featgrad import FeatureGradientSelector, Learnability, MiniBatch
 from featgrad.math.filters import up_to
 from featgrad.report import PathDisplay
 
@@ -109,9 +109,9 @@ plt.show()
 # %%
 # The paper's own search
 # ----------------------
-# ``search="penalty"`` descends as the paper does: over all features, with a *penalty* on the size
+# ``MiniBatch`` descends as the paper does: over all features, with a *penalty* on the size
 # of the mask instead of a size. What remains above one half is chosen.
-selector = FeatureGradientSelector(search="penalty", penalty=1.0, random_state=0).fit(X, y)
+selector = FeatureGradientSelector(search=MiniBatch(penalty=1.0), random_state=0).fit(X, y)
 _, ax = plt.subplots()
 ax.plot(selector.history_["explained"], label="explained fraction")
 ax.plot(selector.history_["size"] / 60, label="size of the mask / 60")

@@ -11,7 +11,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, Knockoffs
 
 rng = np.random.default_rng(0)
 n_rows, n_features = 500, 100
@@ -24,14 +24,14 @@ y = X[:, true] @ rng.choice([-0.25, 0.25], 20) + rng.standard_normal(n_rows)
 # %%
 # A false discovery rate
 # ----------------------
-# ``fdr`` takes the place of the number. Each feature is compared with knockoffs: random copies that
-# are correlated with all other features as it is itself, but know nothing of the target. For each
-# copy as many features are chosen as keep the expected share of false ones below the rate, and
-# those are the choice that most copies agree on. False: given all other features, the target does
-# not depend on it. One copy chooses at least 20, 10 or 5 features at these rates, or none; where
-# most choose none, p-values of single features decide.
+# ``Knockoffs(fdr)`` takes the place of the number. Each feature is compared with knockoffs: random
+# copies that are correlated with all other features as it is itself, but know nothing of the
+# target. For each copy as many features are chosen as keep the expected share of false ones below
+# the rate, and those are the choice that most copies agree on. False: given all other features, the
+# target does not depend on it. One copy chooses at least 20, 10 or 5 features at these rates, or
+# none; where most choose none, p-values of single features decide.
 for fdr in (0.05, 0.1, 0.2):
-    selector = FeatureGradientSelector(fdr=fdr, random_state=0).fit(X, y)
+    selector = FeatureGradientSelector(search=Knockoffs(fdr), random_state=0).fit(X, y)
     chosen = selector.get_support(indices=True)
     false = np.setdiff1d(chosen, true)
     print(f"fdr {fdr}: {len(chosen)} chosen, {len(false)} of them false, of {len(true)} true ones")
@@ -78,7 +78,7 @@ plt.show()
 # %%
 # Few features that matter are found, too, where a copy would have to choose ten.
 few = X[:, 10] - X[:, 70] + 2 * rng.standard_normal(n_rows)
-selector = FeatureGradientSelector(fdr=0.1, random_state=0).fit(X, few)
+selector = FeatureGradientSelector(search=Knockoffs(0.1), random_state=0).fit(X, few)
 print(selector.get_support(indices=True), selector.discoveries_.p_values[[10, 70]])
 
 # %%
@@ -86,7 +86,7 @@ print(selector.get_support(indices=True), selector.discoveries_.p_values[[10, 70
 # at least 90 of them on average.
 warnings.simplefilter("ignore", UserWarning)
 sizes = [
-    FeatureGradientSelector(fdr=0.1, random_state=0)
+    FeatureGradientSelector(search=Knockoffs(0.1), random_state=0)
     .fit(rng.standard_normal((100, 30)), rng.standard_normal(100))
     .n_features_
     for _ in range(100)

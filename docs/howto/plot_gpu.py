@@ -64,7 +64,7 @@ plt.show()
 # %%
 # What is better on the host
 # --------------------------
-# ``partial_fit``, ``fit_source`` and ``fdr`` work on the host and take no ``device``. So does the
-# search for more than 500 features, "stream": it is handed batches of rows from the device or, with
-# sparse X, from the host. On a large GPU ``search="working_set"`` finds such sets in less time and
-# misses fewer features. Sparse X has to fit into the memory of the GPU.
+# ``partial_fit``, ``fit_source`` and ``Knockoffs`` work on the host and take no ``device``. So does
+# the search for more than 500 features, ``MiniBatch``: it takes batches of rows from the device or,
+# with sparse X, from the host. On a large GPU ``search=WorkingSet()`` finds such sets in less time
+# and misses fewer features. Sparse X has to fit into the memory of the GPU.

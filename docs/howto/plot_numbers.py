@@ -55,7 +55,7 @@ print(summarise(selector, X, y))
 # from all rows may explain beyond those from three quarters of them. "At least" means that there
 # are fewer than two rows for each feature, or that features are nearly collinear where rows are
 # few: the truth may be much higher. "Too high: from the rows that chose" is what searches say that
-# are not repeated (``search="stream"``, ``search="penalty"`` and ``fdr``).
+# are not repeated (``MiniBatch`` and ``Knockoffs``).
 #
 # The **ridge model** below it is the same in the language of models: AUC or :math:`R^2` of a model
 # that was fitted to these few rows, on the rows that were held out. It is lower than what the best
@@ -75,7 +75,7 @@ for strength in strengths:
     hits, same_rows = 0, 0
     for _ in range(40):
         X, y = draw(150, strength)
-        fitted = FeatureGradientSelector(5, max_iter=10, random_state=0).fit(X, y)
+        fitted = FeatureGradientSelector(5, random_state=0).fit(X, y)
         chosen = fitted.get_support(indices=True)
         truth = strength**2 * np.sum(chosen < 5) / (1 + 5 * strength**2)
         low, high = fitted.learnability_.interval
@@ -106,7 +106,7 @@ plt.show()
 # A permutation test repeats the whole search for shuffled targets.
 X, y = draw(100, 0.0)
 print("features:", FeatureGradientSelector(random_state=0).fit(X, y).n_features_)
-selector = FeatureGradientSelector(3, max_iter=10, random_state=0)
+selector = FeatureGradientSelector(3, random_state=0)
 print("p-value:", permutation_test(selector, X, y, n_permutations=19, random_state=0).p_value)
 
 # %%

@@ -13,18 +13,24 @@ if TYPE_CHECKING:
     from featgrad.path import PathPoint, Sizes
     from featgrad.permutation import PermutationTest, permutation_test
     from featgrad.readers import open_source
+    from featgrad.search.knockoffs import Knockoffs
+    from featgrad.search.minibatch import MiniBatch
+    from featgrad.search.working_set import WorkingSet
     from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
     "DataWarning",
     "Estimate",
     "FeatureGradientSelector",
+    "Knockoffs",
     "Learnability",
+    "MiniBatch",
     "OnlineFeatureSelector",
     "PathPoint",
     "PermutationTest",
     "Score",
     "Sizes",
+    "WorkingSet",
     "groups_by_origin",
     "learnability",
     "open_source",
@@ -35,12 +41,15 @@ _MODULES = {
     "DataWarning": "diagnosis",
     "Estimate": "estimate",
     "FeatureGradientSelector": "selector",
+    "Knockoffs": "search.knockoffs",
     "Learnability": "explained_variance",
+    "MiniBatch": "search.minibatch",
     "OnlineFeatureSelector": "online.selector",
     "PathPoint": "path",
     "PermutationTest": "permutation",
     "Score": "held_out",
     "Sizes": "path",
+    "WorkingSet": "search.working_set",
     "groups_by_origin": "dataset.constraints",
     "learnability": "explained_variance",
     "open_source": "readers",

@@ -1,10 +1,12 @@
 """Selectors whose rows come in chunks, here or apart."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -14,13 +16,13 @@ from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_col
 from featgrad.columns.fences import Fences, some_rows
 from featgrad.columns.magnitude import Limits
 from featgrad.dataset.chunks import Accumulated
-from featgrad.fitting import new_fit
+from featgrad.fitting import Choice, filtering, new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.plan import folds_of
 from featgrad.readers.arrays import group_keys
 
-# Fitted attributes that are worked out when one of them is first asked for.
+# Fitted attributes, which `finalize` sets and more rows take away.
 _CHOSEN = frozenset(
     ("scores_", "ranking_", "learnability_", "score_", "n_features_", "path_", "stability_",
      "sizes_", "n_iter_", "history_", "discoveries_", "plan_", "certificate_", "warnings_",
@@ -29,12 +31,21 @@ _CHOSEN = frozenset(
 
 
 class AccumulatingMixin:
-    """`partial_fit`, `merge` and `shard` for a selector that can `_choose_from` a state."""
+    """Rows in chunks: `partial_fit`, `merge` and `shard` add them, and `finalize` chooses."""
+
+    # Of the selector.
+    search: Any
+    preprocess: str
+    missing: str
+    task: Any
+    random_state: Any
+    _check_parameters: Callable[[], None]
+    _adopt: Callable[[Choice], None]
 
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None
     ) -> Self:
-        """Add rows to those seen; the features are chosen when they are first asked for.
+        """Add rows to those seen; no features are chosen before `finalize` is called.
 
         All rows are kept as long as they have no more than 32 million entries; until then the
         features are those that `fit` would choose. Beyond, a random sample of that size stays and
@@ -70,7 +81,7 @@ class AccumulatingMixin:
         >>> for start in range(0, len(X), 100):
         ...     rows = slice(start, start + 100)
         ...     selector = selector.partial_fit(X[rows], y[rows], classes=[0, 1])
-        >>> selector.get_support(indices=True)
+        >>> selector.finalize().get_support(indices=True)
         array([20, 21, 27])
         """
         self._check_parameters()
@@ -101,8 +112,23 @@ class AccumulatingMixin:
         self._adopt_state(state)
         return self
 
+    def finalize(self) -> Self:
+        """Choose features from the rows that `partial_fit` and `merge` have added.
+
+        This is where the search runs, and takes its time. More rows can be added afterwards; the
+        selector has to be finalized again then.
+
+        Returns
+        -------
+        self
+        """
+        state = self._accumulated("this selector")
+        fit = new_fit(self, "chunks", state.n_features)
+        self._adopt(fit.choose(fit.of_chunks(state), state.n_rows))
+        return self
+
     def merge(self, other: Self) -> Self:
-        """Add the rows that another selector has seen.
+        """Add the rows that another selector has seen; `finalize` then chooses from all of them.
 
         Selectors that still keep all their rows can always be merged. Beyond that they have to
         begin with `shard` of one selector, so that their sums are of the same things.
@@ -123,7 +149,7 @@ class AccumulatingMixin:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> here = FeatureGradientSelector(3, random_state=0).partial_fit(X[:300], y[:300])
         >>> there = here.shard().partial_fit(X[300:], y[300:])
-        >>> here.merge(there).get_support(indices=True)
+        >>> here.merge(there).finalize().get_support(indices=True)
         array([20, 21, 27])
         """
         state = self._accumulated("this selector")
@@ -154,7 +180,10 @@ class AccumulatingMixin:
 
     def _begin(self, X: Any, y: Any, classes: Any, keys: Keys | None) -> Accumulated:
         rows = RowsOf(X.__getitem__, np.arange(X.shape[0]), keys)
-        encoding, n_folds = Encoding.of(y, self.task, classes, rows), folds_of(self.order)
+        encoding, n_folds = (
+            Encoding.of(y, self.task, classes, rows),
+            folds_of(filtering(self.search).order),
+        )
         rng = np.random.RandomState(check_random_state(self.random_state).randint(1 << 31))
         options = sparse.issparse(X), self.preprocess, n_folds, rng
         fences = None
@@ -163,8 +192,8 @@ class AccumulatingMixin:
         return Accumulated(encoding, X.shape[1], *options, fences)
 
     def _accumulated(self, argument: str) -> Accumulated:
-        check_is_fitted(self)
         if "_state" not in self.__dict__:
+            check_is_fitted(self)
             raise ValueError(f"{argument} has not kept its rows: use partial_fit in place of fit.")
         state: Accumulated = self.__dict__["_state"]
         return state
@@ -182,10 +211,12 @@ class AccumulatingMixin:
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_place" in self.__dict__ or "_state" in self.__dict__
+        return "_place" in self.__dict__
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _CHOSEN and "_state" in self.__dict__:
-            self._choose_from(self._state)
-            return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _check_chosen(self) -> None:
+        """Refuse to go on where no features are chosen, or rows came after they were."""
+        if "_state" in self.__dict__ and "_place" not in self.__dict__:
+            raise NotFittedError(
+                "Rows were added and no features chosen from them yet: call finalize() first."
+            )
+        check_is_fitted(self)

@@ -6,7 +6,7 @@ from featgrad._support.types import Indices
 from featgrad.estimate import Estimate
 from featgrad.held_out import Score
 from featgrad.moments.least_squares import Gains
-from featgrad.plan import Decision
+from featgrad.plan import PlanLine
 
 
 class PathPoint(NamedTuple):
@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
     cap: int | None = None
 
 
-def decisions_of(sizes: Sizes) -> tuple[Decision, ...]:
+def decisions_of(sizes: Sizes) -> tuple[PlanLine, ...]:
     """Lines of a plan."""
     if sizes.best is None:
         nothing = "no linear model predicts better than noise would"
@@ -67,5 +67,5 @@ def decisions_of(sizes: Sizes) -> tuple[Decision, ...]:
     )
 
 
-def _decision(which: str, point: PathPoint, reason: str) -> Decision:
-    return Decision(f"{which} size", f"{point.size}, explained {point.learnability}", reason)
+def _decision(which: str, point: PathPoint, reason: str) -> PlanLine:
+    return PlanLine(f"{which} size", f"{point.size}, explained {point.learnability}", reason)

@@ -112,7 +112,7 @@ def _best_score(fitted: Any, y: Any) -> float:
     scores = [point.score.value for point in fitted.path_ if point.score is not None and point.size]
     if not scores:
         raise ValueError(
-            f"search {fitted.plan_.search!r} with {len(y)} rows has no held-out score: use "
-            "search='auto' or 'working_set', and at least some 24 rows."
+            f"search={fitted.plan_.search!r} with {len(y)} rows has no held-out score: use "
+            "search='auto' or WorkingSet(), and at least some 24 rows."
         )
     return float(max(scores))

@@ -5,8 +5,9 @@ runs what it says and keeps it as `plan_`; `featgrad select --explain` prints it
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -63,7 +64,7 @@ ROOM = 2.4
 # Large sets, searched over all columns while rows are streamed.
 # Largest set for which moments of a working set are kept, and of how many times as many columns.
 LARGEST_SET = 500
-STREAM_FACTOR = 3
+LARGE_FACTOR = 3
 STREAM_STEPS = 40
 STREAM_BATCH_ROWS = 1000
 STREAM_COLUMNS_PER_ROW = 100
@@ -237,26 +238,12 @@ PATH_PATIENCE = 5
 PATH_SHARE = 0.5
 
 
-# Parameters.
-SEARCHES = ("auto", "working_set", "stream", "penalty")
-# Searches that use a parameter; others ignore it, with a warning.
-USED_BY = {
-    "penalty": ("penalty",),
-    "link": ("penalty",),
-    "learning_rate": ("penalty",),
-    "tol": ("penalty",),
-    "accumulate": ("penalty",),
-    "batch_size": ("penalty", "stream"),
-    "n_epochs": ("penalty", "stream"),
-}
-
-
-class Facts(NamedTuple):
+class PlanFacts(NamedTuple):
     """What a plan depends on.
 
     Attributes
     ----------
-    home : {"memory", "source", "chunks", "device", "dask"}
+    storage : {"memory", "source", "chunks", "device", "dask"}
         Where the rows are: in memory, read again block by block, kept from chunks, visited on an
         accelerator, or in partitions that workers of Dask compute or read.
     n_rows, n_features, n_outputs : int
@@ -267,7 +254,7 @@ class Facts(NamedTuple):
         What is held out: rows by themselves, groups of them, or parts that a splitter makes.
     """
 
-    home: str
+    storage: str
     n_rows: int
     n_features: int
     n_outputs: int
@@ -282,7 +269,7 @@ _HELD_OUT = {
     "cv": "test sets of cv",
 }
 # In words, and what puts rows there.
-_HOMES = {
+_STORAGES = {
     "memory": ("in memory", "X is an array"),
     "source": ("read block by block", "fit_source"),
     "chunks": ("from chunks", "partial_fit keeps a sample and exact sums"),
@@ -291,15 +278,64 @@ _HOMES = {
 }
 
 
+class Needs(NamedTuple):
+    """What a search declares: which rows and which wishes it can serve.
+
+    Attributes
+    ----------
+    storages : tuple of str
+        Where rows may be, as in `PlanFacts`.
+    groups_and_costs : bool
+        Whether several columns may be one unit, and units differ in cost.
+    moments : bool
+        Whether it asks for moments of columns, which can be kept of all of them.
+    streams : bool
+        Whether it passes over the rows batch by batch.
+    repeats : bool
+        Whether it is repeated without held-out folds, so that these can choose a size and estimate
+        what a set explains, and on halves of the rows.
+    independent_rows : bool
+        Whether it is valid only where no rows belong together.
+    largest : float
+        The largest set that "auto" leaves to it, where another search can find larger ones.
+    """
+
+    storages: tuple[str, ...] = ("memory", "source", "chunks", "device", "dask")
+    groups_and_costs: bool = True
+    moments: bool = False
+    streams: bool = False
+    repeats: bool = False
+    independent_rows: bool = False
+    largest: float = math.inf
+
+
+class Planned(Protocol):
+    """What a plan has to know of a search, and how it is run."""
+
+    @property
+    def needs(self) -> Needs:
+        """What it can serve."""
+
+    @property
+    def size_rule(self) -> str | None:
+        """How many features it chooses, in words; None where it takes budgets."""
+
+    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> "list[PlanLine]":
+        """What it decides by its limits."""
+
+    def run(self, job: Any) -> Any:
+        """The outcome of a job."""
+
+
 class Wanted(NamedTuple):
     """What the parameters ask for.
 
     Attributes
     ----------
-    search : {"auto", "working_set", "stream", "penalty"}
-        The parameter of that name.
+    search : Planned or None
+        The search that was given; None where the plan decides.
     budgets : tuple of float
-        Sizes or costs, rising; empty where a penalty decides the size.
+        Sizes or costs, rising; empty where the search decides the size.
     single_columns : bool
         Whether features are chosen one by one, at the same cost.
     order : int
@@ -310,21 +346,18 @@ class Wanted(NamedTuple):
         Whether held-out rows judge the sets.
     n_resamples : int
         Choices from half the rows.
-    fdr : float or None
-        False discovery rate, where that decides the size.
     """
 
-    search: str
+    search: Planned | None
     budgets: tuple[float, ...]
     single_columns: bool
     order: int
     compares_sizes: bool
     estimates: bool
     n_resamples: int
-    fdr: float | None = None
 
 
-class Decision(NamedTuple):
+class PlanLine(NamedTuple):
     """One line of a plan: what was decided, and because of what."""
 
     subject: str
@@ -340,35 +373,44 @@ class HeldOut(NamedTuple):
     standard_error: float
 
 
+class Part(NamedTuple):
+    """A search, and the budgets that it finds sets for."""
+
+    search: Planned
+    budgets: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Plan:
     """Which search runs, on what, and why.
 
     Attributes
     ----------
-    search : {"working_set", "stream", "penalty", "knockoffs"}
-        The search for the sets, or for the smaller ones of a path.
-    streamed_budgets : tuple of float
-        Sizes that are searched for by "stream", over all columns.
+    parts : tuple of Part
+        The search, or one for the smaller sets of a path and another for the larger ones.
     n_folds : int
         Folds of rows.
     moments_of_all_columns : bool
         Whether moments of all columns are taken once, instead of those of working sets.
-    decisions : tuple of Decision
+    decisions : tuple of PlanLine
         The same in words, with the limits that decided.
     held_out : tuple of HeldOut
-        What held-out rows said of each budget, where they chose the size.
+        Correlation on held-out rows for each budget, where they chose the size.
     held_out_by : {"rows", "groups", "cv"}
         What is held out: rows by themselves, groups of them, or parts that a splitter makes.
     """
 
-    search: str
-    streamed_budgets: tuple[float, ...]
+    parts: tuple[Part, ...]
     n_folds: int
     moments_of_all_columns: bool
-    decisions: tuple[Decision, ...]
+    decisions: tuple[PlanLine, ...]
     held_out: tuple[HeldOut, ...] = ()
     held_out_by: str = "rows"
+
+    @property
+    def search(self) -> Planned:
+        """The search for the sets, or for the smaller ones of a path."""
+        return self.parts[0].search
 
     def __str__(self) -> str:
         width = max(len(decision.subject) for decision in self.decisions)
@@ -379,128 +421,106 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(facts: Facts, wanted: Wanted) -> Plan:
-    """Decide which search runs."""
+def plan(facts: PlanFacts, wanted: Wanted, searches: Sequence[Planned]) -> Plan:
+    """Decide which of the searches runs, and refuse what none of them can do.
+
+    Of several that could, the first is taken.
+    """
     n_folds = folds_of(wanted.order)
-    search, reason = _search(facts, wanted)
-    streamed = _streamed(facts, wanted, search)
-    moments = _moments(facts, search, n_folds)
-    decisions = [Decision("search", search, reason), _rows(facts)]
-    if search == "working_set":
-        decisions += _working_set(facts, wanted, streamed)
+    parts, reason = _parts(facts, wanted, searches)
+    for part in parts:
+        _check(part.search, facts, wanted)
+    main, *others = parts
+    moments = _moments(facts, main.search, n_folds)
+    decisions = [PlanLine("search", repr(main.search), reason), _rows(facts)]
+    decisions += main.search.explain(facts, main.budgets)
+    if main.search.needs.moments:
         decisions.append(moments)
-    if streamed and search != "stream":
-        sizes = ", ".join(f"{budget:g}" for budget in streamed)
-        limit = f"sets above {LARGEST_SET} of {facts.n_features} features"
-        decisions.append(Decision("search of large sets", f"stream for {sizes}", limit))
-    if search == "knockoffs":
-        decisions += _knockoffs(facts)
+    for search, budgets in others:
+        sizes = ", ".join(f"{budget:g}" for budget in budgets)
+        limit = f"sets above {main.search.needs.largest} of {facts.n_features} features"
+        decisions.append(PlanLine("search of large sets", f"{search!r} for {sizes}", limit))
     if wanted.compares_sizes:
         groups = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]} are held out in turn"
         tried = f"one of {len(wanted.budgets)} up to {wanted.budgets[-1]:g}"
-        decisions.append(Decision("size", tried, groups))
-    decisions.append(_estimates(facts, wanted, search, n_folds))
+        decisions.append(PlanLine("size", tried, groups))
+    decisions.append(_estimates(facts, wanted, main.search, n_folds))
     if wanted.n_resamples:
         halves = f"n_resamples={wanted.n_resamples}"
-        decisions.append(Decision("stability", "complementary halves of the folds", halves))
-    planned = search, streamed, n_folds, moments.choice == "all columns", tuple(decisions)
-    return Plan(*planned, held_out_by=facts.held_out_by)
+        decisions.append(PlanLine("stability", "complementary halves of the folds", halves))
+    of_all = moments.choice == "all columns"
+    return Plan(tuple(parts), n_folds, of_all, tuple(decisions), held_out_by=facts.held_out_by)
 
 
-def _search(facts: Facts, wanted: Wanted) -> tuple[str, str]:
-    if wanted.fdr is not None:
-        if facts.home != "memory":
-            raise ValueError(
-                f"fdr={wanted.fdr!r} needs all rows in the host's memory to make knockoffs of them "
-                f"and takes none {_HOMES[facts.home][0]}: use fit with an array, or a sample."
-            )
-        if facts.held_out_by != "rows":
-            raise ValueError(
-                f"fdr={wanted.fdr!r} is kept for independent rows only, and {facts.held_out_by} "
-                "says that they are not: give one row of each group, or choose by "
-                "n_features_to_select."
-            )
-        return "knockoffs", f"fdr={wanted.fdr:g} decides the size"
-    if not wanted.budgets:
-        if facts.home == "dask":
-            raise ValueError(
-                "search='penalty' takes rows one after the other, which Dask divides: use "
-                "search='auto', or fit_source."
-            )
-        return "penalty", "search='penalty': the penalty decides the size"
-    if wanted.search == "stream" and (facts.home == "chunks" or not wanted.single_columns):
+def _parts(
+    facts: PlanFacts, wanted: Wanted, searches: Sequence[Planned]
+) -> tuple[Sequence[Part], str]:
+    """Searches with their budgets, smaller ones first, and why."""
+    if wanted.search is not None:
+        rule = wanted.search.size_rule
+        return [Part(wanted.search, wanted.budgets)], rule or "asked for by search"
+    first, larger = searches[0], [other for other in searches[1:] if _can(other, facts, wanted)]
+    limit = first.needs.largest
+    if not larger or facts.n_features <= LARGE_FACTOR * limit or wanted.budgets[-1] <= limit:
+        return [Part(first, wanted.budgets)], f"sets of up to {limit} features or a limited budget"
+    small = tuple(budget for budget in wanted.budgets if budget <= limit)
+    large = Part(larger[0], wanted.budgets[len(small) :])
+    if small:
+        return [Part(first, small), large], f"sets of up to {limit} features or a limited budget"
+    more = f"{wanted.budgets[0]:g} features are more than {limit}"
+    return [large], f"{more}, the largest set for which a working set is kept"
+
+
+def _can(search: Planned, facts: PlanFacts, wanted: Wanted) -> bool:
+    """Whether a search could take the place of the first one for large sets."""
+    needs = search.needs
+    # Of rows that came in chunks only a sample is left to stream.
+    is_kept = not (needs.streams and facts.storage == "chunks")
+    fits = needs.groups_and_costs or wanted.single_columns
+    return search.size_rule is None and facts.storage in needs.storages and is_kept and fits
+
+
+def _check(search: Planned, facts: PlanFacts, wanted: Wanted) -> None:
+    """Refuse rows and wishes that a search cannot serve."""
+    needs, name = search.needs, f"search={search!r}"
+    if facts.storage not in needs.storages:
+        places = " or ".join(_STORAGES[storage][0] for storage in needs.storages)
         raise ValueError(
-            "search='stream' takes neither groups nor costs nor rows from partial_fit: use "
+            f"{name} needs rows {places} and takes none {_STORAGES[facts.storage][0]}: use fit "
+            "with an array, a sample of the rows, or search='auto'."
+        )
+    if needs.independent_rows and facts.held_out_by != "rows":
+        raise ValueError(
+            f"{name} is valid for independent rows only, which {facts.held_out_by} contradicts: "
+            "give one row of each group, or use search='auto'."
+        )
+    if not (needs.groups_and_costs or wanted.single_columns):
+        raise ValueError(f"{name} takes neither groups nor costs: use search='auto'.")
+    if not needs.repeats and (wanted.compares_sizes or wanted.n_resamples):
+        raise ValueError(
+            f"{name} is not repeated, as comparing sizes and resampling need it: give "
+            "n_features_to_select as a number and n_resamples=0, or ask for fewer features with "
             "search='auto'."
         )
-    if wanted.search != "auto":
-        return wanted.search, f"search={wanted.search!r}"
-    if len(_large(facts, wanted)) == len(wanted.budgets):
-        return "stream", (
-            f"{wanted.budgets[0]:g} features are more than {LARGEST_SET}, the largest set for "
-            "which a working set is kept"
-        )
-    return "working_set", f"sets of up to {LARGEST_SET} features or a limited budget"
 
 
-def _estimates(facts: Facts, wanted: Wanted, search: str, n_folds: int) -> Decision:
-    """On which rows sets are judged."""
+def _estimates(facts: PlanFacts, wanted: Wanted, search: Planned, n_folds: int) -> PlanLine:
+    """From which rows sets are estimated."""
     if not wanted.estimates and not wanted.compares_sizes:
-        return Decision("estimates", "none", "estimate=False")
-    if search != "working_set":
-        return Decision("estimates", "rows that chose", f"search {search!r} is not repeated")
+        return PlanLine("estimates", "none", "estimate=False")
+    if not search.needs.repeats:
+        return PlanLine("estimates", "rows that chose", f"{search!r} is not repeated")
     if facts.n_rows < 2 * n_folds:
-        return Decision("estimates", "none", f"fewer than {2 * n_folds} rows")
+        return PlanLine("estimates", "none", f"fewer than {2 * n_folds} rows")
     parts = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]}"
     repeated = f"the search is repeated without each of {parts}"
-    return Decision("estimates", "held-out rows", repeated)
+    return PlanLine("estimates", "held-out rows", repeated)
 
 
-def _large(facts: Facts, wanted: Wanted) -> tuple[float, ...]:
-    """Budgets for so many single features that no working set is kept."""
-    too_few = facts.n_features <= STREAM_FACTOR * LARGEST_SET
-    if facts.home == "chunks" or not wanted.single_columns or too_few:
-        return ()
-    return tuple(budget for budget in wanted.budgets if budget > LARGEST_SET)
-
-
-def _streamed(facts: Facts, wanted: Wanted, search: str) -> tuple[float, ...]:
-    is_auto = wanted.search == "auto" and search == "working_set"
-    streamed = wanted.budgets if search == "stream" else _large(facts, wanted) if is_auto else ()
-    if streamed and (wanted.compares_sizes or wanted.n_resamples):
-        raise ValueError(
-            f"{streamed[-1]:g} features are too many to compare sizes or to resample: ask for "
-            "fewer, or leave n_features_to_select='auto' and n_resamples."
-        )
-    return streamed
-
-
-def _rows(facts: Facts) -> Decision:
-    place, reason = _HOMES[facts.home]
+def _rows(facts: PlanFacts) -> PlanLine:
+    place, reason = _STORAGES[facts.storage]
     shape = f"{facts.n_rows} x {facts.n_features}, {facts.n_outputs} output(s)"
-    return Decision("rows", f"{place}, {shape}", reason)
-
-
-def _working_set(facts: Facts, wanted: Wanted, streamed: tuple[float, ...]) -> list[Decision]:
-    largest = max(budget for budget in wanted.budgets if budget not in streamed)
-    size = min(facts.n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * largest)))
-    limits = f"at least {WORKING_SET}, {WORKING_SET_FACTOR} per feature"
-    decisions = [Decision("first working set", f"up to {size} units", limits)]
-    if size < facts.n_features:
-        rounds = f"up to {ROUNDS} rounds over all {facts.n_features} columns"
-        decisions.append(Decision("pricing", rounds, "the working set has fewer columns"))
-    else:
-        decisions.append(Decision("pricing", "certificate only", "the working set has all columns"))
-    return decisions
-
-
-def _knockoffs(facts: Facts) -> list[Decision]:
-    agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose none"
-    decisions = [Decision("knockoffs", f"{KNOCKOFF_COPIES} copies", agree)]
-    if facts.n_features > KNOCKOFF_COLUMNS:
-        part = f"{SCREENING_ROWS:.0%} of the rows, which are not used again"
-        decisions.append(Decision("screening", part, f"more than {KNOCKOFF_COLUMNS} features"))
-    return decisions
+    return PlanLine("rows", f"{place}, {shape}", reason)
 
 
 def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:
@@ -528,14 +548,14 @@ def folds_of(order: int) -> int:
     return max(FOLDS, 2 * order + 4)
 
 
-def _moments(facts: Facts, search: str, n_folds: int) -> Decision:
+def _moments(facts: PlanFacts, search: Planned, n_folds: int) -> PlanLine:
     """Moments of all columns serve every size at once where they fit and rows are many."""
-    if search != "working_set":
-        return Decision("moments", "none", f"search {search!r} needs none")
-    if facts.home == "device":
-        return Decision("moments", "working sets", "the device takes them fast and keeps them")
+    if not search.needs.moments:
+        return PlanLine("moments", "none", f"{search!r} needs none")
+    if facts.storage == "device":
+        return PlanLine("moments", "working sets", "the device takes them fast and keeps them")
     if facts.n_rows < facts.n_features or facts.n_rows < n_folds:
-        return Decision("moments", "working sets", "fewer rows than columns")
+        return PlanLine("moments", "working sets", "fewer rows than columns")
     if not moments_fit(facts.n_features, facts.n_outputs, n_folds):
-        return Decision("moments", "working sets", f"more than {MOMENT_ENTRIES} entries for all")
-    return Decision("moments", "all columns", f"at most {MOMENT_ENTRIES} entries for all")
+        return PlanLine("moments", "working sets", f"more than {MOMENT_ENTRIES} entries for all")
+    return PlanLine("moments", "all columns", f"at most {MOMENT_ENTRIES} entries for all")

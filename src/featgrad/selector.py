@@ -13,38 +13,35 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
 from featgrad.accumulating import AccumulatingMixin
 from featgrad.checks import (
     MATRIX,
+    MISSING,
+    PREPROCESS,
     check_missing,
     check_number,
     check_on_accelerator,
+    check_option,
     naming_columns,
 )
 from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
 from featgrad.dataset.checkpoint import open_checkpoint
-from featgrad.dataset.chunks import Accumulated
 from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.diagnosis import DataWarning, shared_labels
-from featgrad.fitting import SEARCHES, Choice, judged, new_fit
+from featgrad.fitting import Choice, new_fit
 from featgrad.held_out import Score
 from featgrad.math.tasks import ordered_labels
+from featgrad.options import TASKS
 from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
 from featgrad.readers import Source
 from featgrad.report.text import as_html
-from featgrad.search.base import Certificate, Discoveries
+from featgrad.search.base import Certificate, Discoveries, Search
 from featgrad.search.progress import Step
-from featgrad.search.settings import Settings
 from featgrad.search.stability import Stability
 from featgrad.transforming import TransformingMixin
 
@@ -63,6 +60,9 @@ class FeatureGradientSelector(
     features, memory beyond X is small, sparse X stays sparse. For a given number of features the
     mask descends on a working set, and every column outside is priced by the gradient until none is
     worth more than chance: `plan_` says which search ran and why, `certificate_` what it leaves.
+
+    `fit` and `fit_source` choose at once. `partial_fit` and `merge` only add rows, and `finalize`
+    chooses from all of them: everything that depends on the choice has to wait for it.
 
     Parameters
     ----------
@@ -93,12 +93,6 @@ class FeatureGradientSelector(
     n_resamples : int, default=0
         How often the search is repeated on a random half of the rows, an even number: each half
         is followed by its complement. See `stability_`.
-    fdr : float or None, default=None
-        False discovery rate, such as 0.1, in place of a number of features: as many are chosen as
-        keep the expected share of false ones about below it, by knockoffs or, where these choose
-        none, by p-values. A feature is false if it says nothing about the target beyond all others.
-        For `fit` and independent rows; assumes that features are about jointly Gaussian. More than
-        5,000 are first screened by a third of the rows. See `discoveries_`.
     estimate : bool, default=True
         Whether to estimate what the chosen features explain on rows that had no part in choosing
         them. The search is repeated without each of four parts of the rows, so that a fit takes two
@@ -110,46 +104,22 @@ class FeatureGradientSelector(
         time, or what its `check_cv` takes. The search is repeated for each split. Rows that a split
         holds out in one run of neighbours may depend on each other. None holds out four random
         parts of the rows, or of the groups given to `fit`. `partial_fit` takes none.
-    search : {"auto", "working_set", "stream", "penalty"}, default="auto"
-        How to search. "working_set" descends on some hundred columns and prices all others;
-        "stream" descends on all columns while rows are streamed, for sets too large for that;
-        "penalty" is the published search, in which `penalty` decides the size. See `plan_`.
-    order : int, default=4
-        Degree of the filter, 1 to 12: higher orders see more of the redundancy between features.
-    filter : {"monotone", "kong-valiant", "chebyshev"} or array-like, default="monotone"
-        Polynomial that stands for 1 on the covariance's spectrum. The paper's is "kong-valiant".
-    penalty : float, default=1.0
-        Weight of the mask's size relative to the loss in the search "penalty".
+    search : "auto" or Search, default="auto"
+        How to search, with the parameters of that search: ``WorkingSet()`` descends on some hundred
+        columns and prices all others; ``MiniBatch()`` descends on all columns, batch of rows by
+        batch, for sets too large for that, and with a `penalty` is the published search;
+        ``Knockoffs(fdr=0.1)`` chooses as many features as keep a false discovery rate. See `plan_`.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         What the target is. "auto" takes two values, strings and booleans for classes and ordered
         categories (of pandas, or an Enum of polars) for "ordinal", in their declared order. Whole
         numbers with negatives, gaps or more than 20 values are numbers, others classes, unless
         held-out rows are predicted better the other way; `plan_` says why. Two classes count the
-        same in the search, however rare one of them is (not in the search "penalty", which is the
-        paper's).
-    link : {"auto", "residual", "root", "probit"}, default="auto"
-        Loss as a function of the explained fraction z in the search "penalty": the residual
-        ``1 - z``, the authors' ``(1 - sqrt(z)) / 2`` or the probit model's error rate. "auto" takes
-        the residual for regression and the authors' otherwise.
+        same in the search, however rare one of them is (not with a penalty, as in the paper).
     preprocess : {"zscore", "center", "robust"}, default="zscore"
         Whether features are brought to one variance or only centred. "robust" first clips
         features, and targets that are numbers, three interquartile ranges outside their quartiles:
         for outliers and fill values. Quartiles are those of entries other than 0 in some of the
         rows, in `partial_fit` of the first chunk. What is explained is then the clipped target.
-    learning_rate : float, default=0.1
-        Step of Adam in the search "penalty".
-    max_iter : int, default=1000
-        Largest number of steps. A search on a working set takes 26 at most.
-    tol : float, default=1e-5
-        Relative change of the objective that ends the search "penalty".
-    batch_size : int or None, default=None
-        Rows per step where a step takes not all of them: in the searches "penalty" and "stream".
-        None takes all rows in each step of "penalty" (1000 where they are read from a source), and
-        in "stream" a fortieth of them, at most 1000 or a hundredth of the features.
-    accumulate : int, default=1
-        Batches whose gradients are added up for one step.
-    n_epochs : int, default=1
-        Passes over the rows where a step takes not all of them.
     missing : {"error", "mean"}, default="error"
         Whether NaN in X is refused or counts as its column's mean.
     device : str or None, default=None
@@ -165,15 +135,15 @@ class FeatureGradientSelector(
     ----------
     scores_ : ndarray of shape (n_features_in_,)
         Above 0 for chosen features: the explained fraction that is lost without them. For others
-        the fraction that they would add, at first order, shifted to 0 and below. The searches
-        "stream" and "penalty" give the logits of the mask.
+        the fraction that they would add, at first order, shifted to 0 and below. `MiniBatch` gives
+        the logits of the mask.
     ranking_ : ndarray of shape (n_features_in_,)
         1 for the feature with the highest score.
     learnability_ : Estimate or None
         Fraction of the target's variance that a linear model on the chosen features explains, on
         rows that had no part in choosing them (nor, with "auto", their number), with its interval.
-        None without `estimate`. The searches "stream" and "penalty" are not repeated: their
-        estimate is of the rows that chose, hence too high, and says so.
+        None without `estimate`. `MiniBatch` and `Knockoffs` are not repeated: their estimate is
+        in-sample, hence optimistic, and marked as such.
     score_ : Score or None
         Area under the curve (classes) or R^2 (numbers) of a ridge model on the chosen features, on
         the same held-out rows.
@@ -189,7 +159,7 @@ class FeatureGradientSelector(
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
     discoveries_ : Discoveries or None
-        Where `fdr` is given: how much more each feature matters than its knockoff, how often it is
+        Of `Knockoffs`: how much more each feature matters than its knockoff, how often it is
         chosen for one knockoff, p-values where none is, and which features keep the rate exactly.
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
@@ -241,22 +211,11 @@ class FeatureGradientSelector(
         costs: Any = None,
         max_cost: float | None = None,
         n_resamples: int = 0,
-        fdr: float | None = None,
         estimate: bool = True,
         cv: Any = None,
-        search: str = "auto",
-        order: int = 4,
-        filter: str | ArrayLike = "monotone",
-        penalty: float = 1.0,
+        search: str | Search = "auto",
         task: str = "auto",
-        link: str = "auto",
         preprocess: str = "zscore",
-        learning_rate: float = 0.1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        batch_size: int | None = None,
-        accumulate: int = 1,
-        n_epochs: int = 1,
         missing: str = "error",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -271,22 +230,11 @@ class FeatureGradientSelector(
         self.costs = costs
         self.max_cost = max_cost
         self.n_resamples = n_resamples
-        self.fdr = fdr
         self.estimate = estimate
         self.cv = cv
         self.search = search
-        self.order = order
-        self.filter = filter
-        self.penalty = penalty
         self.task = task
-        self.link = link
         self.preprocess = preprocess
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.tol = tol
-        self.batch_size = batch_size
-        self.accumulate = accumulate
-        self.n_epochs = n_epochs
         self.missing = missing
         self.device = device
         self.random_state = random_state
@@ -327,9 +275,8 @@ class FeatureGradientSelector(
         # Before nothing is said to predict whole numbers as classes, they are tried as numbers.
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
             fit = fit.as_numbers(choices[-1].task) if choices else fit
-            job = fit.job(fit.of_rows(X, y, sample_weight, groups))
-            outcome = SEARCHES[job.plan.search](job)
-            choices.append(judged(job, outcome, X if in_memory else None))
+            dataset = fit.of_rows(X, y, sample_weight, groups)
+            choices.append(fit.choose(dataset, X=X if in_memory else None))
         choice = choices[0] if choices[-1].is_empty else choices[-1]
         names = getattr(self, "feature_names_in_", None)
         if self.estimate and home == "memory" and names is not None:
@@ -347,7 +294,7 @@ class FeatureGradientSelector(
 
         The source is read block by block: twice up to some 1,100 features, once for the target and
         once for all moments; beyond, twice, twice for each of up to three rounds of pricing, and
-        twice more for estimates; `n_epochs` + 4 times for the searches "stream" and "penalty"; once
+        twice more for estimates; `n_epochs` + 4 times for `MiniBatch`; once
         more where values are missing, and where a target of whole numbers may be classes. In memory
         are one block and the next, a few numbers per feature and the moments of a few hundred
         features, however many rows there are. The sets found are about those of `fit`; copies of a
@@ -395,9 +342,7 @@ class FeatureGradientSelector(
             nullcontext() if client is None else client.as_current(),
         ):
             fit = replace(fit, rng=passes.random(fit.rng))
-            job = fit.job(fit.of_source(source, passes))
-            outcome = SEARCHES[job.plan.search](job)
-            self._adopt(judged(job, outcome))
+            self._adopt(fit.choose(fit.of_source(source, passes)))
             passes.remove()
         self._forget_rows()
         context.call_on_fit_task_end(estimator=self)
@@ -416,7 +361,7 @@ class FeatureGradientSelector(
         FeatureGradientSelector
             Fitted; this one stays as it is.
         """
-        check_is_fitted(self)
+        self._check_chosen()
         sizes = [point.size for point in self.path_]
         if size not in sizes:
             raise ValueError(
@@ -447,12 +392,6 @@ class FeatureGradientSelector(
             return "device", X, y
         check_missing(X, self.missing)
         return "memory", in_range(X, self.preprocess, getattr(self, "feature_names_in_", None)), y
-
-    def _choose_from(self, state: Accumulated) -> None:
-        fit = new_fit(self, "chunks", state.n_features)
-        job = fit.job(fit.of_chunks(state), state.n_rows)
-        outcome = SEARCHES[job.plan.search](job)
-        self._adopt(judged(job, outcome))
 
     def _adopt_features(self, source: Source) -> None:
         if not hasattr(source, "block_rows"):
@@ -506,9 +445,23 @@ class FeatureGradientSelector(
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
 
     def _check_parameters(self) -> None:
-        Settings.of(self).check()
-        for name in ("verbose", "min_features_to_select"):
+        if isinstance(self.search, Search):
+            self.search.check()
+        elif not (isinstance(self.search, str) and self.search == "auto"):
+            raise ValueError(
+                f"search={self.search!r} is unknown: use 'auto' or an object such as WorkingSet(), "
+                "MiniBatch() or Knockoffs()."
+            )
+        check_option("missing", self.missing, MISSING)
+        check_option("preprocess", self.preprocess, PREPROCESS)
+        check_option("task", self.task, TASKS)
+        for name in ("verbose", "min_features_to_select", "n_resamples"):
             check_number(name, getattr(self, name), Integral, at_least=0)
+        if self.n_resamples % 2:
+            raise ValueError(
+                f"n_resamples={self.n_resamples} cannot be used: halves come in complementary "
+                "pairs, give an even number."
+            )
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from featgrad._support.array_api import keeps_its_place, namespace, placed_like
 from featgrad.checks import check_missing
@@ -32,7 +32,7 @@ class TransformingMixin(SelectorMixin):  # type: ignore[misc]
             A dataframe, each column with its own type, where `set_output` asks for one; an array
             on an accelerator where X is one; a Dask collection, not yet computed, where X is one.
         """
-        check_is_fitted(self)
+        self._check_chosen()
         if is_collection(X):
             validate_data(self, without_rows(X), reset=False, skip_check_array=True)
             return only_columns(X, self.get_support(indices=True))
@@ -61,7 +61,7 @@ class TransformingMixin(SelectorMixin):  # type: ignore[misc]
         X_original : {ndarray, sparse matrix} of shape (n_rows, n_features_in_)
             With zeros in place of the features that were not chosen.
         """
-        check_is_fitted(self)
+        self._check_chosen()
         check_same_namespace(X, self, attribute="scores_", method="inverse_transform")
         if not keeps_its_place(X):
             return super().inverse_transform(X)
@@ -76,7 +76,7 @@ class TransformingMixin(SelectorMixin):  # type: ignore[misc]
         return xp.take(padded, placed_like(X, places), axis=1)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
+        self._check_chosen()
         support = np.zeros(self.n_features_in_, bool)
         support[self._subsets[self._place].features] = True
         return support

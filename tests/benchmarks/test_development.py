@@ -1,6 +1,6 @@
 import numpy as np
 from benchmarks.development import MOST_ROWS, comparison_lines, inner_splits, score_lines
-from benchmarks.splitting import Split
+from benchmarks.helpers.splitting import Split
 
 
 def result(**scores):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from benchmarks import mission
+from benchmarks.helpers import mission
 
 
 def problem(rows=400, columns=300, active=5, seed=0):

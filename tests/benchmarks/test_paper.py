@@ -1,4 +1,4 @@
-from benchmarks.paper.summary import markdown, mean_auc
+from benchmarks.helpers.paper.summary import markdown, mean_auc
 
 
 def cell(name: str, selector: str, split: int, *auc: float) -> dict:

@@ -1,7 +1,7 @@
 import numpy as np
-from benchmarks.published.sets import PLACEHOLDER, filled_by_class
-from benchmarks.published.summary import markdown
-from benchmarks.published.tables import LASSONET, TABLES
+from benchmarks.helpers.published.sets import PLACEHOLDER, filled_by_class
+from benchmarks.helpers.published.summary import markdown
+from benchmarks.helpers.published.tables import LASSONET, TABLES
 
 
 def test_the_papers_filling_counts_the_placeholder_and_stays_in_the_class():

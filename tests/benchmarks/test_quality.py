@@ -2,14 +2,14 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.applicable import NotApplicableError
-from benchmarks.peers import SELECTORS
-from benchmarks.quality import tables, times
-from benchmarks.quality.cells import read_cells
-from benchmarks.quality.evaluate import forest_score, linear_score
-from benchmarks.quality.summary import score_table, write_summary
-from benchmarks.regression_sets import friedman1, outliers
-from benchmarks.splitting import finished
+from benchmarks.helpers.applicable import NotApplicableError
+from benchmarks.helpers.peers import SELECTORS
+from benchmarks.helpers.quality import tables, times
+from benchmarks.helpers.quality.cells import read_cells
+from benchmarks.helpers.quality.evaluate import forest_score, linear_score
+from benchmarks.helpers.quality.summary import score_table, write_summary
+from benchmarks.helpers.regression_sets import friedman1, outliers
+from benchmarks.helpers.splitting import finished
 
 
 def cell(name, selector, kind="binary", split=0, **results):

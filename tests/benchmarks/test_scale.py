@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.scale import criteo, generate, mutations, tall, webspam
-from benchmarks.scale.references import fingerprint
+from benchmarks.helpers import record
+from benchmarks.helpers.scale import criteo, webspam
+from benchmarks.helpers.scale.references import fingerprint
+from benchmarks.scale import generate, mutations, tall
 from scipy import sparse
 
-from benchmarks import record
 from featgrad.readers import open_source
 
 

@@ -1,5 +1,5 @@
 import numpy as np
-from benchmarks.splitting import filled, finished, random_rows
+from benchmarks.helpers.splitting import filled, finished, random_rows
 
 SIZES = {"n_splits": 4, "train_size": 2 / 3, "test_size": 1 / 3, "random_state": 0}
 

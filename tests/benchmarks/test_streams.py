@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.online import streams
-from benchmarks.online.judge import judge
-from benchmarks.online.peers import PEERS
+from benchmarks.helpers.online import streams
+from benchmarks.helpers.online.judge import judge
+from benchmarks.helpers.online.peers import PEERS
 
 
 @pytest.fixture

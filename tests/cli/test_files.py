@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from featgrad.cli import main
-from featgrad.cli.loading import ProgressSource
+from featgrad.cli.load import ProgressSource
 from featgrad.readers import open_source
 
 
@@ -336,9 +336,9 @@ def test_an_interrupt_while_the_library_is_loaded_is_one_line(monkeypatch, capsy
     def interrupted(name: str) -> None:
         raise KeyboardInterrupt
 
-    loading = ModuleType("featgrad.cli.running")
+    loading = ModuleType("featgrad.cli.commands")
     loading.__getattr__ = interrupted
-    monkeypatch.setitem(sys.modules, "featgrad.cli.running", loading)
+    monkeypatch.setitem(sys.modules, "featgrad.cli.commands", loading)
     assert main(["info", "sales.csv"]) == 1
     assert capsys.readouterr().err == "\nfeatgrad: interrupted, nothing was written\n"
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from featgrad import FeatureGradientSelector
-from featgrad.cli.loading import ProgressSource
+from featgrad.cli.load import ProgressSource
 from featgrad.cli.progress import Progress
 from featgrad.readers import open_source
 
@@ -29,7 +29,7 @@ def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int 
     progress.note("a note")
     source = open_source(rows[0], target=rows[1], block_rows=25)
     assert len(list(ProgressSource(source, expected, progress))) == 2
-    selector = FeatureGradientSelector(2, max_iter=20)
+    selector = FeatureGradientSelector(2)
     selector.set_callbacks(progress.searching(1)).fit(*rows)
     progress.line("a line")
     progress.close()

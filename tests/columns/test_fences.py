@@ -33,12 +33,12 @@ def of_chunks(X, y, **options):
     selector = FeatureGradientSelector(5, **options)
     for start in range(0, N_ROWS, 100):
         selector.partial_fit(X[start : start + 100], y[start : start + 100])
-    return selector
+    return selector.finalize()
 
 
 def of_shards(X, y, **options):
     selector = FeatureGradientSelector(5, **options).partial_fit(X[:150], y[:150])
-    return selector.merge(selector.shard().partial_fit(X[150:], y[150:]))
+    return selector.merge(selector.shard().partial_fit(X[150:], y[150:])).finalize()
 
 
 def of_dask(X, y, **options):

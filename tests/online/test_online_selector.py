@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.signal import lfilter
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featgrad import OnlineFeatureSelector
@@ -251,6 +252,11 @@ def test_several_classes():
 def test_parameters_are_checked(parameters, message: str):
     with pytest.raises(ValueError, match=message):
         OnlineFeatureSelector(**parameters).partial_fit(np.eye(3), np.arange(3))
+
+
+def test_support_needs_rows():
+    with pytest.raises(NotFittedError):
+        OnlineFeatureSelector(1).get_support()
 
 
 def test_first_rows_need_a_feature():

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from benchmarks.scale.references import fingerprint
+from benchmarks.helpers.scale.references import fingerprint
 from scipy import sparse
 
 from featgrad.readers import open_source

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, Learnability
+from featgrad import FeatureGradientSelector, Learnability, WorkingSet
 from featgrad.report import gather_facts
 from featgrad.report.correlations import nearest_chosen
 from featgrad.report.profiles import fingerprint
@@ -21,7 +21,7 @@ def table(n_rows=300, n_columns=6, seed=0):
 
 
 def gathered(X, y, k=2, **options):
-    selector = FeatureGradientSelector(k, max_iter=25, random_state=0).fit(X, y)
+    selector = FeatureGradientSelector(k, random_state=0).fit(X, y)
     return gather_facts(selector, X, y, **options)
 
 
@@ -228,12 +228,13 @@ def test_a_sparse_matrix_is_summed_up_by_its_entries():
 
 def test_settings_other_than_the_defaults_are_reported():
     X, y = table()
-    selector = FeatureGradientSelector(2, order=3, random_state=7).fit(X, y)
+    selector = FeatureGradientSelector(2, search=WorkingSet(order=3), random_state=7).fit(X, y)
     facts = gather_facts(selector, X, y)
-    assert facts.settings["Other parameters"] == "order=3"
+    assert facts.settings["Other parameters"] == "search=WorkingSet(order=3)"
     assert facts.provenance["Seed"] == "7"
     assert facts.provenance["Command"] == (
-        "FeatureGradientSelector(n_features_to_select=2, order=3, random_state=7).fit(X, y)"
+        "FeatureGradientSelector(n_features_to_select=2, random_state=7, "
+        "search=WorkingSet(order=3)).fit(X, y)"
     )
 
 
@@ -260,15 +261,14 @@ AS_A_WHOLE = " of features, each chosen as a whole"
 )
 def test_settings_are_told_in_words(options, label, words):
     X, y = table()
-    selector = FeatureGradientSelector(**options, max_iter=5, random_state=0).fit(X, y)
+    selector = FeatureGradientSelector(**options, random_state=0).fit(X, y)
     assert settings_in_words(selector)[label] == words
 
 
 def test_how_the_search_ran_is_kept_apart_from_the_settings():
     facts = gathered(*table())
     assert "Search" in facts.search
-    assert facts.settings == {"Number of features": "2", "Target": "numbers (regression, detected)",
-                              "Other parameters": "max_iter=25"}  # fmt: skip
+    assert facts.settings == {"Number of features": "2", "Target": "numbers (regression, detected)"}
 
 
 def test_direction_is_that_of_a_model_on_the_chosen():

@@ -1,11 +1,11 @@
-"""`fdr` of the selector."""
+"""Selectors that keep a false discovery rate."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, open_source
+from featgrad import FeatureGradientSelector, Knockoffs, open_source
 
 
 def planted(seed: int, n_rows: int = 300, n_features: int = 40, r: float = 0.5):
@@ -21,7 +21,7 @@ def planted(seed: int, n_rows: int = 300, n_features: int = 40, r: float = 0.5):
 
 
 def select(fdr: float = 0.2, **options) -> FeatureGradientSelector:
-    return FeatureGradientSelector(fdr=fdr, random_state=0, **options)
+    return FeatureGradientSelector(search=Knockoffs(fdr), random_state=0, **options)
 
 
 @pytest.mark.parametrize("target", ["regression", "binary"])
@@ -83,7 +83,7 @@ def test_attributes_describe_the_choice():
     assert chosen.sum() == selector.n_features_ == selector.path_[0].size
     np.testing.assert_array_equal(found.frequencies > 0.5, chosen)
     assert np.all((selector.scores_ > 0) == chosen)
-    assert selector.plan_.search == "knockoffs"
+    assert isinstance(selector.plan_.search, Knockoffs)
     assert found.p_values is None
     assert found.exact.dtype == bool
     assert str(found).endswith(f"exactly, choose {found.exact.sum()}")
@@ -144,20 +144,19 @@ def test_rows_without_weight_have_no_say():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fdr": 0}, "fdr=0 cannot be used"),
-        ({"fdr": 1.0}, r"fdr=1.0 cannot be used: give a number below 1"),
+        ({"search": Knockoffs(0)}, "fdr=0 cannot be used"),
+        ({"search": Knockoffs(1.0)}, r"fdr=1.0 cannot be used: give a number below 1"),
         ({"n_features_to_select": 3}, "leave out n_features_to_select, which is 3"),
         ({"path_sizes": [1, 2]}, "leave out path_sizes"),
         ({"keep": [0]}, "leave out keep"),
         ({"max_cost": 2.0}, "leave out max_cost"),
-        ({"n_resamples": 2}, "leave search='auto' and n_resamples=0"),
-        ({"search": "stream"}, "leave search='auto' and n_resamples=0"),
+        ({"n_resamples": 2}, r"search=Knockoffs\(\) is not repeated.* n_resamples=0"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict, message: str):
     X, y, _ = planted(0)
     with pytest.raises(ValueError, match=message):
-        FeatureGradientSelector(**{"fdr": 0.1} | options).fit(X, y)
+        FeatureGradientSelector(**{"search": Knockoffs()} | options).fit(X, y)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

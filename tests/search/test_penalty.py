@@ -20,6 +20,10 @@ def options(**changes):
     } | changes
 
 
+def search(groups, **options):
+    return penalty_search.search(groups, np.zeros(groups[0][0].n_features), **options)
+
+
 def published(data, problem, steps: int, penalty: float) -> tuple[np.ndarray, list[float]]:
     """The paper's algorithm on the transcription of its objective."""
     Z = reference.standardise(data.X, data.weights, "zscore")
@@ -45,7 +49,7 @@ def published(data, problem, steps: int, penalty: float) -> tuple[np.ndarray, li
 def test_steps_are_those_of_the_paper(penalty: float):
     data = example(80, 15)
     problem, _, _ = data.problem(KINDS["dense-float64"], 4, filter="kong-valiant")
-    found = penalty_search.search([[problem]], **options(link=links.root, penalty=penalty))
+    found = search([[problem]], **options(link=links.root, penalty=penalty))
     v, objectives = published(data, problem, 10, penalty)
     assert relative_error(found.scores, v) <= 1e-8
     assert relative_error([step.objective for step in found.steps], objectives) <= 1e-8
@@ -56,7 +60,7 @@ def test_group_of_batches_gives_their_mean(kind: Kind):
     problem, _, _ = data.problem(kind, 3)
     batches = problem.batches(20)
     parts = [batch.value_and_gradient(np.full(8, 0.5)) for batch in batches]
-    found = penalty_search.search([batches], **options(max_iter=1))
+    found = search([batches], **options(max_iter=1))
     explained = np.mean([value for value, _ in parts])
     assert found.steps[0].explained == pytest.approx(explained, rel=1e-6)
     gradient = 0.5 * (1 / 8 - np.mean([gradient for _, gradient in parts], axis=0))
@@ -83,15 +87,15 @@ def test_number_of_steps(n_groups: int, n_epochs: int, max_iter: int, expected: 
     data = example(60, 5)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
     groups = [[batch] for batch in problem.batches(60 // n_groups)]
-    found = penalty_search.search(groups, **options(n_epochs=n_epochs, max_iter=max_iter))
+    found = search(groups, **options(n_epochs=n_epochs, max_iter=max_iter))
     assert len(found.steps) == expected
 
 
 def test_stops_at_a_small_relative_change():
     data = example(60, 5)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
-    found = penalty_search.search([[problem]], **options(max_iter=1000, tol=1e-5))
-    before = penalty_search.search([[problem]], **options(max_iter=len(found.steps) - 1, tol=1e-5))
+    found = search([[problem]], **options(max_iter=1000, tol=1e-5))
+    before = search([[problem]], **options(max_iter=len(found.steps) - 1, tol=1e-5))
     assert 10 < len(found.steps) < 1000
     assert len(before.steps) == len(found.steps) - 1
 
@@ -105,7 +109,7 @@ def test_stops_when_told_to():
         heard.append(step)
         return len(heard) == 3
 
-    found = penalty_search.search([[problem]], **options(on_step=on_step))
+    found = search([[problem]], **options(on_step=on_step))
     assert found.steps == heard
 
 
@@ -113,11 +117,7 @@ def test_larger_penalty_keeps_fewer():
     data = example(200, 30)
     problem, _, _ = data.problem(KINDS["dense-float64"], 4)
     sizes = [
-        int(
-            np.sum(
-                penalty_search.search([[problem]], **options(penalty=p, max_iter=100)).scores > 0
-            )
-        )
+        int(np.sum(search([[problem]], **options(penalty=p, max_iter=100)).scores > 0))
         for p in (0.01, 0.5, 100.0)
     ]
     assert sizes[0] > sizes[1] > sizes[2] == 0

@@ -1,8 +1,11 @@
 import pytest
 
+from featgrad import Knockoffs, MiniBatch
 from featgrad.plan import AUTO_SIZES
 from featgrad.search.sizes import read_budgets
 from search_data import singles, units_of
+
+PENALTY = MiniBatch(penalty=1.0)
 
 
 def budgets_for(units=None, n_features: int = 10, **changes):
@@ -12,8 +15,7 @@ def budgets_for(units=None, n_features: int = 10, **changes):
         "max_cost": None,
         "costs": None,
         "keep": None,
-        "search": "auto",
-        "fdr": None,
+        "search": None,
         "min_features_to_select": 0,
     } | changes
     return read_budgets(singles(n_features) if units is None else units, n_features, **options)
@@ -51,7 +53,7 @@ def test_whether_no_features_may_be_chosen(units, least: int, expected: bool):
 
 
 def test_the_penalty_decides_where_it_is_asked_to():
-    assert budgets_for(search="penalty").values == []
+    assert budgets_for(search=PENALTY).values == []
 
 
 def test_sizes_of_many_features_are_a_ladder():
@@ -104,12 +106,15 @@ def test_units_come_along():
         (units_of([0, 1, *[-1] * 8]), {"n_features_to_select": 3}, "2 of them available"),
         (None, {"n_features_to_select": None}, "does not fit"),
         (None, {"min_features_to_select": 11}, "more than the 10 features that can be chosen"),
-        (None, {"min_features_to_select": 1, "fdr": 0.1}, "leave out min_features_to_select"),
-        (None, {"search": "penalty", "n_features_to_select": 3}, "lets the penalty decide"),
-        (None, {"search": "penalty", "path_sizes": [3]}, "lets the penalty decide"),
-        (None, {"search": "penalty", "max_cost": 3}, "lets the penalty decide"),
-        (units_of([0, 1, *[-1] * 8]), {"search": "penalty"}, "lets the penalty decide"),
-        (singles(10, kept=[3]), {"search": "penalty"}, "lets the penalty decide"),
+        (
+            None,
+            {"min_features_to_select": 1, "search": Knockoffs()},
+            "leave out min_features_to_select",
+        ),
+        (None, {"search": PENALTY, "n_features_to_select": 3}, "leave out n_features_to_select"),
+        (None, {"search": PENALTY, "path_sizes": [3]}, "leave out path_sizes"),
+        (None, {"search": PENALTY, "max_cost": 3}, "leave out max_cost"),
+        (None, {"search": PENALTY, "keep": [3]}, "leave out keep"),
         (singles(10, kept=[3, 4]), {"n_features_to_select": 1}, "keep asks for features"),
         (
             units_of([0] * 5 + [1] * 5),

@@ -10,7 +10,7 @@ from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Prices
 from featgrad.math import filters
 from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
-from featgrad.search import working_set
+from featgrad.search import rounds
 from featgrad.search.base import SearchTask, Subset
 from featgrad.search.progress import go_on
 from featgrad.search.units import Units
@@ -22,7 +22,7 @@ COEFFICIENTS = filters.coefficients("monotone", 4)
 
 
 def search(dataset: Dataset, units: Units, *tasks: SearchTask, max_iter=1000, on_step=go_on):
-    return working_set.search(dataset, units, tasks, COEFFICIENTS, max_iter, on_step)
+    return rounds.search(dataset, units, tasks, COEFFICIENTS, max_iter, on_step)
 
 
 def best(dataset: Dataset, units: Units, budget: float, **options) -> Subset:
@@ -56,8 +56,8 @@ def suppressors():
 
 @pytest.fixture
 def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working_set, "WORKING_SET", 16)
-    monkeypatch.setattr(working_set, "ENTERING", 16)
+    monkeypatch.setattr(rounds, "WORKING_SET", 16)
+    monkeypatch.setattr(rounds, "ENTERING", 16)
 
 
 HOMES = {
@@ -78,20 +78,20 @@ def test_suppressors_outside_the_first_working_set_are_found_by_pricing(home: st
 
 @pytest.mark.usefixtures("small_working_set")
 def test_suppressors_are_outside_the_first_working_set(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(working_set, "ROUNDS", 0)
+    monkeypatch.setattr(rounds, "ROUNDS", 0)
     found = best(dataset_of(*suppressors()), singles(600), 6.0)
     assert found.rounds == 0
     assert not set(HIDDEN) & set(found.features)
 
 
 @pytest.mark.usefixtures("small_working_set")
-@pytest.mark.parametrize("rounds", [0, 1, 2])
-def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, rounds: int):
-    monkeypatch.setattr(working_set, "ROUNDS", rounds)
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, count: int):
+    monkeypatch.setattr(rounds, "ROUNDS", count)
     monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
     found = best(dataset_of(*suppressors()), singles(600), 6.0)
-    assert found.rounds == rounds
-    assert len(found.steps) == len(FIRST_SHARPNESS) + rounds * len(NEXT_SHARPNESS)
+    assert found.rounds == count
+    assert len(found.steps) == len(FIRST_SHARPNESS) + count * len(NEXT_SHARPNESS)
 
 
 @pytest.mark.usefixtures("small_working_set")

@@ -1,17 +1,17 @@
-"""The argument parser."""
+"""The argument parser, and completion scripts for shells that are made from it."""
 
 from argparse import (
     ArgumentParser,
     ArgumentTypeError,
     BooleanOptionalAction,
     RawDescriptionHelpFormatter,
+    _SubParsersAction,
 )
 from pathlib import Path
 
 from featgrad.options import ON_BAD_ROWS, TASKS, version_of
 from featgrad.readers.formats import FORMATS
 
-SHELLS = ("bash", "zsh", "fish")
 _FILE = (
     ".csv, .tsv, .txt, .xlsx, .jsonl, .parquet (also a folder, a quoted pattern or several), "
     ".arrow, .svm or .npy; text also compressed; - for standard input"
@@ -32,6 +32,23 @@ _EXAMPLES = {
 }
 
 _ROBUST = "clip outliers of features, and of targets that are numbers"
+_BASH = """_featgrad() {
+  local words
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words="%(commands)s"
+  else
+    case "${COMP_WORDS[1]}" in
+%(cases)s
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _featgrad featgrad"""
+_ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
+
+
+class UsageError(ValueError):
+    """The command line names something that does not exist; exit code 2."""
 
 
 def build_parser() -> ArgumentParser:
@@ -88,7 +105,7 @@ def build_parser() -> ArgumentParser:
     convert = add("convert", "convert a file to Arrow, which is read much faster")
     convert.add_argument("out_file", type=Path, metavar="OUT", help=".arrow")
     completion = subparsers.add_parser("completion", help="print a shell's completion script")
-    completion.add_argument("shell", choices=SHELLS)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     completion.set_defaults(run="completion")
     return parser
 
@@ -145,7 +162,6 @@ def _search_options() -> ArgumentParser:
     add("--dask", metavar="ADDRESS", help=text)
     add("--device", metavar="NAME", help="fit on an accelerator, such as cuda; needs torch")
     add("--robust", action="store_true", help=_ROBUST)
-    add("--order", type=_count, default=4, help="degree of the filter, 1 to 12, default 4")
     return shared
 
 
@@ -178,3 +194,32 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def complete(parser: ArgumentParser, shell: str) -> None:
+    """Print the script of a shell."""
+    options = _options(parser)
+    print(_fish(options) if shell == "fish" else (_ZSH if shell == "zsh" else "") + _bash(options))
+
+
+def _options(parser: ArgumentParser) -> dict[str, list[str]]:
+    """The options of each command."""
+    (commands,) = (a for a in parser._actions if isinstance(a, _SubParsersAction))
+    return {
+        name: [option for action in command._actions for option in action.option_strings]
+        for name, command in commands.choices.items()
+    }
+
+
+def _bash(options: dict[str, list[str]]) -> str:
+    cases = (f'      {name}) words="{" ".join(given)}" ;;' for name, given in options.items())
+    return _BASH % {"commands": " ".join(options), "cases": "\n".join(cases)}
+
+
+def _fish(options: dict[str, list[str]]) -> str:
+    lines = [f"complete -c featgrad -n __fish_use_subcommand -a '{' '.join(options)}'"]
+    for name, given in options.items():
+        for option in given:
+            kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+            lines.append(f"complete -c featgrad -n '__fish_seen_subcommand_from {name}' {kind}")
+    return "\n".join(lines)

@@ -9,19 +9,35 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.cli import outputs
-from featgrad.cli.columns import all_names, columns_of, describe_columns, features_named, name_of
-from featgrad.cli.errors import UsageError, check_outputs
-from featgrad.cli.fitting import Fitting
-from featgrad.cli.loading import DIALECT, LoadedRows, load_rows, open_file
-from featgrad.cli.outputs import as_json, show
+from featgrad.cli.arguments import UsageError
+from featgrad.cli.fit import Fitting
+from featgrad.cli.load import (
+    DIALECT,
+    LoadedRows,
+    all_names,
+    columns_of,
+    describe_columns,
+    features_named,
+    load_rows,
+    open_file,
+)
+from featgrad.cli.output import (
+    REPORT_FORMATS,
+    SELECTION_FORMATS,
+    TABLE_FORMATS,
+    as_json,
+    check_outputs,
+    show,
+    write_selection,
+    write_table,
+)
+from featgrad.cli.watch import watch
 from featgrad.explained_variance import Learnability
 from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
 from featgrad.path import decisions_of
 from featgrad.plan import CURVE_SIZES
-from featgrad.readers import Source
-from featgrad.readers import convert as write_arrow
+from featgrad.readers import Source, convert
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.opening import open_table
 from featgrad.report import ReportFacts, gather_facts, write_report
@@ -39,16 +55,16 @@ _SHOWN_COLUMNS = 20
 
 
 def select(arguments: Namespace) -> None:
-    written = {"out": outputs.SELECTION_FORMATS, "write": outputs.TABLE_FORMATS}
-    check_outputs(arguments, {**written, "report": (".html", ".htm"), "checkpoint": ()})
-    progress = arguments.progress
+    written = {"out": SELECTION_FORMATS, "write": TABLE_FORMATS, "report": REPORT_FORMATS}
+    check_outputs(arguments, {**written, "checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
-    selector, fitted = _selected(Fitting(rows, arguments, progress), arguments)
+    selector, fitted = _selected(Fitting(rows, arguments), arguments)
     rows = fitted.for_estimates()
     data = _data(rows, arguments, selector.task_)
     features = selector.get_support(indices=True)
-    names = [name_of(rows.source, i) for i in features]
-    table = selection_rows(selector, data, all_names(rows.source))
+    candidates = all_names(rows.source)
+    names = [candidates[i] for i in features]
+    table = selection_rows(selector, data, candidates)
     gains = {name: row for row in table for name in row.features}
     answer = {
         "features": names,
@@ -85,15 +101,15 @@ def select(arguments: Namespace) -> None:
     if arguments.report is not None:
         concerning = list(_report(selector, rows, arguments).concerns)
     else:
-        known = {"names": all_names(rows.source), "univariate": data.alone()}
+        known = {"names": candidates, "univariate": data.alone()}
         known["everything"] = everything
         concerning = concerns_of(selector, data, rows.block.X, rows.block.y, **known)
     answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
-        outputs.write_selection(answer, arguments.out)
+        write_selection(answer, arguments.out)
     if arguments.write is not None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
-        outputs.write_table(blocks, features, names, arguments.target or "y", arguments.write)
+        write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [text, *_about_task(selector.task_, arguments), *_about_rows(rows), *warned, *explained]
@@ -140,12 +156,11 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
             raise UsageError("--fdr decides how many features are selected: leave -k out.")
         return fitting.fit_rate(arguments.fdr)
     sizes = [] if wanted == "auto" else [wanted]
-    fitting.check_sizes("-k", sizes)
     if wanted == "auto":
         sizes = fitting.default_sizes()
     elif arguments.report is not None:
         sizes += fitting.default_sizes(CURVE_SIZES)
-    return fitting.fit(wanted, sizes)
+    return fitting.fit("-k", wanted, sizes)
 
 
 def _report(
@@ -187,15 +202,13 @@ def score(arguments: Namespace) -> None:
 
 def path(arguments: Namespace) -> None:
     check_outputs(arguments, {"checkpoint": ()})
-    progress = arguments.progress
     rows = load_rows(open_file(arguments), read_all=False)
-    fitting = Fitting(rows, arguments, progress)
+    fitting = Fitting(rows, arguments)
     sizes = arguments.sizes or fitting.default_sizes()
-    fitting.check_sizes("--sizes", sizes)
-    selector, rows = fitting.fit(max(sizes), sizes)
+    selector, rows = fitting.fit("--sizes", max(sizes), sizes)
+    names = all_names(rows.source)
     answer = [
-        as_json(point.learnability)
-        | {"features": [name_of(rows.source, i) for i in point.features]}
+        as_json(point.learnability) | {"features": [names[i] for i in point.features]}
         for point in selector.path_
     ]
     lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
@@ -238,18 +251,20 @@ def info(arguments: Namespace) -> None:
     elif found["rows"] == 0:
         raise ValueError(f"{table.name} has no valid rows.")
     answer = {**found, "summary": lines, "notes": arguments.notes}
-    show(answer, outputs.aligned(lines), json_output=arguments.json)
+    width = max(map(len, lines))
+    text = "\n".join(f"{label:<{width}}  {line}" for label, line in lines.items())
+    show(answer, text, json_output=arguments.json)
 
 
 def _listed(names: Sequence[str]) -> str:
     return listed(names, 10) or "none"
 
 
-def convert(arguments: Namespace) -> None:
+def convert_file(arguments: Namespace) -> None:
     check_outputs(arguments, {"out_file": (".arrow", ".feather", ".ipc")})
     source = open_file(arguments)
     begun = time.monotonic()
-    n_rows = write_arrow(source, arguments.out_file).n_rows or 0
+    n_rows = convert(source, arguments.out_file).n_rows or 0
     speed = n_rows / (time.monotonic() - begun)
     answer = {
         "rows": n_rows,
@@ -284,5 +299,14 @@ def _data(rows: LoadedRows, arguments: Namespace, task: str) -> Learnability:
     options: dict[str, Any] = {"task": task, "missing": "mean"}
     options["sample_weight"] = rows.block.weight
     options["preprocess"] = "robust" if arguments.robust else "zscore"
-    chance = {"order": getattr(arguments, "order", 4), "random_state": arguments.seed}
-    return Learnability(rows.block.X, rows.block.y, **options, **chance)
+    return Learnability(rows.block.X, rows.block.y, random_state=arguments.seed, **options)
+
+
+COMMANDS = {
+    "select": select,
+    "score": score,
+    "path": path,
+    "watch": watch,
+    "info": info,
+    "convert": convert_file,
+}

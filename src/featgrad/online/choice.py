@@ -18,7 +18,7 @@ from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import ONLINE_RIDGE, candidates_of
 from featgrad.search.elimination import eliminate
-from featgrad.search.units import Units
+from featgrad.search.units import Units, best_first
 
 
 class RidgeFit(NamedTuple):
@@ -64,7 +64,7 @@ def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quic
     fitted = ridge_fit(totals, chosen)
     gains = np.where(chosen, np.inf, fitted.gains)
     count = candidates_of(size) if is_quick else len(chosen)
-    candidates = np.sort(np.argsort(-gains, kind="stable")[:count])
+    candidates = np.sort(best_first(gains, count))
     # What adds less than the advantage cannot make up for it.
     candidates = candidates[gains[candidates] >= advantage**2 * fitted.noise]
     error = np.sqrt(fitted.noise * totals.variance)

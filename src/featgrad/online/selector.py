@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.columns.magnitude import are_huge, refuse_huge
@@ -138,7 +139,9 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._check_parameters()
+        check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
+        check_number("half_life", self.half_life, Real, at_least=1)
+        check_number("alarm_rate", self.alarm_rate, Real, above=0)
         state: OnlineState | None = self.__dict__.get("_state")
         y = ordered_labels(y)
         names: dict[str, int] = {}
@@ -163,7 +166,9 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         elif classes is not None:
             state.encoding.check_classes(classes)
-        X, outputs = _alike(X, state.is_sparse), state.encoding(y)
+        # Rows in the container of the first ones, each entry once.
+        X = canonical(sparse.csr_array(X)) if state.is_sparse else dense(X)
+        outputs = state.encoding(y)
         if are_huge(X):
             refuse_huge(X, list(names) or getattr(self, "feature_names_in_", None))
         if are_huge(outputs):
@@ -261,7 +266,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def learnability_(self) -> Estimate:
-        return self._seen().current().learnability()
+        state = self._seen().current()
+        return state.prequential.learnability(len(state.features))
 
     @property
     def history_(self) -> list[Event]:
@@ -281,9 +287,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Flags:
         features = self.features_
-        support = np.zeros(self.n_features_in_, bool)
-        support[features] = True
-        return support
+        return np.isin(np.arange(self.n_features_in_), features)
 
     def _from_dicts(self, rows: Any) -> tuple[Any, dict[str, int]]:
         """Rows as a sparse array, and the columns of all names so far."""
@@ -305,11 +309,6 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         shape = (len(indptr) - 1, len(names))
         return sparse.csr_array((data, indices, indptr), shape=shape), names
 
-    def _check_parameters(self) -> None:
-        check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
-        check_number("half_life", self.half_life, Real, at_least=1)
-        check_number("alarm_rate", self.alarm_rate, Real, above=0)
-
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
 
@@ -324,10 +323,3 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 def _are_dicts(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
-
-
-def _alike(X: Any, is_sparse: bool) -> Any:
-    """Rows in the container of the first ones, each entry once."""
-    if not is_sparse:
-        return X.toarray() if sparse.issparse(X) else X
-    return canonical(sparse.csr_array(X))

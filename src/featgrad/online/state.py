@@ -11,7 +11,6 @@ import numpy as np
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
 from featgrad.online import choice
@@ -35,6 +34,7 @@ from featgrad.plan import (
 )
 from featgrad.readers.block import stacked
 from featgrad.search.base import signed_scores
+from featgrad.search.units import best_first
 
 
 class Predictor(NamedTuple):
@@ -80,7 +80,7 @@ class OnlineState:
         alarm_rate: float,
     ) -> None:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
-        self.size = size
+        self.size, self._capacity = size, max(WORKING_SET, WORKING_SET_FACTOR * size)
         self.clock, self.recent = Clock(half_life), RecentRows(half_life)
         self.prequential, self.history = Prequential(half_life), History()
         self._dependence = Dependence(half_life)
@@ -175,9 +175,6 @@ class OnlineState:
                 X.resize(X.shape[0], self.n_features)
         return stacked(Xs), np.concatenate(outputs)
 
-    def learnability(self) -> Estimate:
-        return self.prequential.learnability(len(self.features))
-
     def scores(self) -> Floats:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
         totals = self._totals()
@@ -218,8 +215,9 @@ class OnlineState:
             self._rescale(factor)
         if increased:
             self._raise_alarm()
-        elif shifted:
-            self._note_shift()
+        elif shifted and self._model_before is not None:
+            self.history.shift(self.clock.n_rows, self._model_before.features, self.features)
+            self._compare_from_now()
         if self.clock.n_rows >= self._next_choice:
             self._choose()
         else:
@@ -234,11 +232,6 @@ class OnlineState:
         self._model_before = None
         self._since = self.clock.n_rows
         self._next_choice = self._next_entry = self.clock.n_rows + ONLINE_BLOCK
-
-    def _note_shift(self) -> None:
-        assert self._model_before is not None
-        self.history.shift(self.clock.n_rows, self._model_before.features, self.features)
-        self._compare_from_now()
 
     def _compare_from_now(self) -> None:
         """Let later sets be compared with the present one."""
@@ -284,24 +277,18 @@ class OnlineState:
 
     def _entering(self) -> Indices:
         """Columns outside the working set that are worth more than chance."""
-        outside = ~self._working.inside
-        room = self._capacity - len(self._working.columns)
-        if not outside.any():
-            return np.zeros(0, np.intp)
-        if not self.is_sparse and np.count_nonzero(outside) <= room:
+        outside, free = ~self._working.inside, self._capacity - len(self._working.columns)
+        if not self.is_sparse and np.count_nonzero(outside) <= free:
             # All columns of a narrow table: what does not vary yet may do so later.
             return np.flatnonzero(outside)
         prices = self._columns.prices()
-        values = np.where(outside, prices.values, 0.0)
-        if room > 0:
-            # Anything that varies may enter while there is room.
-            count, least = room, -np.inf
-        else:
+        # Anything that varies may enter while places are free.
+        count, least = free, -np.inf
+        if free <= 0:
             count = max(ENTERING, self.size)
             least = prices.chance(max(1, round(ENTERING_NOISE * count)))
-        able = np.flatnonzero((values != 0) & (values > least))
-        best = able[np.argsort(-values[able], kind="stable")[:count]]
-        return np.asarray(np.sort(best))
+        able = np.flatnonzero(outside & (prices.values != 0) & (prices.values > least))
+        return np.sort(able[best_first(prices.values[able], count)])
 
     def _enter(self, columns: Indices) -> None:
         if len(columns):
@@ -317,8 +304,7 @@ class OnlineState:
         gains = np.where(chosen, np.inf, choice.ridge_fit(totals, chosen).gains)
         if self._model_before is not None:
             gains[self._working.places(self._model_before.features)] = np.inf
-        best = np.argsort(-gains, kind="stable")[: self._capacity]
-        self._working.keep(np.sort(best))
+        self._working.keep(np.sort(best_first(gains, self._capacity)))
 
     def _fit_models(self) -> None:
         """The models that predict the next rows."""
@@ -342,7 +328,3 @@ class OnlineState:
         chosen = np.zeros(len(self._working.columns), bool)
         chosen[self._working.places(self.features)] = True
         return chosen
-
-    @property
-    def _capacity(self) -> int:
-        return max(WORKING_SET, WORKING_SET_FACTOR * self.size)

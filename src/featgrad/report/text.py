@@ -226,7 +226,7 @@ _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "device": ("Device", str),
 }
 # Parameters that other lines of a report describe.
-_DESCRIBED = {"n_features_to_select", "fdr", "max_cost", "task", "random_state", "verbose"}
+_DESCRIBED = {"n_features_to_select", "max_cost", "task", "random_state", "verbose"}
 
 
 def settings_in_words(selector: Any) -> dict[str, str]:
@@ -236,9 +236,9 @@ def settings_in_words(selector: Any) -> dict[str, str]:
         "Number of features": _number(selector),
         "Target": f"{_TASKS[selector.task_]} ({selector.task_}{detected})",
     }
-    defaults = type(selector)().get_params()
+    defaults = type(selector)().get_params(deep=False)
     other = []
-    for name, value in selector.get_params().items():
+    for name, value in selector.get_params(deep=False).items():
         if name in _DESCRIBED or str(value) == str(defaults[name]):
             continue
         if name in _WORDS:
@@ -262,12 +262,11 @@ def search_in_words(selector: Any) -> dict[str, str]:
 
 def _number(selector: Any) -> str:
     wanted = selector.n_features_to_select
-    if selector.fdr is not None:
-        return f"as many as keep the expected share of false ones below {selector.fdr:g}"
+    rule = selector.plan_.search.size_rule
+    if rule is not None:
+        return str(rule)
     if selector.max_cost is not None:
         return f"as many as cost no more than {selector.max_cost:g} in total"
-    if selector.plan_.search == "penalty":
-        return "as many as the penalty leaves"
     if isinstance(wanted, str):
         return "the smallest that predicts held-out rows about as well as any"
     if isinstance(wanted, float):

@@ -1,13 +1,26 @@
-"""What every search takes and gives."""
+"""What every search is, takes and gives.
+
+A search is an object with parameters of its own. It declares what it needs, so that a plan can
+choose or refuse it, and `run` turns a `Job` into an `Outcome`.
+"""
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.search.progress import Step
+from featgrad.dataset.base import Dataset, Storage
+from featgrad.math.filters import check_order, up_to
+from featgrad.plan import HeldOut, Needs, PlanFacts, PlanLine
+from featgrad.search.progress import OnStep, Step
+from featgrad.search.sizes import Budgets
+from featgrad.search.stability import Stability
 
 
 class Certificate(NamedTuple):
@@ -142,3 +155,148 @@ class Discoveries:
             statistics = -np.log(self.p_values.clip(np.finfo(np.float64).tiny))
         scores = signed_scores(statistics, statistics, self.chosen, self.usable)
         return Subset(float(len(features)), features, scores, [])
+
+
+@dataclass(frozen=True)
+class Job:
+    """One search: of which rows, and for which sets."""
+
+    dataset: Dataset
+    budgets: Budgets
+    # Whether sets are wanted also without each group of held-out folds, for estimates.
+    estimates: bool
+    n_resamples: int
+    on_step: OnStep
+    rng: np.random.RandomState  # draws halves of the folds, and knockoffs
+
+    @property
+    def storage(self) -> Storage:
+        """The rows, which a search by batches of them takes."""
+        assert isinstance(self.dataset, Storage)
+        return self.dataset
+
+    @property
+    def coefficients(self) -> Floats:
+        """Of the filter."""
+        return self.dataset.filters[-1]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether sets are also searched for without each group of held-out folds."""
+        asked = self.estimates or self.budgets.chosen is None
+        return asked and self.dataset.n_rows >= 2 * self.dataset.n_folds
+
+
+class Outcome(NamedTuple):
+    """The best sets by rising budget, which one is chosen, and what else was learned.
+
+    Attributes
+    ----------
+    subsets : list of Subset
+        By rising budget.
+    chosen : int
+        Place of the chosen one.
+    stability : Stability or None
+        Of the chosen one.
+    held_out : tuple of HeldOut
+        What held-out rows said of each budget, where they chose one.
+    best : int or None
+        Place of the set that they are predicted best from, where it is better than noise.
+    divisions : tuple of ndarray of int
+        Where they did, features found without each group of folds, of the size that the other
+        groups chose.
+    discoveries : Discoveries or None
+        Where knockoffs chose.
+    """
+
+    subsets: list[Subset]
+    chosen: int
+    stability: Stability | None = None
+    held_out: tuple[HeldOut, ...] = ()
+    best: int | None = None
+    divisions: tuple[Indices, ...] = ()
+    discoveries: Discoveries | None = None
+
+    def of_different_sizes(self) -> "Outcome":
+        """One set of each size: the chosen one, or that of the smallest budget.
+
+        Groups can leave room in a budget, so that a larger one buys no more features.
+        """
+        places: dict[int, int] = {}
+        for place, subset in enumerate(self.subsets):
+            if place == self.chosen or len(subset.features) not in places:
+                places[len(subset.features)] = place
+        kept = [places[size] for size in sorted(places)]
+        subsets = [self.subsets[place] for place in kept]
+        outcome = self._replace(subsets=subsets, chosen=kept.index(self.chosen))
+        if self.best is None:
+            return outcome
+        best = places[len(self.subsets[self.best].features)]
+        return outcome._replace(best=kept.index(best))
+
+
+def joined(budgets: Budgets, outcomes: Sequence[Outcome]) -> Outcome:
+    """What several searches found for the smaller and the larger budgets."""
+    subsets = [subset for outcome in outcomes for subset in outcome.subsets]
+    if len(outcomes) == 1 or budgets.chosen is None:
+        return outcomes[0]
+    wanted = budgets.values[budgets.chosen]
+    return Outcome(subsets, [subset.budget for subset in subsets].index(wanted))
+
+
+class Search(BaseEstimator, ABC):  # type: ignore[misc]
+    """A search for features, with its parameters.
+
+    A subclass sets `needs` and writes `run`; `check`, `size_rule` and `explain` where it has more
+    to say. Parameters are those of its constructor, as scikit-learn wants them.
+    """
+
+    needs: ClassVar[Needs]
+    # Of the filter that estimates use, unless the search has such parameters.
+    order: int = 4
+    filter: str | ArrayLike = "monotone"
+
+    @abstractmethod
+    def run(self, job: Job) -> "Outcome":
+        """Find the sets.
+
+        Parameters
+        ----------
+        job : Job
+            Rows, and the sets that are wanted.
+
+        Returns
+        -------
+        Outcome
+            The best sets by rising budget, and which one is chosen.
+        """
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense for any rows."""
+        up_to(self.filter, check_order(self.order))
+
+    @property
+    def size_rule(self) -> str | None:
+        """How many features are chosen, in words; None where the selector's parameters decide."""
+        return None
+
+    @property
+    def balances_classes(self) -> bool:
+        """Whether two classes count the same, however rare one of them is."""
+        return True
+
+    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
+        """What the search decides by its limits, for the plan.
+
+        Parameters
+        ----------
+        facts : PlanFacts
+            Where the rows are, and their shape.
+        budgets : sequence of float
+            Sizes or costs that it finds sets for.
+
+        Returns
+        -------
+        list of PlanLine
+        """
+        return []

@@ -20,6 +20,8 @@
 """
 
 import math
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from scipy import sparse, stats
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.checks import check_number
 from featgrad.columns.sums import statistics
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Prepared
@@ -38,21 +41,70 @@ from featgrad.plan import (
     SCREENED_PER_ROW,
     SCREENING_ROWS,
     TESTED_RATE,
+    Needs,
+    PlanFacts,
+    PlanLine,
 )
-from featgrad.search.base import Discoveries
+from featgrad.search.base import Discoveries, Job, Outcome, Search
 from featgrad.search.copies import knockoff_copies
-from featgrad.search.run import Job, Outcome
 from featgrad.search.units import Units, best_first
 
 
-@one_blas_thread()
-def by_knockoffs(job: Job) -> Outcome:
-    """As many features as the false discovery rate allows."""
-    assert isinstance(job.dataset, InMemory)
-    assert job.settings.fdr is not None
-    rows = job.dataset.X, job.dataset.prepared
-    found = discover(*rows, job.budgets.units, job.settings.fdr, job.rng)
-    return Outcome([found.subset()], 0, discoveries=found)
+class Knockoffs(Search):
+    """As many features as keep the false discovery rate, by comparison with knockoffs.
+
+    As many are chosen as keep the expected share of false ones about below the rate, by knockoffs
+    or, where these choose none, by p-values. A feature is false if it says nothing about the target
+    beyond all others. For `fit` of an array and independent rows; assumes that features are about
+    jointly Gaussian. More than 5,000 are first screened by a third of the rows. See `discoveries_`
+    of the selector.
+
+    Parameters
+    ----------
+    fdr : float, default=0.1
+        The false discovery rate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from featgrad import FeatureGradientSelector, Knockoffs
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> selector = FeatureGradientSelector(search=Knockoffs(fdr=0.2), random_state=0).fit(X, y)
+    >>> selector.discoveries_.fdr
+    0.2
+    """
+
+    needs = Needs(storages=("memory",), independent_rows=True)
+
+    def __init__(self, fdr: float = 0.1) -> None:
+        self.fdr = fdr
+
+    def check(self) -> None:
+        check_number("fdr", self.fdr, Real, above=0)
+        if self.fdr >= 1:
+            raise ValueError(
+                f"fdr={self.fdr!r} cannot be used: give a number below 1, such as 0.1."
+            )
+
+    @property
+    def size_rule(self) -> str:
+        """The rate decides the size."""
+        return f"as many as keep the expected share of false ones below {self.fdr:g}"
+
+    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
+        agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose "
+        lines = [PlanLine("knockoffs", f"{KNOCKOFF_COPIES} copies", f"{agree}none")]
+        if facts.n_features > KNOCKOFF_COLUMNS:
+            part = f"{SCREENING_ROWS:.0%} of the rows, which are not used again"
+            lines.append(PlanLine("screening", part, f"more than {KNOCKOFF_COLUMNS} features"))
+        return lines
+
+    @one_blas_thread()
+    def run(self, job: Job) -> Outcome:
+        assert isinstance(job.dataset, InMemory)
+        rows = job.dataset.X, job.dataset.prepared
+        found = discover(*rows, job.budgets.units, self.fdr, job.rng)
+        return Outcome([found.subset()], 0, discoveries=found)
 
 
 def discover(

@@ -83,6 +83,7 @@ class Descent:
 
 def search(
     batches: Sequence[Sequence[RowMoments]],
+    v: Floats,
     *,
     link: Link,
     penalty: float,
@@ -92,12 +93,11 @@ def search(
     n_epochs: int,
     on_step: OnStep,
 ) -> Found:
-    """Descend; each step takes the mean over one group of batches.
+    """Descend from logits v; each step takes the mean over one group of batches.
 
     One group is the full batch and is repeated until `max_iter`; several are passed `n_epochs`
     times.
     """
-    v = np.zeros(batches[0][0].n_features)
     descent = Descent(v, link, penalty, learning_rate, tol, on_step)
     epochs = max_iter if len(batches) == 1 else n_epochs
     for group in islice(chain.from_iterable(repeat(batches, epochs)), max_iter):

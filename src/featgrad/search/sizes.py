@@ -1,12 +1,13 @@
 """Which sizes or costs the parameters ask for."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE
+from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE, Planned
 from featgrad.search.units import Units
 
 
@@ -23,6 +24,14 @@ class Budgets(NamedTuple):
     by_default: bool = False
     # Whether no features at all may be chosen.
     may_be_none: bool = False
+
+    def only(self, values: Sequence[float]) -> "Budgets":
+        """Some of the budgets; the first of them is chosen where the chosen one is not there."""
+        if self.chosen is None or not self.values:
+            return self
+        wanted = self.values[self.chosen]
+        place = values.index(wanted) if wanted in values else 0
+        return self._replace(values=list(values), chosen=place)
 
     def for_rows(self, n_rows: int) -> "Budgets":
         """Without sizes that so few rows cannot judge, where none were asked for."""
@@ -50,21 +59,16 @@ def read_budgets(
     max_cost: float | None,
     costs: Any,
     keep: Any,
-    search: str,
-    fdr: float | None,
+    search: Planned | None,
     min_features_to_select: int,
 ) -> Budgets:
-    """Check the sizes; there are none where a penalty or a rate is to decide."""
-    if fdr is not None:
+    """Check the sizes; there are none where the search is to decide."""
+    if search is not None and search.size_rule is not None:
         wanted = {"n_features_to_select": n_features_to_select, "path_sizes": path_sizes}
         wanted["min_features_to_select"] = min_features_to_select or None
-        _check_rate(fdr, {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep})
+        _check_unsized(search, {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep})
         return Budgets(units, [], 0)
     available = units.n_available
-    if search == "penalty":
-        asked = n_features_to_select != "auto" or path_sizes is not None or max_cost is not None
-        _check_penalty(asked or units.count < n_features or bool(units.kept.any()))
-        return Budgets(units, [], 0)
     if costs is not None and max_cost is None:
         raise ValueError(
             "costs are given without max_cost: set max_cost, the total they may reach."
@@ -125,21 +129,13 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _check_rate(fdr: float, others: dict[str, Any]) -> None:
+def _check_unsized(search: Planned, others: dict[str, Any]) -> None:
     for name, value in others.items():
         if value is not None and not (isinstance(value, str) and value == "auto"):
             raise ValueError(
-                f"fdr={fdr!r} decides which features are chosen and how many: leave out {name}, "
-                f"which is {value!r}."
+                f"search={search!r} decides which features are chosen and how many: leave out "
+                f"{name}, which is {value!r}."
             )
-
-
-def _check_penalty(constrained: bool) -> None:
-    if constrained:
-        raise ValueError(
-            "search='penalty' lets the penalty decide the size: leave n_features_to_select, "
-            "path_sizes, max_cost, feature_groups, keep and exclude out, or use search='auto'."
-        )
 
 
 def _check_budget(units: Units, budget: float, argument: str) -> None:

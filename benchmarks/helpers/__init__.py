@@ -1,0 +1,1 @@
+"""What commands share: data sets, peers, judges, records of results."""

@@ -1,0 +1,1 @@
+"""Streams, peers that choose on them, and their judge."""

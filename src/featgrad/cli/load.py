@@ -1,0 +1,254 @@
+"""Open FILE as a source, load its rows, and find features by the names of columns."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featgrad import plan
+from featgrad._support.types import Indices
+from featgrad.cli.progress import Progress
+from featgrad.columns.sample import KeyedSample, n_bytes
+from featgrad.math.targets import Encoding
+from featgrad.math.tasks import RowsOf
+from featgrad.readers import Block, Source, open_source, prefetched
+from featgrad.readers.block import concatenate
+from featgrad.readers.columns import Table, check_column
+from featgrad.readers.identifiers import DistinctTexts, numbered
+from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.layout import Layout
+from featgrad.readers.lines import read_head
+from featgrad.readers.opening import open_table
+from featgrad.readers.source import SourceWrapper
+
+# Options of the command line that are arguments of `open_source`.
+DIALECT = {"sep": "sep", "decimal": "decimal", "encoding": "encoding", "header": "header",
+           "na": "na_values"}  # fmt: skip
+_READING_OPTIONS = ("target", "weight", "exclude", "categorical", "hash_dim", "on_bad_rows")
+
+
+class ProgressSource(SourceWrapper):
+    """A source that reports progress while it is read.
+
+    The first complete iteration after `collect_sample` was set leaves random rows in `sample`.
+    """
+
+    collect_sample = False
+    must_be_in_order = False
+    skipped: int
+
+    def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
+        super().__init__(source)
+        self.expected_rows, self._progress = expected_rows, progress
+        self.sample: KeyedSample | None = None
+
+    def __iter__(self) -> Iterator[Block]:
+        collect = self.collect_sample and self.sample is None
+        sample = KeyedSample(plan.LOADED_SAMPLE_BYTES, n_bytes) if collect else None
+        rows, last = 0, -np.inf
+        with self._progress.reading(self.expected_rows):
+            for block in self._source:
+                rows += len(block)
+                if self.must_be_in_order and block.time is not None and len(block):
+                    if last > block.time[0] or np.any(np.diff(block.time) < 0):
+                        raise ValueError(
+                            f"{self.name} is read block by block and its rows are not in the order "
+                            "of --time: sort them first."
+                        )
+                    last = block.time[-1]
+                if sample is not None:
+                    sample.add(block)
+                self._progress.advance(len(block))
+                yield block
+        self.expected_rows = rows
+        self.sample = sample or self.sample
+
+
+@dataclass(frozen=True)
+class LoadedRows:
+    """Rows of FILE that are in memory."""
+
+    source: ProgressSource  # all rows
+    n_rows: int  # in FILE, or read until they were too many
+    block: Block  # all rows, random ones, or the first
+    is_complete: bool  # whether the block holds all rows
+
+    def for_estimates(self) -> "LoadedRows":
+        """Not more rows than estimates are made from: random ones."""
+        most = plan.ESTIMATE_ROWS_IN_MEMORY
+        if len(self.block) <= most:
+            return self
+        drawn = np.random.default_rng(0).choice(len(self.block), most, False)
+        kept = np.zeros(len(self.block), bool)
+        kept[drawn] = True
+        return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
+
+    def encoding(self, task: str) -> Encoding:
+        """How the target is encoded; "auto" finds its task."""
+        block = self.block
+        used = np.arange(len(block)) if block.weight is None else np.flatnonzero(block.weight)
+        return Encoding.of(block.y, task, rows=RowsOf(block.X.__getitem__, used, block.groups))
+
+    def drawn_by(self, client: Any) -> "LoadedRows":
+        """Random rows that workers of a Dask cluster read."""
+        expected = (self.source.expected_rows or self.n_rows) / len(self.block)
+        share = min(1.0, plan.LOADED_SAMPLE_BYTES / (int(n_bytes(self.block.X).sum()) * expected))
+        parts = self.source.parts()
+        futures = client.map(_drawn, parts, range(len(parts)), share=share, pure=False)
+        drawn, n_rows, skipped = zip(*client.gather(futures), strict=True)
+        self.source.skipped = sum(skipped)
+        block = concatenate([block for some in drawn for block in some])
+        return LoadedRows(self.source, sum(n_rows), block, len(block) == sum(n_rows))
+
+    @classmethod
+    def from_sample(cls, source: ProgressSource, sample: KeyedSample) -> "LoadedRows":
+        """All rows, or random ones if they were too many."""
+        return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
+
+
+def open_file(arguments: Namespace) -> ProgressSource:
+    """Open FILE with the options of the command line, and say how it was read."""
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _READING_OPTIONS}
+    options |= {name: getattr(arguments, option) for option, name in DIALECT.items()}
+    options |= {"groups": getattr(arguments, "group", None)}
+    options |= {"time": getattr(arguments, "time", None)}
+    # Columns that are named are not left out, whatever they look like.
+    named = [
+        *(getattr(arguments, "keep", None) or ()),
+        *(getattr(arguments, "features", None) or ()),
+    ]
+    dialect = {name: options[name] for name in DIALECT.values()}
+    table = open_table(arguments.file, format=arguments.format, **dialect) if named else None
+    if table is not None:
+        options["include"] = [name for name in named if name in table.kinds] or None
+    options |= {"format": arguments.format, "missing": "nan"}
+    options["block_rows"] = getattr(arguments, "block_rows", None)
+    dtype = "float32" if arguments.float32 else "float64"
+    source = open_source(arguments.file, dtype=dtype, **options)
+    for note in getattr(source, "notes", ()):
+        arguments.progress.note(f"note: {note}")
+        arguments.notes.append(note)
+    expected = source.n_rows or _expected_rows(arguments.file)
+    return ProgressSource(source, expected, arguments.progress)
+
+
+def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
+    """Load all rows; if they are too many, a random sample or the first block."""
+    sample = KeyedSample(plan.LOADED_BYTES, n_bytes)
+    for block in prefetched(source):
+        sample.add(block)
+        if not read_all and _is_too_large(sample, source.expected_rows):
+            return LoadedRows(source, sample.n_rows, block, is_complete=False)
+    if sample.n_rows == 0:
+        raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
+    loaded = LoadedRows.from_sample(source, sample)
+    return replace(loaded, block=loaded.block.in_order())
+
+
+def _is_too_large(sample: KeyedSample, expected_rows: int | None) -> bool:
+    """Whether the rows are too many, or clearly will be."""
+    expected = sample.size / sample.n_rows * (expected_rows or 0)
+    return not sample.is_complete or expected > 2 * plan.LOADED_BYTES
+
+
+def _expected_rows(path: Any) -> int | None:
+    """Number of lines of an uncompressed text file, estimated from the first ones."""
+    if not isinstance(path, Path) or not path.is_file():
+        return None
+    head = read_head(path)
+    lines = head.count(b"\n")
+    with path.open("rb") as file:
+        plain = file.read(len(head)) == head
+    return int(path.stat().st_size * lines / len(head)) if plain and lines else None
+
+
+def _drawn(part: Source, number: int, share: float) -> tuple[list[Block], int, int]:
+    rng, kept, n_rows = np.random.default_rng((0, number)), [], 0
+    for block in part:
+        n_rows += len(block)
+        kept.append(block.only(rng.random(len(block)) < share))
+    return kept, n_rows, part.skipped
+
+
+def describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
+    """Columns by what they hold, from one pass over all rows; `rows` is their number."""
+    texts = [name for name, kind in table.kinds.items() if kind == "text"]
+    numbers = [name for name in table.columns if table.kinds[name] != "text"]
+    distinct = {name: DistinctTexts() for name in texts}
+    low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
+    n_rows, skipping = 0, InvalidRows(table.name, "skip", "nan")
+    first = (chunk.numbers for chunk in table.chunks(numbers, (), skipping))
+    id_like = dict(numbered(numbers, first))
+    for chunk in table.chunks(numbers, texts, invalid):
+        length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
+        for row in sorted(chunk.reasons):
+            invalid.report(n_rows + row, chunk.reasons[row])
+        for i, column in enumerate(chunk.numbers):
+            low[i], high[i] = (
+                np.fmin(low[i], np.fmin.reduce(column)),
+                np.fmax(high[i], np.fmax.reduce(column)),
+            )
+        for name, seen in distinct.items():
+            seen.add(chunk.texts[name])
+        n_rows += length
+    id_like |= {name: seen.reason for name, seen in distinct.items() if seen.reason}
+    constant = [
+        name for name, lowest, highest in zip(numbers, low, high, strict=True) if lowest >= highest
+    ]
+    constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
+    kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
+             "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
+    found = {
+        label: [name for name in table.columns if table.kinds[name] in holding]
+        for label, holding in kinds.items()
+    }
+    return {**found, "constant_columns": constant, "id_columns": list(id_like), "rows": n_rows}
+
+
+def all_names(source: Source) -> list[str]:
+    names = source.feature_names
+    return [f"x{i}" if names is None else str(names[i]) for i in range(source.n_features)]
+
+
+def features_named(source: Source, argument: str, named: Sequence[str]) -> Indices:
+    """Features by name; the name of a text column stands for all of its features."""
+    found: dict[str, Any] = {name: [feature] for feature, name in enumerate(all_names(source))}
+    layout = source.feature_names
+    if isinstance(layout, Layout):
+        for column, start in zip(layout.columns, layout.starts[:-1].tolist(), strict=True):
+            found[column.name] = range(start, start + column.width)
+    for name in named:
+        check_column(argument, name, source.name, list(found))
+    return np.unique([feature for name in named for feature in found[name]])
+
+
+def columns_of(source: Source, features: Sequence[str]) -> list[str]:
+    """The columns of a table that features or columns of these names come from."""
+    layout = source.feature_names
+    # Files of stored rows have names as well, but no columns to leave out.
+    if not isinstance(layout, Layout) or not hasattr(source, "left_out"):
+        return []
+    wanted = set(features)
+    return [
+        column.name
+        for column in layout.columns
+        if column.name in wanted or any(column.feature(i) in wanted for i in range(column.width))
+    ]
+
+
+def groups_of(source: Source) -> list[str] | None:
+    """The original column of each feature; None if no column is one-hot encoded.
+
+    Hashed features stay single: those of one column are too many to be selected together.
+    """
+    layout = source.feature_names
+    if not isinstance(layout, Layout) or all(column.kind != "one-hot" for column in layout.columns):
+        return None
+    labels: list[str] = []
+    for column in layout.columns:
+        hashed = column.kind == "hash"
+        labels += [column.feature(i) if hashed else column.name for i in range(column.width)]
+    return labels

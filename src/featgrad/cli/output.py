@@ -1,0 +1,122 @@
+"""Output of the commands: text, JSON and files, which overwrite nothing that is read."""
+
+import csv
+import json
+import math
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scipy import sparse
+
+from featgrad._support.atomic import atomic_path
+from featgrad.cli.arguments import UsageError
+from featgrad.estimate import Estimate
+from featgrad.readers import Block
+from featgrad.report.text import visible
+
+SELECTION_FORMATS = (".json", ".csv", ".txt")
+REPORT_FORMATS = (".html", ".htm")
+TABLE_FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
+
+
+def write_selection(selection: dict[str, Any], path: Path) -> None:
+    """Everything as JSON, features and gains as CSV, or one feature per line."""
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix == ".json":
+            json.dump(selection, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        elif path.suffix == ".csv":
+            writer = csv.writer(file)
+            writer.writerow(["feature", "gain", "standard_error"])
+            names = map(_as_cell, selection["features"])
+            columns = (names, selection["gains"], selection["gain_errors"])
+            writer.writerows(zip(*columns, strict=True))
+        else:
+            file.writelines(f"{name}\n" for name in selection["features"])
+
+
+def _as_cell(name: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+
+
+def write_table(
+    blocks: Iterable[Block], features: Any, names: Sequence[str], target: str, path: Path
+) -> None:
+    """Write the selected features and the target, block by block."""
+    import pyarrow as pa
+
+    with atomic_path(path) as temporary:
+        writer = None
+        try:
+            for block in blocks:
+                X = block.X[:, features]
+                X = X.toarray() if sparse.issparse(X) else X
+                batch = pa.record_batch([*X.T, block.y], names=[*names, target])
+                writer = writer or _writer(temporary, batch.schema)
+                writer.write_batch(batch)
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def _writer(path: Path, schema: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".parquet":
+        return pq.ParquetWriter(path, schema)
+    if path.suffix in (".arrow", ".feather"):
+        return pa.ipc.new_file(path, schema)
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    return pc.CSVWriter(path, schema, write_options=pc.WriteOptions(delimiter=delimiter))
+
+
+def as_json(estimate: Estimate | None) -> dict[str, Any]:
+    assert estimate is not None  # every command estimates
+    low, high = estimate.interval
+    return {
+        "explained": None if math.isnan(estimate.value) else estimate.value,
+        "low": low,
+        "high": high,
+        "n_features": estimate.n_features,
+        "is_lower_bound": estimate.is_lower_bound,
+        "is_optimistic": estimate.is_optimistic,
+    }
+
+
+def show(answer: dict[str, Any], text: str, *, json_output: bool) -> None:
+    """Print the answer or the text, without control characters that a terminal would obey."""
+    if json_output:
+        text = json.dumps(answer, ensure_ascii=False)
+    print("\n".join(map(visible, text.split("\n"))))
+
+
+def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> None:
+    """Check that files can be written, each with a suffix of its option if that has any.
+
+    Neither FILE nor an output of another option is overwritten, by whatever link or spelling.
+    """
+    given = arguments.file if isinstance(arguments.file, list) else [arguments.file]
+    files = [file for file in given if isinstance(file, Path)]
+    used = {os.path.realpath(file): "FILE" for file in files}
+    for name, allowed in suffixes.items():
+        path, option = getattr(arguments, name), "OUT" if name == "out_file" else f"--{name}"
+        if path is None:
+            continue
+        shown = f"{option} {str(path)!r}"
+        if allowed and path.suffix.lower() not in allowed:
+            raise UsageError(f"{shown} has no known suffix: use {', '.join(allowed)}.")
+        if not path.parent.is_dir():
+            raise UsageError(f"{shown} is in a folder that does not exist: create {path.parent}.")
+        if path.is_dir():
+            raise UsageError(f"{shown} is a folder: name a file.")
+        same = path.exists() and any(file.exists() and path.samefile(file) for file in files)
+        other = "FILE" if same else used.get(os.path.realpath(path))
+        if other is not None:
+            raise UsageError(f"{shown} is the same file as {other}: name another one.")
+        used[os.path.realpath(path)] = option

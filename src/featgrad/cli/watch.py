@@ -1,0 +1,97 @@
+"""Print which features enter and leave, and alarms: of a file, or of a pipe while rows arrive."""
+
+import json
+import sys
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from featgrad.cli.load import all_names, load_rows, open_file
+from featgrad.cli.output import REPORT_FORMATS, check_outputs
+from featgrad.online.history import Event
+from featgrad.online.selector import OnlineFeatureSelector
+from featgrad.plan import ONLINE_BLOCK
+from featgrad.readers.lines import Pipe
+from featgrad.readers.opening import format_of
+from featgrad.report import write_stream_report
+
+_ALARMS = {
+    "alarm": "alarm: predictions have become worse",
+    "shift": "alarm: the set has changed beyond chance",
+}
+# Formats of which pipes are followed line by line; others are read to their end first.
+_FOLLOWED = ("csv", "tsv")
+# Lines of a pipe that show its columns and the values of text: a header, and rows to choose from.
+FIRST_LINES = 1 + ONLINE_BLOCK
+
+
+def can_follow(pipe: Pipe, format: str | None) -> bool:
+    """Whether lines of a pipe are taken up as they arrive; if not, a note says so."""
+    format = format or format_of(pipe)
+    if format not in _FOLLOWED:
+        note = f"Rows of {format} are read to their end first: CSV and TSV are followed."
+        print(note, file=sys.stderr)
+    return format in _FOLLOWED
+
+
+def watch(arguments: Namespace) -> None:
+    check_outputs(arguments, {"report": REPORT_FORMATS})
+    arguments.block_rows = ONLINE_BLOCK
+    source = open_file(arguments)
+    if isinstance(arguments.file, Pipe):
+        arguments.file.is_live = True
+    names = all_names(source)
+    task, classes = arguments.task, arguments.classes
+    if task == "auto" and classes is None and not isinstance(arguments.file, Pipe):
+        # The whole file decides, as for the other commands.
+        encoding = load_rows(source, read_all=True).encoding(task)
+        task, classes = encoding.task, encoding.classes
+    selector = OnlineFeatureSelector(arguments.k, half_life=arguments.half_life, task=task)
+    printed = 0
+    for block in source:
+        if classes is not None:
+            classes = np.array(classes, str if block.y.dtype.kind == "U" else block.y.dtype)
+        selector.partial_fit(block.X, block.y, classes=classes)
+        if not printed and arguments.task == "auto":
+            arguments.progress.note(f"task: {selector.task_} ({selector.task_.reason})")
+        classes = None
+        for event in selector.history_:
+            if event.row > printed:
+                _print(_described(event, names), arguments.json)
+        printed = selector.n_rows_seen_
+    _print(_state(selector, names), arguments.json)
+    if arguments.report is not None:
+        write_stream_report(selector, arguments.report, names=names)
+
+
+def _described(event: Event, names: list[str]) -> dict[str, Any]:
+    described: dict[str, Any] = {"row": event.row, "event": event.kind}
+    if event.kind != "alarm":
+        described["entered"] = [names[i] for i in event.entered]
+        described["left"] = [names[i] for i in event.left]
+    return described
+
+
+def _state(selector: OnlineFeatureSelector, names: list[str]) -> dict[str, Any]:
+    estimate = selector.learnability_
+    return {
+        "row": selector.n_rows_seen_,
+        "event": "end",
+        "features": [names[i] for i in selector.features_],
+        "learnability": str(estimate),
+    }
+
+
+def _print(event: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(event), flush=True)
+        return
+    kind, parts = event["event"], []
+    if kind in _ALARMS:
+        parts.append(_ALARMS[kind])
+    if kind == "end":
+        parts.append(f"{', '.join(event['features'])} explain {event['learnability']}")
+    parts += [f"+ {', '.join(event['entered'])}"] if event.get("entered") else []
+    parts += [f"- {', '.join(event['left'])}"] if event.get("left") else []
+    print(f"row {event['row']}: {'; '.join(parts)}", flush=True)
