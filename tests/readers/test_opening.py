@@ -34,7 +34,7 @@ def test_content_of_unknown_format_is_an_error(write, content: bytes):
 
 
 def test_missing_pyarrow_is_an_error(write, monkeypatch):
-    monkeypatch.setattr("featgrad.readers.batches.find_spec", lambda name: None)
+    monkeypatch.setattr("featgrad.readers.frames.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"data\.parquet needs pyarrow: pip install"):
         open_source(write("data.parquet", b""), target="y")
 

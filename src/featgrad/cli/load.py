@@ -16,10 +16,8 @@ from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.block import concatenate
-from featgrad.readers.columns import Table, check_column
-from featgrad.readers.identifiers import DistinctTexts, numbered
+from featgrad.readers.columns import DistinctTexts, Layout, Table, check_column, numbered
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.layout import Layout
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.source import SourceWrapper

@@ -19,7 +19,7 @@ from featgrad._support.types import Floats, Indices, Keys
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
 from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
-from featgrad.readers.block import stacked
+from featgrad.readers.block import stack_rows
 
 if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else
     from featgrad.moments.running import RunningSums
@@ -52,7 +52,7 @@ class Rows(NamedTuple):
     @staticmethod
     def joined(parts: "Sequence[Rows]") -> "Rows":
         columns = zip(*parts, strict=True)
-        return Rows(*(None if part[0] is None else stacked(part) for part in columns))  # type: ignore[arg-type]
+        return Rows(*(None if part[0] is None else stack_rows(part) for part in columns))  # type: ignore[arg-type]
 
     def by_cell(self) -> Iterator[tuple[int, Indices]]:
         """Each cell that occurs, and its rows."""

@@ -32,7 +32,7 @@ from featgrad.plan import (
     WORKING_SET,
     WORKING_SET_FACTOR,
 )
-from featgrad.readers.block import stacked
+from featgrad.readers.block import stack_rows
 from featgrad.search.base import signed_scores
 from featgrad.search.units import best_first
 
@@ -173,7 +173,7 @@ class OnlineState:
         if self.is_sparse:
             for X in Xs:
                 X.resize(X.shape[0], self.n_features)
-        return stacked(Xs), np.concatenate(outputs)
+        return stack_rows(Xs), np.concatenate(outputs)
 
     def scores(self) -> Floats:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""

@@ -109,10 +109,10 @@ def concatenate(blocks: list[Block]) -> Block:
         for name in ("y", "weight", "groups", "time")
     ]
     joined: Any = (np.concatenate(column) if column else None for column in columns)
-    return Block(stacked([block.X for block in blocks]), *joined)
+    return Block(stack_rows([block.X for block in blocks]), *joined)
 
 
-def stacked(parts: Sequence[Any]) -> Any:
+def stack_rows(parts: Sequence[Any]) -> Any:
     """Dense or CSR matrices, one below the other."""
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")

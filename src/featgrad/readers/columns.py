@@ -1,15 +1,26 @@
-"""Tables: named columns that can be read in chunks of rows, and their roles."""
+"""Tables: named columns that can be read in chunks of rows, their features, and identifiers."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featgrad._support.types import Floats
+from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.tokens import Tokens
+
+if TYPE_CHECKING:
+    from featgrad.readers.tokens import Tokens
+
+# Key of the schema metadata that holds the number of features and their layout as JSON.
+METADATA_KEY = b"featgrad"
+KINDS = ("number", "hash", "one-hot")
+_NAMES = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|index|rowid|row)|.*[a-z]I[Dd]|unnamed.*", re.I)
 
 
 class UnknownColumnError(ValueError):
@@ -38,7 +49,7 @@ class Chunk(NamedTuple):
     """Columns of some rows, in the order in which they were asked for."""
 
     numbers: Any  # an array per column; NaN is missing
-    texts: dict[str, Tokens]
+    texts: "dict[str, Tokens]"
     reasons: dict[int, str]  # why rows are invalid
 
 
@@ -74,7 +85,7 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
     raise UnknownColumnError(f"{argument}={column!r} is not a column of {existing}{nearest}.")
 
 
-def numbers_of(name: str, tokens: Tokens, reasons: dict[int, str]) -> NDArray[Any]:
+def numbers_of(name: str, tokens: "Tokens", reasons: dict[int, str]) -> NDArray[Any]:
     """A column of text as numbers; adds the reasons why rows are invalid."""
     values, valid = tokens.numbers()
     for row in np.flatnonzero(~valid).tolist():
@@ -94,3 +105,129 @@ def not_of_kind(name: str, field: bytes, kind: str) -> str:
     text = field[:40].decode("utf-8", "replace")
     advice = "name columns of text in categorical=, words for missing values in na_values="
     return f"column {name!r} holds {text!r}, which is not a {kind} ({advice})"
+
+
+class EncodedColumn(NamedTuple):
+    """One column of a table and the consecutive features it is encoded as."""
+
+    name: str
+    kind: str = "number"
+    width: int = 1
+    values: tuple[str, ...] = ()
+
+    def feature(self, i: int) -> str:
+        if self.kind == "number":
+            return self.name
+        return f"{self.name}#{i}" if self.kind == "hash" else f"{self.name}={self.values[i]}"
+
+
+class Layout(Sequence[str]):
+    """All columns in order; as a sequence, the feature names, which are built on access."""
+
+    def __init__(self, columns: Sequence[EncodedColumn]) -> None:
+        self.columns = tuple(columns)
+        self.starts = np.cumsum([0, *(column.width for column in columns)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        feature = range(len(self))[i]
+        column = int(np.searchsorted(self.starts, feature, side="right")) - 1
+        return self.columns[column].feature(feature - int(self.starts[column]))
+
+    @property
+    def groups(self) -> NDArray[np.int32] | None:
+        """Index of the column of each feature; None if each column is one feature."""
+        if all(column.kind == "number" for column in self.columns):
+            return None
+        widths = [column.width for column in self.columns]
+        return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [column._asdict() for column in self.columns]
+
+    @classmethod
+    def from_json(cls, columns: Any) -> "Layout":
+        """Inverse of `to_json`; raises ValueError for anything else."""
+        try:
+            return cls([_checked(**column) for column in columns])
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"its list of features is damaged ({error})") from error
+
+
+def _checked(name: str, kind: str, width: int, values: Sequence[str]) -> EncodedColumn:
+    column = EncodedColumn(name, kind, width, tuple(values))
+    valid = (
+        isinstance(name, str)
+        and kind in KINDS
+        and type(width) is int
+        and 0 < width < 1 << 31
+        and all(isinstance(value, str) for value in column.values)
+        and (kind != "number" or width == 1)
+        and (kind != "one-hot" or len(column.values) == width)
+    )
+    if not valid:
+        raise ValueError(f"its list of features is damaged ({json.dumps(name)[:80]})")
+    return column
+
+
+class DistinctTexts:
+    """Different texts of a column, up to a limit, and the number of its rows that have one."""
+
+    def __init__(self) -> None:
+        self.texts: set[bytes] = set()
+        self.n_rows = 0
+
+    def add(self, tokens: "Tokens") -> None:
+        rows = np.flatnonzero(tokens.is_utf8() & tokens.present)
+        self.n_rows += len(rows)
+        if not self.are_too_many:
+            self.texts.update(tokens.token(row) for row, _ in tokens.distinct(rows))
+
+    @property
+    def are_too_many(self) -> bool:
+        return len(self.texts) > MOST_TEXTS
+
+    @property
+    def reason(self) -> str | None:
+        """Why the column is like an identifier; None if it is not."""
+        if self.are_too_many:
+            return f"more than {MOST_TEXTS:,} different texts"
+        if self.n_rows >= ID_LIKE_ROWS and len(self.texts) >= ID_LIKE_SHARE * self.n_rows:
+            return f"{len(self.texts):,} different texts in {self.n_rows:,} rows"
+        return None
+
+
+def numbered(names: Sequence[str], chunks: Iterable[Sequence[Floats]]) -> Mapping[str, str]:
+    """Columns of numbers, by their first rows, that number the rows, and why."""
+    found: dict[str, str] = {}
+    first: list[Sequence[Floats]] = []
+    for chunk in chunks if names else ():
+        first.append(chunk)
+        if sum(len(columns[0]) for columns in first) >= ID_LIKE_ROWS:
+            break
+    else:
+        return found
+    columns = _joined(first)
+    starts = np.array([column[:2] for column in columns])
+    counts = np.isin(starts[:, 0], (0, 1)) & (starts[:, 1] - starts[:, 0] == 1)
+    for name, column, is_count in zip(names, columns, counts.tolist(), strict=True):
+        if is_count and np.all(np.diff(column) == 1):
+            found[name] = "it numbers the rows"
+        elif _NAMES.fullmatch(name) and _are_different_integers(column):
+            found[name] = "its name, and a different number in each row"
+    return found
+
+
+def _are_different_integers(column: Floats) -> bool:
+    return bool(np.all(column == np.round(column))) and len(np.unique(column)) == len(column)
+
+
+def _joined(chunks: Sequence[Any]) -> Any:
+    """Columns of one chunk after the other; one array of all columns where they are such."""
+    if isinstance(chunks[0], np.ndarray):
+        return np.concatenate(chunks, axis=1)
+    return [np.concatenate(parts) for parts in zip(*chunks, strict=True)]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad.readers.block import Block, regroup
+from featgrad.readers.columns import Layout
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.layout import Layout
 
 
 class Source(Protocol):

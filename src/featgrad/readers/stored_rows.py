@@ -18,12 +18,10 @@ from scipy import sparse
 
 from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Flags, Floats
-from featgrad.readers.batches import BatchFiles, require_pyarrow
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
-from featgrad.readers.columns import UnknownColumnError
-from featgrad.readers.frames import ArrowTable, numbers_in
+from featgrad.readers.columns import METADATA_KEY, EncodedColumn, Layout, UnknownColumnError
+from featgrad.readers.frames import ArrowTable, BatchFiles, numbers_in, require_pyarrow
 from featgrad.readers.invalid_rows import raise_unreadable
-from featgrad.readers.layout import METADATA_KEY, EncodedColumn, Layout
 from featgrad.readers.source import BaseSource, Source, StoredRows, prefetched
 
 

@@ -15,10 +15,17 @@ from featgrad._support.types import Flags, Indices
 from featgrad.math.tasks import Level
 from featgrad.readers.arrays import group_keys, joined_keys
 from featgrad.readers.block import Block, csr
-from featgrad.readers.columns import Chunk, Table, check_any, check_column
-from featgrad.readers.identifiers import DistinctTexts, numbered
+from featgrad.readers.columns import (
+    Chunk,
+    DistinctTexts,
+    EncodedColumn,
+    Layout,
+    Table,
+    check_any,
+    check_column,
+    numbered,
+)
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.layout import EncodedColumn, Layout
 from featgrad.readers.source import BaseSource
 from featgrad.readers.tokens import Tokens
 
