@@ -1,4 +1,8 @@
-"""Sums over a stream under the weights of the clock: of all columns, and of the working set.
+"""Sums over a stream that forgets: of all columns, and of the working set.
+
+The weight of a row doubles with every half-life that it comes later. Sums of weighted rows then
+need no decay: a new row is added, whatever their number of columns. Before weights become too
+large, all sums are divided by the same number.
 
 The price of a column is its covariance with the residuals of the model of the day, which was fitted
 before the row came: what the column would have added to predictions of rows not yet seen.
@@ -20,8 +24,42 @@ from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import ColumnSums
 from featgrad.dataset.sums import Prices
 from featgrad.moments.folds import Totals
-from featgrad.online.clock import Clock
 from featgrad.plan import RECENT_ENTRIES, RECENT_HALF_LIVES
+
+# Half-lives after which sums are divided: far below what double precision takes.
+_LONGEST = 200
+
+
+class Clock:
+    """Counts rows and weighs them by the time at which they come: one unit for each row."""
+
+    def __init__(self, half_life: float) -> None:
+        self.half_life, self.n_rows, self.time = half_life, 0, 0.0
+        self._origin = 0.0
+
+    def weights(self, time: float, count: int) -> Floats:
+        """Weights of rows that came from a time on."""
+        later = np.arange(1, count + 1) + (time - self._origin)
+        return np.asarray(np.exp2(later / self.half_life))
+
+    def advance(self, count: int) -> float:
+        """Let rows pass; what sums have to be multiplied by, mostly 1."""
+        self.n_rows += count
+        self.time += count
+        passed = self.time - self._origin
+        if passed <= _LONGEST * self.half_life:
+            return 1.0
+        self._origin = self.time
+        return float(np.exp2(-passed / self.half_life))
+
+    def skip(self, half_lives: float) -> None:
+        """Let time pass without rows: all rows so far count less."""
+        self.time += half_lives * self.half_life
+
+    def relative_to(self, other: "Clock") -> float:
+        """What sums of another clock have to be multiplied by: both stand at the same moment."""
+        here, there = self.time - self._origin, other.time - other._origin
+        return float(np.exp2((here - there) / self.half_life))
 
 
 class PricedColumns(ColumnSums):

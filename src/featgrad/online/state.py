@@ -14,10 +14,9 @@ from featgrad._support.types import Flags, Floats, Indices
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
 from featgrad.online import choice
-from featgrad.online.clock import Clock
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
 from featgrad.online.history import History, TimelinePoint
-from featgrad.online.moments import PricedColumns, RecentBlock, RecentRows, WorkingMoments
+from featgrad.online.moments import Clock, PricedColumns, RecentBlock, RecentRows, WorkingMoments
 from featgrad.plan import (
     ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
