@@ -65,16 +65,16 @@ ROOM = 2.4
 # Largest set for which moments of a working set are kept, and of how many times as many columns.
 LARGEST_SET = 500
 LARGE_FACTOR = 3
-STREAM_STEPS = 40
-STREAM_BATCH_ROWS = 1000
-STREAM_COLUMNS_PER_ROW = 100
-STREAM_SHARPNESS = 2.0, 20.0
-STREAM_STEP = 0.2
-STREAM_MOMENTUM = 0.9
-STREAM_ROOM = 3.6
+BATCH_STEPS = 40
+BATCH_ROWS = 1000
+COLUMNS_PER_BATCH_ROW = 100
+BATCH_SHARPNESS = 2.0, 20.0
+BATCH_STEP = 0.2
+BATCH_MOMENTUM = 0.9
+BATCH_SCALE = 3.6
 # Share of all steps after which rows are nearly forgotten, and the least share that is kept.
-STREAM_WINDOW = 0.25
-STREAM_LEAST_SHARE = 0.1
+BATCH_WINDOW = 0.25
+BATCH_LEAST_SHARE = 0.1
 # Batches after which rows are nearly forgotten where a penalty decides the size.
 PENALTY_WINDOW = 20
 # Weight of the past in the moving average whose relative change ends a search by penalty.

@@ -34,9 +34,6 @@ _PACKAGE = Path(__file__).parents[1]
 _PREFIX = "featgrad-"
 # Files of kernels, and of what they take from others.
 _KERNELS = ("*kernels.py", "kernels/*.py", "moments/*.py", "_support/*.py")
-# Number of pieces with separate sums: a constant, so that results do not depend on the number of
-# threads.
-PIECES = 16
 _LINE_BYTES = 64
 _TO_READ, _KEEP_IN_EVERY_CACHE, _DATA = 0, 3, 1
 

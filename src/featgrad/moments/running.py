@@ -1,4 +1,4 @@
-"""Running engine: value and gradient over all columns from rows that are streamed in batches.
+"""Running sums: value and gradient over all columns from rows that are streamed in batches.
 
 The moments are ``b^T S (C S)^i b`` with ``b = E[x y]``, ``C = E[x x^T]``, and their gradient is
 ``sum_j r_j r_(i-j)`` with the vectors
@@ -13,38 +13,22 @@ masks. Memory is some 2 x order numbers per column and output.
 """
 
 import copy
-import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import hankel
 
-from featgrad._support.compiled import PIECES, aligned, shared
 from featgrad._support.types import Floats, Singles
-from featgrad.moments import running_kernels as kernels
 
-# Entries after which the rows' projections are used: few calls of two threads each.
-_ENTRIES_AT_ONCE = 1 << 22
-_CHANGING = "mask", "_sent", "_received", "_centres", "_weights", "_offsets", "_known", "_growth"
 _RECEIVED = "_received", "_centres", "_weights"
+_CHANGING = "mask", "_sent", *_RECEIVED, "_offsets", "_known", "_growth"
+# Columns whose vectors are in the cache together.
+_BLOCK_COLUMNS = 1 << 14
 # How much more rows may count than the first ones.
 _MOST_GROWTH = 1e12
-
-
-class RunningGradient(NamedTuple):
-    """Explained fraction and its gradient for a mask, and sums over the mask.
-
-    The gradient is valid until the next one is taken. Its mean and deviation are weighted by the
-    mask.
-    """
-
-    value: float
-    gradient: Singles
-    size: float
-    mean: float
-    deviation: float
 
 
 class RunningSums:
@@ -65,55 +49,77 @@ class RunningSums:
         self._mean = mean.astype(np.float32)
         self._inverse = (1 / scale).astype(np.float32)
         self._alpha = coefficients / top ** np.arange(1, self._order + 1) / self._n_outputs
-        # Vectors, and in the last place a weight for what a row itself has added; then another.
-        self._lanes = _whole(self._width + 1)
-        self._sent = aligned((self.n_features, _whole(self._lanes + 1)), np.float32)
+        # S r_j in units of raw columns; S times the mean, and S, for what a row itself has added.
+        self._sent = np.zeros((self.n_features, self._width + 2), np.float32)
+        self._offsets = np.zeros(self._width + 2)
         self.begin()
-        self._offsets = np.zeros(self._lanes + 1)
-        self._gradient = np.empty(self.n_features, np.float32)
         self._known = np.ones(self._width, bool)
         self._growth = np.ones(())
         self.mask: Singles = np.zeros(self.n_features, np.float32)
+
+    def begin(self) -> None:
+        """Forget all rows."""
+        self._received = np.zeros((self.n_features, self._width), np.float32)
+        self._centres, self._weights = np.zeros((2, self._width))
 
     def set_mask(self, mask: Singles, share: float = 1.0) -> None:
         """The mask for rows to come; those so far count less by a factor."""
         # Rows that come count more: the same, without touching what was received.
         self._growth /= share
         if self._growth > _MOST_GROWTH:
-            self._shrink()
-        offsets = np.empty((PIECES, *self._offsets.shape))
-        shared(
-            kernels.send, PIECES, self._sent, self._received, self._first, self._factors,
-            self._centres, self._mean, self._inverse, self.mask, mask, self._lanes, offsets,
-        )  # fmt: skip
+            for name in _RECEIVED:
+                vars(self)[name] /= self._growth
+            self._growth = np.ones(())
+        self._offsets = np.zeros_like(self._offsets)
+        for block in self._blocks():
+            # Most columns are closed, and were so before.
+            if mask[block].any() or self.mask[block].any():
+                self._offsets += self._send(mask[block], block)
         self.mask = mask
-        self._offsets = offsets.sum(axis=0)
         # r_(j+1) comes from rows that are multiplied with an r_j.
         self._known[self._n_outputs :] = self._weights[: -self._n_outputs] > 0
 
+    def _send(self, mask: Singles, block: slice) -> Singles:
+        """Set what some columns of rows are multiplied with; sums over the means of columns."""
+        sent, width, n_outputs = self._sent[block], self._width, self._n_outputs
+        strength = mask * self._inverse[block]
+        for j in range(self._order - 1):
+            place = slice(j * n_outputs, (j + 1) * n_outputs)
+            np.multiply(strength[:, None], self._vector(j, block), out=sent[:, place])
+        np.multiply(strength, self._inverse[block], out=sent[:, width + 1])
+        np.multiply(sent[:, width + 1], self._mean[block], out=sent[:, width])
+        return np.asarray(self._mean[block] @ sent)
+
     def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
         """Rows of raw columns, their outputs and weights, which sum to one over all rows."""
-        if self._width == 0:
+        width, n_outputs = self._width, self._n_outputs
+        if width == 0:
             return
         if sparse.issparse(X):
-            self._add_sparse(X, outputs, weights)
+            squares = sparse.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape)
         else:
-            self._add_dense(np.asarray(X, np.float32), outputs, weights)
+            X = np.asarray(X, np.float32)
+            squares = X**2
+        along = np.asarray(X @ self._sent[:, : width + 1], np.float64)
+        own = squares @ self._sent[:, width + 1] - 2 * along[:, width] + self._offsets[width]
+        projected = along[:, :width] - self._offsets[:width]
+        # What a row itself has added to r_0.
+        projected[:, :n_outputs] -= (weights * own)[:, None] * outputs
+        projected[:, :n_outputs] /= 1 - weights[:, None]
+        projected *= weights[:, None] * self._growth
+        self._centres += projected.sum(axis=0)
+        self._received += X.T @ projected.astype(np.float32)
         self._weights += self._known * (weights.sum() * self._growth)
 
     def elsewhere(self) -> "RunningSums":
         """A copy without what only this one needs, to `begin` and add rows in other processes."""
         other = copy.copy(self)
-        for name in ("_first", "_mean", "_inverse", "_gradient", "mask", *_RECEIVED):
+        for name in ("_first", "_mean", "_inverse", "mask", *_RECEIVED):
             del other.__dict__[name]
         return other
 
-    def begin(self) -> None:
-        self._received = aligned((self.n_features, _whole(self._width)), np.float32)
-        self._centres, self._weights = np.zeros((2, self._width))
-
     def merge(self, other: "RunningSums") -> None:
-        """Rows that were added elsewhere."""
+        """Rows that were added in another process."""
         for name in _RECEIVED:
             vars(self)[name] += vars(other)[name]
 
@@ -121,18 +127,24 @@ class RunningSums:
         """What comes of rows, without what they are seen through."""
         return {name: vars(self)[name] for name in _RECEIVED}
 
-    def value_and_gradient(self) -> RunningGradient:
+    def value_and_gradient(self) -> tuple[float, Singles]:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
-        sums = np.empty((PIECES, 4))
-        shared(
-            kernels.meet, PIECES, self._received, self._first, self._factors, self._centres,
-            self._mean, self._inverse, self.mask, self._alpha, self._gradient, sums,
-        )  # fmt: skip
-        value, size, total, squares = sums.sum(axis=0).tolist()
-        weight = max(size, 1e-300)
-        mean = total / weight
-        deviation = math.sqrt(max(squares / weight - mean**2, 0.0))
-        return RunningGradient(value, self._gradient, size, mean, deviation)
+        value, gradient = 0.0, np.empty(self.n_features, np.float32)
+        for block in self._blocks():
+            r = np.array([self._vector(j, block) for j in range(self._order)])
+            first = np.einsum("o,odc,dc->d", self._alpha.astype(np.float32), r, r[0])
+            value += float(self.mask[block] @ first)
+            gradient[block] = np.einsum("odc,odc->d", r, self._mixed(r))
+        return value, gradient
+
+    def _mixed(self, r: Singles) -> Singles:
+        """What each vector is multiplied with: ``sum_i alpha_i r_(i-j)``."""
+        counts = hankel(self._alpha).astype(np.float32)
+        return np.asarray(np.tensordot(counts, r, axes=1))
+
+    def _blocks(self) -> Iterator[slice]:
+        for start in range(0, self.n_features, _BLOCK_COLUMNS):
+            yield slice(start, start + _BLOCK_COLUMNS)
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self, name) for name in _CHANGING}
@@ -141,49 +153,14 @@ class RunningSums:
         for name in _CHANGING:
             getattr(self, name)[...] = state[name]
 
-    def _shrink(self) -> None:
-        """Divide all that was received, before it leaves the range of single precision."""
-        self._received /= self._growth
-        self._centres /= self._growth
-        self._weights /= self._growth
-        self._growth = np.ones(())
-
-    @property
-    def _factors(self) -> Floats:
-        known = self._weights > 0
-        return np.where(known, 1 / np.where(known, self._weights, 1.0), 0.0)
-
-    def _add_sparse(self, X: Any, outputs: Floats, weights: Floats) -> None:
-        at_once = max(1, _ENTRIES_AT_ONCE * len(weights) // max(1, X.nnz))
-        for start in range(0, len(weights), at_once):
-            rows = slice(start, min(start + at_once, len(weights)))
-            some = X.indptr, X.indices, X.data, start
-            along = np.empty((rows.stop - start, self._lanes + 1))
-            shared(kernels.project, 2, *some, self._sent, along)
-            projected = np.zeros((len(along), self._received.shape[1]), np.float32)
-            projected[:, : self._width] = self._centred(along, outputs[rows], weights[rows])
-            shared(kernels.collect, 2, *some, self._received, projected)
-
-    def _add_dense(self, X: Singles, outputs: Floats, weights: Floats) -> None:
-        lanes, width = self._lanes, self._width
-        along = np.empty((len(X), lanes + 1))
-        along[:, :lanes], along[:, lanes] = X @ self._sent[:, :lanes], X**2 @ self._sent[:, lanes]
-        centred = self._centred(along, outputs, weights)
-        self._received[:, :width] += X.T @ centred.astype(np.float32)
-
-    def _centred(self, along: Floats, outputs: Floats, weights: Floats) -> Floats:
-        """Weighted projections of centred rows, without what a row itself has added to r_0."""
-        width, n_outputs, lanes = self._width, self._n_outputs, self._lanes
-        projected = along[:, :width] - self._offsets[:width]
-        length = along[:, lanes] - 2 * along[:, lanes - 1] + self._offsets[lanes]
-        own = weights * length
-        projected[:, :n_outputs] -= own[:, None] * outputs
-        projected[:, :n_outputs] /= 1 - weights[:, None]
-        projected *= weights[:, None] * self._growth
-        self._centres += projected.sum(axis=0)
-        return projected
-
-
-def _whole(size: int) -> int:
-    """Numbers in a record of at least this many."""
-    return -(-size // kernels.LANES) * kernels.LANES
+    def _vector(self, j: int, block: slice) -> Singles:
+        """r_j of some columns, shape (columns, outputs); 0 where no rows are known."""
+        if j == 0:
+            return self._first[block]
+        place = slice((j - 1) * self._n_outputs, j * self._n_outputs)
+        weights, centres = self._weights[place], self._centres[place].astype(np.float32)
+        factors = np.where(weights > 0, 1 / np.where(weights > 0, weights, 1.0), 0.0)
+        centred = self._received[block, place] - np.multiply.outer(self._mean[block], centres)
+        centred *= factors.astype(np.float32)
+        centred *= self._inverse[block, None]
+        return np.asarray(centred)

@@ -1,20 +1,22 @@
 """The paper's own method: one descent on the mask of all columns, batch of rows by batch."""
 
-from functools import partial
+import math
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from featgrad._support.threads import one_blas_thread
+from featgrad._support.types import Floats
 from featgrad.checks import check_number, check_option
-from featgrad.math.links import LINKS, Link
+from featgrad.math.filters import first_peak
+from featgrad.math.links import LINKS
+from featgrad.moments.running import RunningSums
 from featgrad.moments.sweeps import RowMoments
-from featgrad.plan import STREAM_BATCH_ROWS, Needs
-from featgrad.search import penalty
+from featgrad.plan import BATCH_ROWS, BATCH_SCALE, BATCH_STEPS, COLUMNS_PER_BATCH_ROW, Needs
 from featgrad.search.base import Job, Outcome, Search, Subset
-from featgrad.search.progress import Found
+from featgrad.search.masks import BatchDescent, BudgetMask, PenaltyMask, over_groups
+from featgrad.search.units import best_first
 
 
 class MiniBatch(Search):
@@ -118,75 +120,66 @@ class MiniBatch(Search):
     def run(self, job: Job) -> Outcome:
         if self.penalty is None:
             assert job.budgets.chosen is not None
-            return Outcome(self._budgeted(job), job.budgets.chosen)
+            sizes = [int(size) for size in job.budgets.values]
+            return Outcome([self._of_size(job, size) for size in sizes], job.budgets.chosen)
+        link = self.link
+        if link == "auto":
+            link = "residual" if job.dataset.task == "regression" else "root"
+        # The logits of excluded columns are closed for good.
+        v = np.where(job.budgets.units.of_column < 0, -np.inf, 0.0)
+        options = LINKS[link], self.penalty, self.learning_rate, self.tol, job.on_step
         problem = job.storage.row_moments()
-        found = self._streamed(job) if problem is None else self._all_rows(problem.scaled(), job)
-        chosen = np.flatnonzero(found.scores > 0)
-        # A penalty that leaves nothing still leaves the best feature: transform needs a column.
-        if len(chosen) == 0:
-            chosen = np.array([np.argmax(found.scores)])
-        scores = found.scores.astype(np.float64)
-        usable = np.isfinite(scores)
-        scores[~usable] = scores[usable].min() - 1
-        return Outcome([Subset(float(len(chosen)), chosen, scores, found.steps)], 0)
+        if problem is not None:
+            moving = PenaltyMask(v, *options)
+            self._descend(problem.scaled(), moving)
+            return Outcome([moving.subset()], 0)
+        moving = PenaltyMask(v.astype(np.float32), *options)
+        cross = job.storage.cross()
+        # Columns that do not vary have no spectrum; any scale will do.
+        top = job.storage.top_eigenvalue(np.arange(len(v))) or 1.0
+        batch_rows = min((self.batch_size or BATCH_ROWS) * self.accumulate, job.dataset.n_rows)
+        rows = job.storage, _sums(job, cross, top)
+        descent = BatchDescent(*rows, moving, batch_rows, self.max_iter)
+        descent.run("natural size", self.n_epochs)
+        return Outcome([moving.subset()], 0)
 
-    def _all_rows(self, problem: RowMoments, job: Job) -> Found:
-        """Of rows in memory, all at once or batch by batch."""
+    def _descend(self, problem: RowMoments, moving: PenaltyMask) -> None:
+        """Over rows in memory, all at once or batch by batch."""
         n_rows = problem.rows.n_rows
         batch_size = max(self.batch_size or n_rows, problem.order + 1)
         batches = problem.batches(batch_size) if batch_size < n_rows else [problem]
-        groups = range(0, len(batches), self.accumulate)
-        assert self.penalty is not None
-        return penalty.search(
-            [batches[start : start + self.accumulate] for start in groups],
-            _logits(job, np.float64),
-            link=self._link_for(job.dataset.task),
-            penalty=self.penalty,
-            learning_rate=self.learning_rate,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_epochs=self.n_epochs,
-            on_step=job.on_step,
-        )
+        starts = range(0, len(batches), self.accumulate)
+        groups = [batches[start : start + self.accumulate] for start in starts]
+        over_groups(groups, moving, self.n_epochs, self.max_iter)
 
-    def _streamed(self, job: Job) -> Found:
-        # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad.search.stream_penalty import StreamPenaltySearch
+    def _of_size(self, job: Job, size: int) -> Subset:
+        """The set of a size.
 
-        assert self.penalty is not None
-        steps = self.penalty, self.learning_rate, self.tol
-        link = self._link_for(job.dataset.task)
-        search = StreamPenaltySearch(
-            job.storage,
-            coefficients=job.coefficients,
-            descent=penalty.Descent(_logits(job, np.float32), link, *steps, job.on_step),
-            batch_rows=(self.batch_size or STREAM_BATCH_ROWS) * self.accumulate,
-            n_epochs=self.n_epochs,
-            max_iter=self.max_iter,
-        )
-        return search.found()
-
-    def _budgeted(self, job: Job) -> list[Subset]:
-        """The set of each size."""
-        # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad.search.stream import StreamSearch
-
-        search = partial(
-            StreamSearch,
-            coefficients=job.coefficients,
-            batch_rows=self.batch_size,
-            n_epochs=self.n_epochs,
-            on_step=job.on_step,
-        )
-        budgets = job.budgets
-        return [search(job.storage, budgets.units, int(size)).best() for size in budgets.values]
-
-    def _link_for(self, task: str) -> Link:
-        if self.link != "auto":
-            return LINKS[self.link]
-        return LINKS["residual" if task == "regression" else "root"]
+        Without `batch_size` a step takes 1000 rows or, if more, a hundredth of the columns, but so
+        many that 40 steps are left. Where processes wait for each other after each step there are
+        40, if need be in more epochs.
+        """
+        storage, n_rows = job.storage, job.dataset.n_rows
+        many = max(BATCH_ROWS, storage.n_features // COLUMNS_PER_BATCH_ROW)
+        many = n_rows if storage.is_divided else many
+        batch_rows = self.batch_size or max(1, min(many, n_rows // BATCH_STEPS))
+        batch_rows = min(batch_rows, n_rows)
+        n_batches = storage.n_batches(batch_rows)
+        least = math.ceil(BATCH_STEPS / n_batches) if storage.is_divided else 1
+        n_epochs = max(self.n_epochs, least)
+        cross = storage.cross()
+        marginals = np.sum(cross**2, axis=1)
+        # Columns that do not vary have no spectrum; any scale will do.
+        top = storage.top_eigenvalue(np.sort(best_first(marginals, size))) or 1.0
+        scale = BATCH_SCALE * top / first_peak(job.coefficients)
+        mask = BudgetMask(job.budgets.units, size, marginals, n_batches * n_epochs, job.on_step)
+        descent = BatchDescent(storage, _sums(job, cross, scale), mask, batch_rows)
+        descent.run(f"{size} features", n_epochs)
+        return mask.subset()
 
 
-def _logits(job: Job, dtype: Any) -> NDArray[Any]:
-    """Half open; those of excluded columns are closed for good."""
-    return np.where(job.budgets.units.of_column < 0, -np.inf, 0.0).astype(dtype)
+def _sums(job: Job, cross: Floats, top: float) -> RunningSums:
+    """Running sums over columns as they are streamed; after `Storage.cross`."""
+    standardiser = job.storage.standardiser
+    scale = 1 / np.where(standardiser.factor > 0, standardiser.factor, 1.0)
+    return RunningSums(cross, standardiser.mean, scale, job.coefficients, top)

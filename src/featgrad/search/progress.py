@@ -1,13 +1,10 @@
 """What every search reports as it goes, and to whom."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 from sklearn.callback import CallbackContext
-
-from featgrad._support.types import Floats
 
 
 class Step(NamedTuple):
@@ -46,11 +43,3 @@ class Reporter:
         inner = self._context.subcontext(task_name="step")
         inner.call_on_fit_task_begin(estimator=self._selector)
         return bool(inner.call_on_fit_task_end(estimator=self._selector))
-
-
-@dataclass
-class Found:
-    """Outcome of a search: features with positive scores are chosen."""
-
-    scores: Floats
-    steps: list[Step] = field(default_factory=list)

@@ -1,20 +1,20 @@
-"""Searches over all columns while rows are streamed."""
+"""The search over all columns, batch of rows by batch."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from dataset_builders import in_memory, streamed
-from featgrad import FeatureGradientSelector
+from featgrad import FeatureGradientSelector, MiniBatch
 from featgrad.dataset.base import Dataset
-from featgrad.math import filters, links
-from featgrad.plan import STREAM_STEPS
+from featgrad.math import filters
+from featgrad.moments.running import RunningSums
+from featgrad.plan import BATCH_STEPS
 from featgrad.readers import open_source
-from featgrad.search.base import Subset
-from featgrad.search.penalty import Descent
+from featgrad.search.base import Job, Subset
+from featgrad.search.masks import BatchDescent, BudgetMask
 from featgrad.search.progress import go_on
-from featgrad.search.stream import StreamSearch
-from featgrad.search.stream_penalty import StreamPenaltySearch
+from featgrad.search.sizes import Budgets
 from search_data import singles, units_of
 
 N_ROWS, N_COLUMNS, N_PLANTED = 1500, 1600, 505
@@ -49,21 +49,26 @@ HOMES = {
 }
 
 
-def search(dataset: Dataset, units=None, size: int = N_PLANTED, **changes) -> StreamSearch:
-    options = {"coefficients": COEFFICIENTS, "batch_rows": None, "n_epochs": 1, "on_step": go_on}
+def job_for(dataset: Dataset, units=None, size: int | None = None, on_step=go_on) -> Job:
     units = singles(dataset.n_features) if units is None else units
-    return StreamSearch(dataset, units, size, **options | changes)
+    budgets = Budgets(units, [] if size is None else [float(size)], 0)
+    return Job(dataset, budgets, False, 0, on_step, np.random.RandomState(0))
+
+
+def search(dataset: Dataset, units=None, size: int = N_PLANTED, on_step=go_on, **own) -> Subset:
+    (found,) = MiniBatch(**own).run(job_for(dataset, units, size, on_step)).subsets
+    return found
 
 
 @pytest.fixture(scope="module")
 def found(planted) -> Subset:
-    return search(in_memory(*planted[:2])).best()
+    return search(in_memory(*planted[:2]))
 
 
 @pytest.mark.parametrize("home", HOMES)
 def test_planted_columns_are_found(planted, home: str):
     X, y, columns = planted
-    found = search(HOMES[home](X, y)).best()
+    found = search(HOMES[home](X, y))
     assert np.isin(columns, found.features).mean() > BY_CORRELATION
 
 
@@ -89,7 +94,7 @@ def test_kept_and_excluded_columns(planted):
     usable = np.setdiff1d(np.arange(N_COLUMNS), columns[:5])
     of_column[usable] = np.arange(len(usable))
     units = units_of(of_column, kept=of_column[[1, 2]])
-    found = search(in_memory(X, y), units).best()
+    found = search(in_memory(X, y), units)
     assert {1, 2} <= set(found.features)
     assert not set(columns[:5]) & set(found.features)
     assert len(found.features) == N_PLANTED
@@ -101,26 +106,26 @@ def test_any_number_of_columns_can_be_chosen(size: int):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 12))
     y = X[:, :size].sum(axis=1) + 0.5 * rng.standard_normal(500)
-    found = search(in_memory(X, y), size=size).best()
+    found = search(in_memory(X, y), size=size)
     assert found.features.tolist() == list(range(size))
 
 
 def test_columns_that_are_all_kept_or_excluded():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((100, 4)), rng.standard_normal(100)
-    found = search(in_memory(X, y), units_of([0, -1, 1, -1], kept=[0, 1]), size=2).best()
+    found = search(in_memory(X, y), units_of([0, -1, 1, -1], kept=[0, 1]), size=2)
     assert found.features.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(
-    ("batch_rows", "n_epochs", "expected"),
-    [(100, 1, 15), (100, 2, 30), (400, 1, 4), (5000, 1, 1), (None, 1, STREAM_STEPS)],
+    ("batch_size", "n_epochs", "expected"),
+    [(100, 1, 15), (100, 2, 30), (400, 1, 4), (5000, 1, 1), (None, 1, BATCH_STEPS)],
 )
-def test_number_of_steps(planted, batch_rows, n_epochs: int, expected: int):
+def test_number_of_steps(planted, batch_size, n_epochs: int, expected: int):
     """One for each batch of rows and one for those left over."""
     X, y, _ = planted
-    found = search(in_memory(X, y), batch_rows=batch_rows, n_epochs=n_epochs).best()
-    assert len(found.steps) == pytest.approx(expected, abs=1 if batch_rows is None else 0)
+    found = search(in_memory(X, y), batch_size=batch_size, n_epochs=n_epochs)
+    assert len(found.steps) == pytest.approx(expected, abs=1 if batch_size is None else 0)
 
 
 def test_masks_spend_the_budget(found: Subset):
@@ -129,7 +134,7 @@ def test_masks_spend_the_budget(found: Subset):
 
 def test_masks_spend_the_budget_on_kept_columns_too(planted):
     X, y, _ = planted
-    found = search(in_memory(X, y), singles(N_COLUMNS, kept=range(200)), batch_rows=100).best()
+    found = search(in_memory(X, y), singles(N_COLUMNS, kept=range(200)), batch_size=100)
     np.testing.assert_allclose([step.size for step in found.steps], N_PLANTED, rtol=0.03)
 
 
@@ -141,20 +146,28 @@ def test_stops_when_told_to(planted):
         heard.append(step)
         return len(heard) == 3
 
-    found = search(in_memory(X, y), n_epochs=2, on_step=on_step).best()
+    found = search(in_memory(X, y), n_epochs=2, on_step=on_step)
     assert found.steps == heard
     assert len(heard) == 3
 
 
-def test_search_goes_on_from_its_state(planted):
+def test_descent_goes_on_from_its_state(planted):
     X, y, _ = planted
     dataset = in_memory(X, y)
-    whole, resumed = search(dataset), search(dataset)
-    rows = slice(0, 37)
-    whole.add(dataset._outputs[rows], dataset._weights[rows], X[rows])
-    whole.add(dataset._outputs[rows], dataset._weights[rows], X[rows])
+    cross = dataset.cross()
+
+    def made() -> tuple[BatchDescent, BudgetMask]:
+        mask = BudgetMask(singles(N_COLUMNS), 20, np.sum(cross**2, axis=1), 40, go_on)
+        scales = dataset.standardiser.mean, np.ones(N_COLUMNS)
+        return BatchDescent(dataset, RunningSums(cross, *scales, COEFFICIENTS, 5.0), mask, 37), mask
+
+    (whole, mask), (resumed, other) = made(), made()
+    for rows in (slice(0, 37), slice(37, 60)):
+        whole.add(dataset._outputs[rows], dataset._weights[rows], X[rows])
     resumed.restore({name: array.copy() for name, array in whole.state().items()})
-    np.testing.assert_array_equal(resumed.best().scores, whole.best().scores)
+    for descent in (whole, resumed):
+        descent.run("again", 1)
+    np.testing.assert_array_equal(other.subset().scores, mask.subset().scores)
 
 
 def test_path_has_all_sizes(planted):
@@ -203,17 +216,12 @@ def test_interrupted_search_goes_on_alike(planted, tmp_path, monkeypatch):
     np.testing.assert_array_equal(resumed, expected)
 
 
-def penalised(dataset: Dataset, penalty: float, max_iter: int = 1000):
-    v = np.zeros(dataset.n_features, np.float32)
-    descent = Descent(v, links.residual, penalty, 0.1, 0.0, go_on)
-    return StreamPenaltySearch(
-        dataset,
-        coefficients=COEFFICIENTS,
-        descent=descent,
-        batch_rows=100,
-        n_epochs=1,
-        max_iter=max_iter,
-    ).found()
+def penalised(dataset: Dataset, penalty: float, max_iter: int = 1000) -> Subset:
+    """Without the rows at hand, as where they are read block by block."""
+    dataset.row_moments = lambda: None
+    search = MiniBatch(penalty=penalty, link="residual", tol=0.0, batch_size=100, max_iter=max_iter)
+    (found,) = search.run(job_for(dataset)).subsets
+    return found
 
 
 @pytest.fixture(scope="module")

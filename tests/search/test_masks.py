@@ -3,25 +3,17 @@ import pytest
 
 import reference
 from featgrad.math import links
-from featgrad.search import penalty as penalty_search
-from featgrad.search.progress import Step
+from featgrad.search.masks import PenaltyMask, over_groups
+from featgrad.search.progress import Step, go_on
 from matrix_kinds import KINDS, Kind, example, relative_error
 
 
-def options(**changes):
-    return {
-        "link": links.residual,
-        "penalty": 1.0,
-        "learning_rate": 0.1,
-        "max_iter": 10,
-        "tol": 0.0,
-        "n_epochs": 1,
-        "on_step": lambda step, scores: False,
-    } | changes
-
-
-def search(groups, **options):
-    return penalty_search.search(groups, np.zeros(groups[0][0].n_features), **options)
+def search(
+    groups, link=links.residual, penalty=1.0, tol=0.0, n_epochs=1, max_iter=10, on_step=go_on
+) -> PenaltyMask:
+    mask = PenaltyMask(np.zeros(groups[0][0].n_features), link, penalty, 0.1, tol, on_step)
+    over_groups(groups, mask, n_epochs, max_iter)
+    return mask
 
 
 def published(data, problem, steps: int, penalty: float) -> tuple[np.ndarray, list[float]]:
@@ -49,9 +41,9 @@ def published(data, problem, steps: int, penalty: float) -> tuple[np.ndarray, li
 def test_steps_are_those_of_the_paper(penalty: float):
     data = example(80, 15)
     problem, _, _ = data.problem(KINDS["dense-float64"], 4, filter="kong-valiant")
-    found = search([[problem]], **options(link=links.root, penalty=penalty))
+    found = search([[problem]], link=links.root, penalty=penalty)
     v, objectives = published(data, problem, 10, penalty)
-    assert relative_error(found.scores, v) <= 1e-8
+    assert relative_error(found.v, v) <= 1e-8
     assert relative_error([step.objective for step in found.steps], objectives) <= 1e-8
 
 
@@ -60,23 +52,12 @@ def test_group_of_batches_gives_their_mean(kind: Kind):
     problem, _, _ = data.problem(kind, 3)
     batches = problem.batches(20)
     parts = [batch.value_and_gradient(np.full(8, 0.5)) for batch in batches]
-    found = search([batches], **options(max_iter=1))
+    found = search([batches], max_iter=1)
     explained = np.mean([value for value, _ in parts])
     assert found.steps[0].explained == pytest.approx(explained, rel=1e-6)
     gradient = 0.5 * (1 / 8 - np.mean([gradient for _, gradient in parts], axis=0))
     # Adam's first step is the gradient's sign.
-    np.testing.assert_array_equal(np.sign(found.scores), -np.sign(gradient))
-
-
-def test_mean_gradient_over_a_group():
-    data = example(60, 8)
-    problem, _, _ = data.problem(KINDS["dense-float64"], 3)
-    batches = problem.batches(20)
-    mask = np.linspace(0, 1, 8)
-    value, gradient = penalty_search._mean_value_and_gradient(batches, mask)
-    parts = [batch.value_and_gradient(mask) for batch in batches]
-    assert value == pytest.approx(np.mean([part for part, _ in parts]))
-    np.testing.assert_allclose(gradient, np.mean([part for _, part in parts], axis=0))
+    np.testing.assert_array_equal(np.sign(found.v), -np.sign(gradient))
 
 
 @pytest.mark.parametrize(
@@ -87,15 +68,15 @@ def test_number_of_steps(n_groups: int, n_epochs: int, max_iter: int, expected: 
     data = example(60, 5)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
     groups = [[batch] for batch in problem.batches(60 // n_groups)]
-    found = search(groups, **options(n_epochs=n_epochs, max_iter=max_iter))
+    found = search(groups, n_epochs=n_epochs, max_iter=max_iter)
     assert len(found.steps) == expected
 
 
 def test_stops_at_a_small_relative_change():
     data = example(60, 5)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
-    found = search([[problem]], **options(max_iter=1000, tol=1e-5))
-    before = search([[problem]], **options(max_iter=len(found.steps) - 1, tol=1e-5))
+    found = search([[problem]], max_iter=1000, tol=1e-5)
+    before = search([[problem]], max_iter=len(found.steps) - 1, tol=1e-5)
     assert 10 < len(found.steps) < 1000
     assert len(before.steps) == len(found.steps) - 1
 
@@ -109,7 +90,7 @@ def test_stops_when_told_to():
         heard.append(step)
         return len(heard) == 3
 
-    found = search([[problem]], **options(on_step=on_step))
+    found = search([[problem]], on_step=on_step)
     assert found.steps == heard
 
 
@@ -117,7 +98,6 @@ def test_larger_penalty_keeps_fewer():
     data = example(200, 30)
     problem, _, _ = data.problem(KINDS["dense-float64"], 4)
     sizes = [
-        int(np.sum(search([[problem]], **options(penalty=p, max_iter=100)).scores > 0))
-        for p in (0.01, 0.5, 100.0)
+        int(np.sum(search([[problem]], penalty=p, max_iter=100).v > 0)) for p in (0.01, 0.5, 100.0)
     ]
     assert sizes[0] > sizes[1] > sizes[2] == 0
