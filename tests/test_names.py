@@ -13,7 +13,7 @@ MOST_SHARED = 10
 # Functions that a protocol of Python or of an entry point names.
 HOOKS = {"__getattr__", "__dir__", "main"}
 # To become empty.
-ALLOWED = {"Descent", "counted", "search", "stacked"}
+ALLOWED = {"search", "stacked"}
 
 
 def definitions(text: str) -> list[str]:
