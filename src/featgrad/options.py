@@ -6,6 +6,8 @@ TASKS = ("auto", "regression", "binary", "multiclass", "multilabel", "ordinal")
 ON_BAD_ROWS = ("error", "skip")
 # A missing value makes its row invalid, stays NaN, or counts as 0.
 ON_MISSING = ("error", "nan", "zero")
+# Rows after which a row of a stream counts half.
+HALF_LIFE = 2000
 
 
 def version_of(package: str) -> str:

@@ -9,7 +9,7 @@ from argparse import (
 )
 from pathlib import Path
 
-from featgrad.options import ON_BAD_ROWS, TASKS, version_of
+from featgrad.options import HALF_LIFE, ON_BAD_ROWS, TASKS, version_of
 from featgrad.readers.formats import FORMATS
 
 _FILE = (
@@ -91,14 +91,13 @@ def build_parser() -> ArgumentParser:
     score.add_argument("--robust", action="store_true", help=_ROBUST)
     text = "estimate how much the best set of each size explains"
     path = add("path", text, task, search)
-    path.add_argument(
-        "--sizes", nargs="+", type=_count, metavar="N", help="numbers of features, default 1 to 300"
-    )
+    text = "numbers of features, default 1 to 300"
+    path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help=text)
     add("info", "describe the contents of a file", task)
     watch = add("watch", "follow which features matter, row after row", task)
     watch.add_argument("-k", type=_count, default=10, metavar="N", help="number of features")
-    text = "rows after which a row counts half, default 2000"
-    watch.add_argument("--half-life", type=_count, default=2000, metavar="ROWS", help=text)
+    text = f"rows after which a row counts half, default {HALF_LIFE}"
+    watch.add_argument("--half-life", type=_count, default=HALF_LIFE, metavar="ROWS", help=text)
     watch.add_argument("--report", type=Path, metavar="PATH", help="write a timeline: .html")
     text = "all classes of the target, where its first rows may lack some"
     watch.add_argument("--classes", nargs="+", metavar="CLASS", help=text)
@@ -130,12 +129,8 @@ def _reading_options() -> ArgumentParser:
     add("--decimal", choices=(".", ","), help="decimal sign, default: found")
     add("--encoding", metavar="NAME", help="such as utf-8, utf-16 or cp1252; default: found")
     add("--header", action=BooleanOptionalAction, help="the first line has names; default: found")
-    add(
-        "--na",
-        nargs="+",
-        metavar="WORD",
-        help="more words for a missing value than NA, null, ? ...",
-    )
+    text = "more words for a missing value than NA, null, ? ..."
+    add("--na", nargs="+", metavar="WORD", dest="na_values", help=text)
     add("--exclude", nargs="+", metavar="COL", help="columns to ignore")
     add("--categorical", nargs="+", metavar="COL", help="columns of text; default: detected")
     add("--hash-dim", type=_count, metavar="N", help="hash text columns into N features")
@@ -151,9 +146,9 @@ def _search_options() -> ArgumentParser:
     add = group.add_argument
     add("--keep", nargs="+", metavar="COL", help="features that must be selected")
     text = "column or columns whose rows belong together, such as a patient: held out together"
-    add("--group", nargs="+", metavar="COL", help=text)
+    add("--group", nargs="+", metavar="COL", dest="groups", help=text)
     add("--in-order", action="store_true", help="rows are in order of time: hold out later ones")
-    add("--time", metavar="COL", help="column of numbers or dates that says the order of rows")
+    add("--time", metavar="COL", help="column of numbers or dates that gives the order of rows")
     add("--ungrouped", action="store_true", help="select single values of a text column")
     text = "halves of the rows for stability, default 0"
     add("--resamples", type=_count, default=0, metavar="N", help=text)

@@ -12,7 +12,6 @@ import numpy as np
 from featgrad.cli.arguments import UsageError
 from featgrad.cli.fit import Fitting
 from featgrad.cli.load import (
-    DIALECT,
     LoadedRows,
     all_names,
     columns_of,
@@ -20,6 +19,7 @@ from featgrad.cli.load import (
     features_named,
     load_rows,
     open_file,
+    table_of,
 )
 from featgrad.cli.output import (
     REPORT_FORMATS,
@@ -39,7 +39,6 @@ from featgrad.path import decisions_of
 from featgrad.plan import CURVE_SIZES
 from featgrad.readers import Source, convert
 from featgrad.readers.invalid_rows import InvalidRows
-from featgrad.readers.opening import open_table
 from featgrad.report import ReportFacts, gather_facts, write_report
 from featgrad.report.profiles import summarise_data
 from featgrad.report.text import as_text, counted, estimate_of_all, listed, selection_rows
@@ -155,10 +154,8 @@ def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSe
         if wanted != "auto":
             raise UsageError("--fdr decides how many features are selected: leave -k out.")
         return fitting.fit_rate(arguments.fdr)
-    sizes = [] if wanted == "auto" else [wanted]
-    if wanted == "auto":
-        sizes = fitting.default_sizes()
-    elif arguments.report is not None:
+    sizes = fitting.default_sizes() if wanted == "auto" else [wanted]
+    if wanted != "auto" and arguments.report is not None:
         sizes += fitting.default_sizes(CURVE_SIZES)
     return fitting.fit("-k", wanted, sizes)
 
@@ -218,8 +215,7 @@ def path(arguments: Namespace) -> None:
 
 
 def info(arguments: Namespace) -> None:
-    dialect = {name: getattr(arguments, option) for option, name in DIALECT.items()}
-    table = open_table(arguments.file, format=arguments.format, **dialect)
+    table = table_of(arguments)
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
     if table is not None:

@@ -90,7 +90,7 @@ def _splitter(arguments: Namespace) -> TimeSeriesSplit | None:
     """Holds out later rows where they are in order of time."""
     if not arguments.in_order and arguments.time is None:
         return None
-    if arguments.group is not None:
+    if arguments.groups is not None:
         raise UsageError("--group and --in-order or --time are two ways: leave one out.")
     if arguments.time is not None and arguments.dask is not None:
         raise UsageError(

@@ -22,10 +22,10 @@ from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.source import SourceWrapper
 
-# Options of the command line that are arguments of `open_source`.
-DIALECT = {"sep": "sep", "decimal": "decimal", "encoding": "encoding", "header": "header",
-           "na": "na_values"}  # fmt: skip
-_READING_OPTIONS = ("target", "weight", "exclude", "categorical", "hash_dim", "on_bad_rows")
+# Options of the command line that are arguments of `open_source`: how text is written, and others.
+_DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
+_OTHERS = ("format", "target", "weight", "exclude", "categorical", "hash_dim", "on_bad_rows",
+           "groups", "time", "block_rows")  # fmt: skip
 
 
 class ProgressSource(SourceWrapper):
@@ -80,8 +80,7 @@ class LoadedRows:
         if len(self.block) <= most:
             return self
         drawn = np.random.default_rng(0).choice(len(self.block), most, False)
-        kept = np.zeros(len(self.block), bool)
-        kept[drawn] = True
+        kept = np.isin(np.arange(len(self.block)), drawn)
         return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
 
     def encoding(self, task: str) -> Encoding:
@@ -107,25 +106,22 @@ class LoadedRows:
         return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
 
 
+def table_of(arguments: Namespace) -> Table | None:
+    """FILE as a table, where it has columns."""
+    dialect = {name: getattr(arguments, name) for name in _DIALECT}
+    return open_table(arguments.file, format=arguments.format, **dialect)
+
+
 def open_file(arguments: Namespace) -> ProgressSource:
-    """Open FILE with the options of the command line, and say how it was read."""
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in _READING_OPTIONS}
-    options |= {name: getattr(arguments, option) for option, name in DIALECT.items()}
-    options |= {"groups": getattr(arguments, "group", None)}
-    options |= {"time": getattr(arguments, "time", None)}
+    """Open FILE with the options of the command line, and note how it was read."""
+    options: dict[str, Any] = {name: getattr(arguments, name, None) for name in _DIALECT + _OTHERS}
     # Columns that are named are not left out, whatever they look like.
-    named = [
-        *(getattr(arguments, "keep", None) or ()),
-        *(getattr(arguments, "features", None) or ()),
-    ]
-    dialect = {name: options[name] for name in DIALECT.values()}
-    table = open_table(arguments.file, format=arguments.format, **dialect) if named else None
+    named = [name for o in ("keep", "features") for name in getattr(arguments, o, None) or ()]
+    table = table_of(arguments) if named else None
     if table is not None:
         options["include"] = [name for name in named if name in table.kinds] or None
-    options |= {"format": arguments.format, "missing": "nan"}
-    options["block_rows"] = getattr(arguments, "block_rows", None)
     dtype = "float32" if arguments.float32 else "float64"
-    source = open_source(arguments.file, dtype=dtype, **options)
+    source = open_source(arguments.file, dtype=dtype, missing="nan", **options)
     for note in getattr(source, "notes", ()):
         arguments.progress.note(f"note: {note}")
         arguments.notes.append(note)
@@ -184,18 +180,13 @@ def describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
         length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
         for row in sorted(chunk.reasons):
             invalid.report(n_rows + row, chunk.reasons[row])
-        for i, column in enumerate(chunk.numbers):
-            low[i], high[i] = (
-                np.fmin(low[i], np.fmin.reduce(column)),
-                np.fmax(high[i], np.fmax.reduce(column)),
-            )
+        low = np.fmin(low, [np.fmin.reduce(column) for column in chunk.numbers])
+        high = np.fmax(high, [np.fmax.reduce(column) for column in chunk.numbers])
         for name, seen in distinct.items():
             seen.add(chunk.texts[name])
         n_rows += length
     id_like |= {name: seen.reason for name, seen in distinct.items() if seen.reason}
-    constant = [
-        name for name, lowest, highest in zip(numbers, low, high, strict=True) if lowest >= highest
-    ]
+    constant = [numbers[i] for i in np.flatnonzero(low >= high)]
     constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
     kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
              "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
@@ -213,11 +204,10 @@ def all_names(source: Source) -> list[str]:
 
 def features_named(source: Source, argument: str, named: Sequence[str]) -> Indices:
     """Features by name; the name of a text column stands for all of its features."""
-    found: dict[str, Any] = {name: [feature] for feature, name in enumerate(all_names(source))}
-    layout = source.feature_names
-    if isinstance(layout, Layout):
-        for column, start in zip(layout.columns, layout.starts[:-1].tolist(), strict=True):
-            found[column.name] = range(start, start + column.width)
+    found: dict[str, list[int]] = {}
+    for i, (name, column) in enumerate(_origins(source)):
+        for key in {name, column.name} if column else {name}:
+            found.setdefault(key, []).append(i)
     for name in named:
         check_column(argument, name, source.name, list(found))
     return np.unique([feature for name in named for feature in found[name]])
@@ -225,16 +215,12 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
 
 def columns_of(source: Source, features: Sequence[str]) -> list[str]:
     """The columns of a table that features or columns of these names come from."""
-    layout = source.feature_names
     # Files of stored rows have names as well, but no columns to leave out.
-    if not isinstance(layout, Layout) or not hasattr(source, "left_out"):
+    if not hasattr(source, "left_out"):
         return []
-    wanted = set(features)
-    return [
-        column.name
-        for column in layout.columns
-        if column.name in wanted or any(column.feature(i) in wanted for i in range(column.width))
-    ]
+    wanted, origins = set(features), _origins(source)
+    found = (c.name for name, c in origins if c is not None and {name, c.name} & wanted)
+    return list(dict.fromkeys(found))
 
 
 def groups_of(source: Source) -> list[str] | None:
@@ -242,11 +228,16 @@ def groups_of(source: Source) -> list[str] | None:
 
     Hashed features stay single: those of one column are too many to be selected together.
     """
-    layout = source.feature_names
-    if not isinstance(layout, Layout) or all(column.kind != "one-hot" for column in layout.columns):
+    origins = _origins(source)
+    if not any(column is not None and column.kind == "one-hot" for _, column in origins):
         return None
-    labels: list[str] = []
-    for column in layout.columns:
-        hashed = column.kind == "hash"
-        labels += [column.feature(i) if hashed else column.name for i in range(column.width)]
-    return labels
+    return [name if column.kind == "hash" else column.name for name, column in origins]
+
+
+def _origins(source: Source) -> list[tuple[str, Any]]:
+    """The name of each feature and its column, None where FILE has no columns."""
+    layout, names = source.feature_names, all_names(source)
+    if not isinstance(layout, Layout):
+        return [(name, None) for name in names]
+    columns = (column for column in layout.columns for _ in range(column.width))
+    return list(zip(names, columns, strict=True))

@@ -20,6 +20,7 @@ from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
 from featgrad.online.history import Event, TimelinePoint
 from featgrad.online.state import OnlineState
+from featgrad.options import HALF_LIFE
 from featgrad.plan import SHORTEST_HALF_LIFE
 from featgrad.readers.block import canonical
 
@@ -97,7 +98,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         n_features_to_select: int = 10,
         *,
-        half_life: float = 2000.0,
+        half_life: float = HALF_LIFE,
         task: str = "auto",
         alarm_rate: float = 1e-6,
     ) -> None:
