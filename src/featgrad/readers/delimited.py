@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from featgrad._support.types import Flags
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind
-from featgrad.readers.dialect import NA_WORDS, Given, dialect_of, encoding_of
+from featgrad.readers.dialect import NA_WORDS, check_dialect, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.kernels import FIELDS, MESSAGES
 from featgrad.readers.kernels.numbers import BOOLEAN, KINDS, NUMBER, census
@@ -40,13 +40,13 @@ _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 
 def open_delimited(
-    data: Any, format: str, block_rows: int | None, columns: Any = None, **given: Any
+    data: Any, format: str, block_rows: int | None, **given: Any
 ) -> "DelimitedTable":
     """CSV, TSV, or the first sheet of an Excel file."""
     if format == "tsv":
         given = {"sep": "\t"} | given
     text = _sheet_as_csv(data) if format == "xlsx" else data
-    return DelimitedTable(str(data), text, Given(**given), columns)
+    return DelimitedTable(str(data), text, **given)
 
 
 class DelimitedTable:
@@ -55,12 +55,14 @@ class DelimitedTable:
     n_rows: int | None = None
 
     def __init__(
-        self, name: str, text: Text, given: Given, columns: Sequence[str] | None = None
-    ) -> None:
-        given.check()
+        self, name: str, text: Text, *, columns: Sequence[str] | None = None,
+        sep: str | None = None, decimal: str | None = None, encoding: str | None = None,
+        header: bool | None = None, na_values: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        check_dialect(sep, decimal, encoding)
         self.name, self._text = name, text
         head = read_head(text)
-        self._encoding = given.encoding or encoding_of(head)
+        self._encoding = encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head
         first = next(self._lines(), b"")
         # A single zero may be a damaged byte.
@@ -69,7 +71,8 @@ class DelimitedTable:
         end = _FIRST_BYTES
         while first[:end].count(b"\n") < _FIRST_LINES and end < len(first):
             end *= 2
-        self.dialect = dialect_of(name, first[: first.rfind(b"\n", 0, end) + 1], given, columns)
+        head = first[: first.rfind(b"\n", 0, end) + 1]
+        self.dialect = dialect_of(name, head, columns, sep, decimal, header, na_values)
         self.columns: Sequence[str] = self.dialect.names
         check_names(name, self.columns)
         self._places = {column: place for place, column in enumerate(self.columns)}

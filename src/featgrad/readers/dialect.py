@@ -28,28 +28,18 @@ _RECORDS = 100
 _HINT = "sep="
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the caller says; None is found from the file."""
-
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    header: bool | None = None
-    na_values: Sequence[str] = ()
-
-    def check(self) -> None:
-        if self.sep is not None and (len(self.sep) != 1 or not self.sep.isascii()):
-            raise ValueError(f"sep={self.sep!r} cannot be used: give one character.")
-        if self.decimal not in (None, ".", ",") or (self.decimal or "") == self.sep:
-            raise ValueError(f"decimal={self.decimal!r} cannot be used: give '.' or ',', not sep.")
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except LookupError:
-                raise ValueError(
-                    f"encoding={self.encoding!r} is unknown: use 'utf-8', say, or 'cp1252'."
-                ) from None
+def check_dialect(sep: str | None, decimal: str | None, encoding: str | None) -> None:
+    """Raise an error for what the caller gives; None is found from the file."""
+    if sep is not None and (len(sep) != 1 or not sep.isascii()):
+        raise ValueError(f"sep={sep!r} cannot be used: give one character.")
+    if decimal not in (None, ".", ",") or (decimal or "") == sep:
+        raise ValueError(f"decimal={decimal!r} cannot be used: give '.' or ',', not sep.")
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except LookupError:
+        raise ValueError(
+            f"encoding={encoding!r} is unknown: use 'utf-8', say, or 'cp1252'."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -96,10 +86,12 @@ def encoding_of(head: bytes) -> str:
     return "utf-8"
 
 
-def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | None) -> Dialect:
-    """From the first lines, as UTF-8."""
-    text = head.decode("utf-8", "replace")
-    skipped, sep = 0, given.sep
+def dialect_of(
+    name: str, head: bytes, columns: Sequence[str] | None, sep: str | None, decimal: str | None,
+    header: bool | None, na_values: Sequence[str],
+) -> Dialect:  # fmt: skip
+    """From the first lines, as UTF-8; None is found."""
+    text, skipped = head.decode("utf-8", "replace"), 0
     first_line = text.split("\n", 1)[0].strip()
     if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
         # The line that names the separator for Excel.
@@ -109,8 +101,8 @@ def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | No
         sep, records, lines = _separated(text)
     if not records:
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
-    decimal = given.decimal or _decimal(records, sep)
-    header = given.header if columns is None else False
+    decimal = decimal or _decimal(records, sep)
+    header = header if columns is None else False
     if header is None:
         header = _has_header(records, decimal)
     if header:
@@ -119,7 +111,7 @@ def dialect_of(name: str, head: bytes, given: Given, columns: Sequence[str] | No
         (name if header else "") or f"column{i}" for i, name in enumerate(records[0], start=1)
     ]
     header_lines = skipped + (lines[0] if header else 0)
-    return Dialect(sep, decimal, tuple(names), header_lines, tuple(given.na_values))
+    return Dialect(sep, decimal, tuple(names), header_lines, tuple(na_values))
 
 
 def _separated(text: str) -> "tuple[str, list[list[str]], list[int]]":

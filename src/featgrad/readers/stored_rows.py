@@ -6,7 +6,8 @@ size whose buffer is a dense matrix; also `y`, and optionally `weight`.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -101,24 +102,31 @@ class ArrowRowsSource(BaseSource):
         return highest + 1
 
     def _chunks(self) -> Iterator[Block]:
-        self._invalid.skipped, row = 0, 0
+        self._invalid.skipped, first = 0, 0
         for batch in self._file.batches(self.block_rows):
             n_rows = batch.num_rows
-            missing = _is_null(batch.column(self._target))
-            batch = self._drop(batch, missing, row, "the target is missing")
-            if self._dense:
-                X = self._dense_rows(batch)
-            else:
-                batch, X = self._sparse_rows(batch, row)
-            yield self._invalid.clean(Block(X, *self._target_and_weight(batch)), row)
-            row += n_rows
+            rows = np.arange(first, first + n_rows)
+            for is_invalid, reason in self._checks():
+                invalid = is_invalid(batch)
+                if invalid.any():
+                    for row in rows[invalid].tolist():
+                        self._invalid.report(row, reason)
+                    batch, rows = batch.filter(~invalid), rows[~invalid]
+            X = self._dense_rows(batch) if self._dense else self._sparse_rows(batch)
+            yield self._invalid.clean(Block(X, *self._target_and_weight(batch)), first)
+            first += n_rows
 
-    def _drop(self, batch: Any, invalid: Flags, first_row: int, reason: str) -> Any:
-        if not invalid.any():
-            return batch
-        for row in np.flatnonzero(invalid).tolist():
-            self._invalid.report(first_row + row, reason)
-        return batch.filter(~invalid)
+    def _checks(self) -> list[tuple[Callable[[Any], Flags], str]]:
+        """Tests of rows one after the other, and what is wrong with those that fail."""
+        no_target = (lambda batch: _is_null(batch.column(self._target))), "the target is missing"
+        if self._dense:
+            return [no_target]
+        within = partial(_without_order, n_features=self.n_features)
+        return [
+            no_target,
+            (_invalid_lists, "idx and val are not lists of one length, or hold a null"),
+            (within, f"idx does not increase within 0 to {self.n_features - 1}"),
+        ]
 
     def _target_and_weight(self, batch: Any) -> tuple[NDArray[Any], Floats | None]:
         import pyarrow as pa
@@ -141,20 +149,13 @@ class ArrowRowsSource(BaseSource):
         with np.errstate(over="ignore"):
             return np.asarray(X, dtype=self._dtype)
 
-    def _sparse_rows(self, batch: Any, first_row: int) -> tuple[Any, Any]:
-        """The valid rows, and their CSR matrix on the buffers of the batch."""
-        reason = "idx and val are not lists of one length, or hold a null"
-        batch = self._drop(batch, _invalid_lists(batch), first_row, reason)
+    def _sparse_rows(self, batch: Any) -> Any:
+        """A CSR matrix on the buffers of the batch."""
         indptr, indices = _list_buffers(batch.column("idx"))
-        invalid = _without_order(indptr, indices, self.n_features)
-        if invalid.any():
-            reason = f"idx does not increase within 0 to {self.n_features - 1}"
-            batch = self._drop(batch, invalid, first_row, reason)
-            indptr, indices = _list_buffers(batch.column("idx"))
         _, values = _list_buffers(batch.column("val"))
         with np.errstate(over="ignore"):
             values = values.astype(self._dtype, copy=False)
-        return batch, csr(values, indices.astype(np.int32, copy=False), indptr, self.n_features)
+        return csr(values, indices.astype(np.int32, copy=False), indptr, self.n_features)
 
 
 def _is_null(column: Any) -> Flags:
@@ -183,8 +184,9 @@ def _list_buffers(column: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
     return (offsets - offsets[0]).astype(np.int32), values.to_numpy(zero_copy_only=False)
 
 
-def _without_order(indptr: NDArray[np.int32], indices: NDArray[Any], n_features: int) -> Flags:
+def _without_order(batch: Any, n_features: int) -> Flags:
     """Rows whose indices do not increase within ``[0, n_features)``."""
+    indptr, indices = _list_buffers(batch.column("idx"))
     wrong = indices >= n_features
     wrong[1:] |= indices[1:] <= indices[:-1]
     invalid = np.zeros(len(indptr) - 1, bool)

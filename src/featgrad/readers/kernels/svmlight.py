@@ -77,18 +77,15 @@ def parse_rows(
                     i += AT_1
                 if i == digits:
                     error = errors.INDEX
-                    break
-                if text[i] != COLON:
+                elif text[i] != COLON:
                     error = errors.COLON if _is_blank(text[i]) or _is_end(text[i]) else errors.INDEX
-                    break
-                if index < first_index:
+                elif index < first_index:
                     error = errors.ZERO
-                    break
-                if index > max_index:
+                elif index > max_index:
                     error = errors.LARGE
-                    break
-                if index <= last:
+                elif index <= last:
                     error = errors.ORDER
+                if error != errors.OK:
                     break
                 last = index
                 value, i, valid = number(text, i + AT_1, size, POINT)
