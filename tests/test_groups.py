@@ -24,7 +24,7 @@ from featgrad.dataset.splits import Belonging
 from featgrad.dataset.streamed import Streamed
 from featgrad.dataset.sums import OutputSums
 
-pytestmark = pytest.mark.filterwarnings("ignore::featgrad.diagnosis.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::featgrad.estimates.diagnosis.DataWarning")
 GROUPS = np.repeat(np.arange(40), 10)
 
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from featgrad.dataset.constraints import groups_by_origin
-    from featgrad.diagnosis import DataWarning
-    from featgrad.estimate import Estimate
-    from featgrad.explained_variance import Learnability, learnability
-    from featgrad.held_out import Score
+    from featgrad.estimates.diagnosis import DataWarning
+    from featgrad.estimates.estimate import Estimate
+    from featgrad.estimates.held_out import Score
+    from featgrad.estimates.learnability import Learnability, learnability
+    from featgrad.estimates.path import PathPoint, Sizes
     from featgrad.online.selector import OnlineFeatureSelector
-    from featgrad.path import PathPoint, Sizes
     from featgrad.permutation import PermutationTest, permutation_test
     from featgrad.readers import open_source
     from featgrad.search.knockoffs import Knockoffs
@@ -38,20 +38,20 @@ __all__ = [
 ]
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _MODULES = {
-    "DataWarning": "diagnosis",
-    "Estimate": "estimate",
+    "DataWarning": "estimates.diagnosis",
+    "Estimate": "estimates.estimate",
     "FeatureGradientSelector": "selector",
     "Knockoffs": "search.knockoffs",
-    "Learnability": "explained_variance",
+    "Learnability": "estimates.learnability",
     "MiniBatch": "search.minibatch",
     "OnlineFeatureSelector": "online.selector",
-    "PathPoint": "path",
+    "PathPoint": "estimates.path",
     "PermutationTest": "permutation",
-    "Score": "held_out",
-    "Sizes": "path",
+    "Score": "estimates.held_out",
+    "Sizes": "estimates.path",
     "WorkingSet": "search.working_set",
     "groups_by_origin": "dataset.constraints",
-    "learnability": "explained_variance",
+    "learnability": "estimates.learnability",
     "open_source": "readers",
     "permutation_test": "permutation",
 }

@@ -23,12 +23,12 @@ from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.dataset.streamed import Streamed
-from featgrad.diagnosis import Finding, findings, looked_at
-from featgrad.estimate import Estimate, unknown
-from featgrad.explained_variance import Learnability
-from featgrad.held_out import HeldOutRows, Judged
+from featgrad.estimates.diagnosis import Finding, findings, looked_at
+from featgrad.estimates.estimate import Estimate, unknown
+from featgrad.estimates.held_out import HeldOutRows, Judged
+from featgrad.estimates.learnability import Learnability
+from featgrad.estimates.path import PathPoint, Sizes, decisions_of
 from featgrad.math.tasks import Task
-from featgrad.path import PathPoint, Sizes, decisions_of
 from featgrad.plan import (
     ESTIMATE_ROWS,
     HELD_OUT_GROUPS,

@@ -31,12 +31,12 @@ from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.collections import is_collection, without_rows
-from featgrad.diagnosis import DataWarning, shared_labels
+from featgrad.estimates.diagnosis import DataWarning, shared_labels
+from featgrad.estimates.held_out import Score
+from featgrad.estimates.path import PathPoint, Sizes
 from featgrad.fitting import Choice, new_fit
-from featgrad.held_out import Score
 from featgrad.math.tasks import ordered_labels
 from featgrad.options import TASKS
-from featgrad.path import PathPoint, Sizes
 from featgrad.plan import Plan, pays_on_device
 from featgrad.readers import Source
 from featgrad.report.text import as_html

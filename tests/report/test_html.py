@@ -8,7 +8,7 @@ import pytest
 from fact_builders import facts, many_facts, profile
 
 from featgrad import Estimate
-from featgrad.estimate import unknown
+from featgrad.estimates.estimate import unknown
 from featgrad.report import write_report
 from featgrad.report.html import Group, _curve, render
 from featgrad.report.warnings import Concern

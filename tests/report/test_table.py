@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from featgrad import Estimate, FeatureGradientSelector, Learnability
-from featgrad.estimate import unknown
+from featgrad.estimates.estimate import unknown
 from featgrad.report import summarise
 from featgrad.report.text import Row, as_text
 

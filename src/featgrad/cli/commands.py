@@ -32,10 +32,10 @@ from featgrad.cli.output import (
     write_table,
 )
 from featgrad.cli.watch import watch
-from featgrad.explained_variance import Learnability
+from featgrad.estimates.learnability import Learnability
+from featgrad.estimates.path import decisions_of
 from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
-from featgrad.path import decisions_of
 from featgrad.plan import CURVE_SIZES
 from featgrad.readers import Source, convert
 from featgrad.readers.invalid_rows import InvalidRows

@@ -61,7 +61,7 @@ def _run(arguments: Namespace) -> None:
     from featgrad._support.threads import one_blas_thread
     from featgrad.cli.commands import COMMANDS
     from featgrad.cli.progress import Progress
-    from featgrad.diagnosis import DataWarning
+    from featgrad.estimates.diagnosis import DataWarning
 
     progress = arguments.progress = Progress(arguments.quiet)
     arguments.notes = []

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from featgrad._support.atomic import atomic_path
 from featgrad.cli.arguments import UsageError
-from featgrad.estimate import Estimate
+from featgrad.estimates.estimate import Estimate
 from featgrad.readers import Block
 from featgrad.report.text import visible
 

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from featgrad._support.types import Floats
-from featgrad.estimate import Estimate, unknown
+from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.plan import (
     ALARM_LARGEST,
     ALARM_MEMORY,

@@ -15,7 +15,7 @@ from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.columns.magnitude import are_huge, refuse_huge
-from featgrad.estimate import Estimate
+from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
 from featgrad.online.history import Event, TimelinePoint

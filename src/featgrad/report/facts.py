@@ -10,9 +10,9 @@ from sklearn.utils import check_array
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_raw_weights
 from featgrad.dataset.constraints import group_labels
-from featgrad.explained_variance import Learnability
+from featgrad.estimates.learnability import Learnability
+from featgrad.estimates.path import PathPoint
 from featgrad.math.tasks import ordered_labels
-from featgrad.path import PathPoint
 from featgrad.report.correlations import (
     REDUNDANT,
     correlations,

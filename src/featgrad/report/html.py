@@ -21,8 +21,8 @@ import numpy as np
 
 from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Floats, Indices
-from featgrad.estimate import Estimate
-from featgrad.held_out import Score
+from featgrad.estimates.estimate import Estimate
+from featgrad.estimates.held_out import Score
 from featgrad.moments.least_squares import Gains
 from featgrad.report.correlations import REDUNDANT
 from featgrad.report.profiles import Profile

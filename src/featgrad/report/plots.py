@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from featgrad._support.types import Indices
-from featgrad.estimate import Estimate, unknown
+from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.report.text import feature_names
 
 # Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.

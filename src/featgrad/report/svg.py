@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from featgrad._support.types import Floats, Indices
-from featgrad.estimate import Estimate
+from featgrad.estimates.estimate import Estimate
 from featgrad.report.plots import LOG_RATIO, TimelineDisplay
 from featgrad.report.text import counted, escape
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from featgrad._support.array_api import on_host
 from featgrad.dataset.constraints import group_labels
-from featgrad.estimate import Estimate, unknown
-from featgrad.explained_variance import Learnability
-from featgrad.held_out import Score
+from featgrad.estimates.estimate import Estimate, unknown
+from featgrad.estimates.held_out import Score
+from featgrad.estimates.learnability import Learnability
 from featgrad.options import version_of
 
 # Control characters, and those that change the direction of text: a terminal or a page would obey.

@@ -9,9 +9,9 @@ import numpy as np
 
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import statistics
-from featgrad.diagnosis import SHARED, shared_labels
-from featgrad.estimate import Estimate
-from featgrad.explained_variance import Learnability
+from featgrad.estimates.diagnosis import SHARED, shared_labels
+from featgrad.estimates.estimate import Estimate
+from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.report.correlations import nearest_chosen
 from featgrad.report.text import are_labels, listed

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from featgrad._support.types import Indices
-from featgrad.estimate import Estimate
-from featgrad.held_out import Score
+from featgrad.estimates.estimate import Estimate
+from featgrad.estimates.held_out import Score
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from dataset_builders import in_memory
 from featgrad import FeatureGradientSelector
 from featgrad.dataset.splits import random_splits
-from featgrad.held_out import HeldOutRows
+from featgrad.estimates.held_out import HeldOutRows
 from featgrad.plan import JUDGE_RIDGE
 
 N_FOLDS = 12

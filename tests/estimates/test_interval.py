@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import toeplitz
 
 from featgrad import Learnability
-from featgrad.estimate import Estimate, estimated
+from featgrad.estimates.estimate import Estimate, estimated
 
 N_FEATURES = 80
 EXPLAINED = 0.6

@@ -26,7 +26,7 @@ from featgrad.columns.magnitude import in_range
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare
-from featgrad.estimate import Estimate, estimated
+from featgrad.estimates.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
 from featgrad.math.tasks import Task, ordered_labels
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without

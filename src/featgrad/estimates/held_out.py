@@ -23,7 +23,7 @@ from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.splits import Split
-from featgrad.estimate import Estimate, estimated, unknown
+from featgrad.estimates.estimate import Estimate, estimated, unknown
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,

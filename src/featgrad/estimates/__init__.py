@@ -1,0 +1,1 @@
+"""What features explain: estimates with intervals, held-out rows, and signs that they mislead."""
