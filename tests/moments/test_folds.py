@@ -103,15 +103,15 @@ def test_folds_of_different_shapes_are_asked_at_once(home: str, monkeypatch):
     if home == "device":
         # One batch has two of them, the other one.
         monkeypatch.setattr("featgrad.moments.device_folds._AT_ONCE", 2 * 8 * 9 * 9)
-    questions, values = [], []
+    tasks, values = [], []
     for n_folds, n_features, order in [(8, 9, 4), (6, 7, 3), (3, 4, 2)]:
         data, parts = example(60, n_features), cut(60, n_folds)
         coefficients, sequence = filters.coefficients("monotone", order), range(n_folds)[::-1]
         folds = folds_of(data, parts, home)
-        questions.append(Gradient(folds, data.mask, coefficients, SCALE, list(sequence)))
+        tasks.append(Gradient(folds, data.mask, coefficients, SCALE, list(sequence)))
         values.append(expected(data, parts, coefficients, sequence))
     for _ in range(2):
-        for found, (value, gradient) in zip(Gradient.answers(questions), values, strict=True):
+        for found, (value, gradient) in zip(tasks[0].folds.gradients(tasks), values, strict=True):
             assert relative_error(found[0], value) <= TOLERANCE
             assert relative_error(found[1], gradient) <= TOLERANCE
 
@@ -126,9 +126,9 @@ def test_masks_of_the_same_folds_are_asked_at_once(at_once: int, monkeypatch):
         (data.mask[::-1], 2 * SCALE, range(8)),
         (data.mask, SCALE, range(8)[::-1]),
     ]
-    questions = [Gradient(folds, mask, coefficients, *others) for mask, *others in asked]
-    for found, question in zip(Gradient.answers(questions), questions, strict=True):
-        value, gradient = folds.value_and_gradient(*question[1:])
+    tasks = [Gradient(folds, mask, coefficients, *others) for mask, *others in asked]
+    for found, task in zip(tasks[0].folds.gradients(tasks), tasks, strict=True):
+        value, gradient = folds.value_and_gradient(*task[1:])
         assert found[0] == pytest.approx(value)
         np.testing.assert_allclose(found[1], gradient, rtol=1e-4, atol=1e-7)
 

@@ -4,9 +4,8 @@ import pytest
 from featgrad.math import filters
 from featgrad.moments.folds import Folds
 from featgrad.plan import FIRST_SHARPNESS, MOMENTUM, STEP
-from featgrad.search.descent import Descent, budgeted
+from featgrad.search.descent import Descent, budgeted, descend
 from featgrad.search.progress import Step, go_on
-from featgrad.search.questions import answered
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
 
@@ -24,18 +23,19 @@ COEFFICIENTS = filters.coefficients("monotone", 4)
 SEQUENCES = [[0, 1, 2, 3, 4, 5, 6, 7], [7, 5, 3, 1, 0, 2, 4, 6]]
 
 
-def descent(units: Units, budget: float, on_step=go_on) -> Descent:
-    return Descent(units, budget, COEFFICIENTS, SEQUENCES, on_step)
+def descended(units, budget, folds, start, scale, sharpness, steps, on_step=go_on) -> np.ndarray:
+    """Logits after a descent."""
+    how = units, budget, COEFFICIENTS, scale, SEQUENCES, sharpness
+    one = Descent(folds, *how, start, steps, on_step)
+    descend([one])
+    return one.v
 
 
 def run(units: Units, budget: float, sharpness=FIRST_SHARPNESS, on_step=go_on):
     """Logits and steps, from logits of zero."""
     steps: list[Step] = []
-    folds = folds_of(*regression(200, 12))
-    v = answered(
-        [descent(units, budget, on_step).run(folds, np.zeros(units.count), 3.0, sharpness, steps)]
-    )[0]
-    return v, steps
+    folds, start = folds_of(*regression(200, 12)), np.zeros(units.count)
+    return descended(units, budget, folds, start, 3.0, sharpness, steps, on_step), steps
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 2.0, 20.0])
@@ -139,13 +139,9 @@ def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
     folds, steps = Recorder(np.array([1.0, 0.5, -1, 0, 2])), []
     start = np.array([0.3, -0.2, 0.1])
     heard = [start]
-    answered(
-        [
-            descent(units, 2.5, lambda _, v: heard.append(v.copy())).run(
-                folds, start, 3.0, sharpness, steps
-            )
-        ]
-    )[0]
+    descended(
+        units, 2.5, folds, start, 3.0, sharpness, steps, on_step=lambda _, v: heard.append(v.copy())
+    )
     assert len(folds.calls) == len(steps) == 2
     for (mask, coefficients, scale, _), v, t in zip(folds.calls, heard, sharpness, strict=False):
         np.testing.assert_array_equal(mask, budgeted(v, 2.5, t, units)[units.of_column])
@@ -156,9 +152,7 @@ def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
 def test_orders_of_folds_take_turns_over_all_steps():
     folds = Recorder(np.ones(3))
     before = [Step(1.0, 0.0, 1.0)]
-    v = answered([descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, np.full(3, 2.0), before)])[
-        0
-    ]
+    v = descended(singles(3), 1.0, folds, np.zeros(3), 1.0, np.full(3, 2.0), before)
     assert [sequence for *_, sequence in folds.calls] == [SEQUENCES[i] for i in (1, 0, 1)]
     assert len(before) == 4
     # All columns gain alike, so that none moves.
@@ -168,9 +162,7 @@ def test_orders_of_folds_take_turns_over_all_steps():
 def test_step_is_along_the_budget_and_of_one_length():
     units = singles(4, costs=[1.0, 2, 1, 3])
     gradient = np.array([3.0, -1, 0, 2])
-    v = answered(
-        [descent(units, 3.0).run(Recorder(gradient), np.zeros(4), 1.0, np.array([2.0]), [])]
-    )[0]
+    v = descended(units, 3.0, Recorder(gradient), np.zeros(4), 1.0, np.array([2.0]), [])
     moved = v / STEP / (1 - MOMENTUM)
     assert np.sqrt(np.mean(moved**2)) == pytest.approx(1)
     # The costs of a mask that moves along it stay the same, at first order.
@@ -183,20 +175,15 @@ def test_step_is_along_the_budget_and_of_one_length():
 
 def test_momentum_starts_anew_in_every_run():
     folds, one = Recorder(np.array([1.0, 0, 0])), np.array([2.0])
-    v = answered([descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])])[0]
-    again = answered([descent(singles(3), 1.0).run(folds, np.zeros(3), 1.0, one, [])])[0]
+    v = descended(singles(3), 1.0, folds, np.zeros(3), 1.0, one, [])
+    again = descended(singles(3), 1.0, folds, np.zeros(3), 1.0, one, [])
     np.testing.assert_array_equal(v, again)
 
 
 def test_steps_gather_momentum():
     folds, v = Recorder(np.array([1.0, 0, 0])), []
-    answered(
-        [
-            descent(singles(3), 1.5, lambda _, scores: v.append(scores[0])).run(
-                folds, np.zeros(3), 1.0, np.full(4, 2.0), []
-            )
-        ]
-    )[0]
+    how = 1.0, np.full(4, 2.0), [], lambda _, scores: v.append(scores[0])
+    descended(singles(3), 1.5, folds, np.zeros(3), *how)
     assert np.all(np.diff(np.diff([0, *v])) > 0)
 
 
@@ -205,5 +192,5 @@ def test_columns_that_do_not_vary_leave_finite_logits():
     for fold in folds.folds:
         fold.cross[:] = 0
         fold.matrix[:] = 0
-    v = answered([descent(singles(4), 2.0).run(folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])])[0]
+    v = descended(singles(4), 2.0, folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])
     np.testing.assert_array_equal(v, 0)

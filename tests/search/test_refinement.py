@@ -3,8 +3,7 @@ import pytest
 
 from featgrad.moments.folds import Folds
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
-from featgrad.search.questions import answered
-from featgrad.search.refinement import Swapping, choose, refine, swap_ridge
+from featgrad.search.refinement import Candidates, Swapping, choose, refine, swap_ridge, swapped
 from search_data import folds_of, regression, singles, units_of
 
 
@@ -15,7 +14,9 @@ def flags(chosen, count: int) -> np.ndarray:
 def refined(folds: Folds, start, **options) -> list[int]:
     units = singles(folds.n_columns, **options)
     return np.flatnonzero(
-        answered([refine(folds.totals(), units, flags(start, units.count))])[0]
+        refine(
+            [Candidates(folds.totals(), units, np.arange(0), 0.0, 0.0)], [flags(start, units.count)]
+        )[0]
     ).tolist()
 
 
@@ -114,7 +115,7 @@ def with_a_copy(n_rows: int):
 
 def within(totals, units, budget: float) -> list[int]:
     every = np.arange(units.count)
-    return np.flatnonzero(answered([choose(totals, units, every, budget, 1.0)])[0]).tolist()
+    return np.flatnonzero(choose([Candidates(totals, units, every, budget, 1.0)])[0]).tolist()
 
 
 def test_copy_of_a_column_does_not_take_the_place_of_a_group():
@@ -134,13 +135,13 @@ def test_ridge_chooses_groups_where_rows_are_few():
 
 
 def test_many_sets_are_swapped_at_once_as_one_by_one():
-    questions = []
+    tasks = []
     for seed, (count, size, allowed) in enumerate([(20, 5, True), (30, 12, True), (25, 1, False)]):
         totals = folds_of(*regression(400, count, seed=seed)).totals()
         kept = flags([count - 1], count)
-        questions.append(Swapping(totals, flags(range(count - size, count), count), kept, allowed))
-    for question, found in zip(questions, Swapping.answers(questions), strict=True):
-        [expected] = Swapping.answers([question])
+        tasks.append(Swapping(totals, flags(range(count - size, count), count), kept, allowed))
+    for task, found in zip(tasks, swapped(tasks), strict=True):
+        [expected] = swapped([task])
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one.inside, other.inside)
             np.testing.assert_array_equal(one.significant, other.significant)

@@ -89,39 +89,39 @@ class DeviceFolds(Folds):
     ) -> tuple[float, Floats]:
         return self.gradients([Gradient(self, mask, coefficients, scale, sequence)])[0]
 
-    def gradients(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """Folds of about as many columns are answered for at the same time."""
+    def gradients(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        """Folds of about as many columns are taken at the same time."""
         found: dict[int, tuple[float, Floats]] = {}
-        by_width = sorted(range(len(questions)), key=lambda i: -questions[i].folds.n_columns)
+        by_width = sorted(range(len(tasks)), key=lambda i: -tasks[i].folds.n_columns)
         while by_width:
-            widest: Any = questions[by_width[0]].folds
+            widest: Any = tasks[by_width[0]].folds
             count = max(1, _AT_ONCE // max(1, widest.grams.numel()))
             places, by_width = by_width[:count], by_width[count:]
-            found |= zip(places, widest._together([questions[i] for i in places]), strict=True)
-        return [found[i] for i in range(len(questions))]
+            found |= zip(places, widest._together([tasks[i] for i in places]), strict=True)
+        return [found[i] for i in range(len(tasks))]
 
-    def _together(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        # Questions come about the same folds again and again.
-        names = tuple(id(question.folds) for question in questions)
+    def _together(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        # Tasks come about the same folds again and again.
+        names = tuple(id(task.folds) for task in tasks)
         if names not in self._stacks:
-            self._stacks[names] = _stacked([question.folds for question in questions])
+            self._stacks[names] = _stacked([task.folds for task in tasks])
         grams, first = self._stacks[names]
         n_sets, n_folds, _, n_columns = first.shape
-        order = max(len(question.coefficients) for question in questions)
+        order = max(len(task.coefficients) for task in tasks)
         strengths, alphas = np.zeros((n_sets, n_columns)), np.zeros((n_sets, order))
         is_before = np.zeros((n_sets, n_folds, n_folds))
-        for i, question in enumerate(questions):
-            place = np.argsort(question.sequence)
-            strengths[i, : len(question.mask)] = question.mask / question.scale
-            alphas[i, : len(question.coefficients)] = question.alpha
+        for i, task in enumerate(tasks):
+            place = np.argsort(task.sequence)
+            strengths[i, : len(task.mask)] = task.mask / task.scale
+            alphas[i, : len(task.coefficients)] = task.alpha
             is_before[i, : len(place), : len(place)] = place[:, None] > place
         there = [strengths, np.array([hankel(alpha) for alpha in alphas]), is_before]
         strength, counts, before = sent_together(there, grams)
         paths = all_paths(first, before, strength, order, lambda vectors: vectors @ grams)
         answers = fetched(paths.moments_and_gradient(strength, counts))
         return [
-            (float(alpha @ found[:order]), found[order:][: len(question.mask)] / question.scale)
-            for alpha, found, question in zip(alphas, answers, questions, strict=True)
+            (float(alpha @ found[:order]), found[order:][: len(task.mask)] / task.scale)
+            for alpha, found, task in zip(alphas, answers, tasks, strict=True)
         ]
 
     @cached_property

@@ -140,7 +140,7 @@ def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tu
 
 
 class Gradient(NamedTuple):
-    """A question that `Folds.value_and_gradient` answers."""
+    """What `Folds.value_and_gradient` takes."""
 
     folds: "Folds"
     mask: Floats
@@ -153,10 +153,6 @@ class Gradient(NamedTuple):
         """What the moments of each order count, of the target's variance."""
         weights = self.folds.tuple_weights[: len(self.coefficients)]
         return np.asarray(self.coefficients / weights / float(np.sum(self.folds.variance)))
-
-    @staticmethod
-    def answers(questions: "Sequence[Gradient]") -> list[tuple[float, Floats]]:
-        return questions[0].folds.gradients(questions)
 
 
 @dataclass(frozen=True)
@@ -195,24 +191,22 @@ class Folds:
         """Covariance of the columns."""
         return self._covariance
 
-    def gradients(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """Answers to questions about these folds and others of their kind.
+    def gradients(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        """Values and gradients of tasks about these folds and others of their kind.
 
         Masks that ask about the same folds in the same order share products.
         """
         alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        for i, question in enumerate(questions):
-            alike.setdefault((id(question.folds), tuple(question.sequence)), []).append(i)
+        for i, task in enumerate(tasks):
+            alike.setdefault((id(task.folds), tuple(task.sequence)), []).append(i)
         found: dict[int, tuple[float, Floats]] = {}
         for places in alike.values():
-            folds = questions[places[0]].folds
+            folds = tasks[places[0]].folds
             count = max(1, _AT_ONCE // max(1, folds.first.size))
             for start in range(0, len(places), count):
                 together = places[start : start + count]
-                found |= zip(
-                    together, folds._together([questions[i] for i in together]), strict=True
-                )
-        return [found[i] for i in range(len(questions))]
+                found |= zip(together, folds._together([tasks[i] for i in together]), strict=True)
+        return [found[i] for i in range(len(tasks))]
 
     @cached_property
     def _covariance(self) -> Floats:
@@ -287,13 +281,13 @@ class Folds:
         """
         return self._together([Gradient(self, mask, coefficients, scale, sequence)])[0]
 
-    def _together(self, questions: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """Answers for several masks, which have the filter and the order of the folds in common."""
-        alpha, sequence = questions[0].alpha, questions[0].sequence
+    def _together(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+        """The same for several masks, which have the filter and the order of folds in common."""
+        alpha, sequence = tasks[0].alpha, tasks[0].sequence
         order = len(alpha)
         # Arrays have the shape (folds, order, masks, outputs, columns).
-        scales = np.array([question.scale for question in questions])
-        masks = np.array([question.mask for question in questions])
+        scales = np.array([task.scale for task in tasks])
+        masks = np.array([task.mask for task in tasks])
         strength = (masks / scales[:, None]).astype(np.float32)[:, None]
         vectors, before = self._sweep(strength, order, sequence)
         _, after = self._sweep(strength, order, sequence[::-1])

@@ -7,6 +7,7 @@ redundancy within it goes unseen.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -15,58 +16,83 @@ from featgrad._support.types import Floats
 from featgrad.moments.folds import Folds, Gradient
 from featgrad.plan import MOMENTUM, STEP
 from featgrad.search.progress import OnStep, Step
-from featgrad.search.questions import Run
 from featgrad.search.units import Units
 
 _BUDGET_SLACK = 1e-9
 
 
+@dataclass
 class Descent:
-    """A mask over the units of a working set.
+    """A mask over the units of a working set, on its way.
 
     Parameters
     ----------
+    folds : Folds
+        Moments of the working set.
     units : Units
         What is chosen from.
     budget : float
         What the mask costs.
     coefficients : ndarray
         The filter.
+    scale : float
+        What the filter takes for 1.
     sequences : sequence of sequences of int
         Orders of the folds that take turns: moments over distinct folds depend a little on it.
+    sharpness : ndarray
+        Of the mask in each step.
+    v : ndarray
+        The logits.
+    steps : list of Step
+        Is continued.
     on_step : OnStep
         Called after each step.
     """
 
-    def __init__(
-        self,
-        units: Units,
-        budget: float,
-        coefficients: Floats,
-        sequences: Sequence[Sequence[int]],
-        on_step: OnStep,
-    ) -> None:
-        self._units, self._budget, self._coefficients = units, budget, coefficients
-        self._sequences, self._on_step = sequences, on_step
+    folds: Folds
+    units: Units
+    budget: float
+    coefficients: Floats
+    scale: float
+    sequences: Sequence[Sequence[int]]
+    sharpness: Floats
+    v: Floats
+    steps: list[Step]
+    on_step: OnStep
 
-    def run(
-        self, folds: Folds, v: Floats, scale: float, sharpness: Floats, steps: list[Step]
-    ) -> Run[Floats]:
-        """Logits after one step for each sharpness; `steps` is continued. Asks for gradients."""
-        momentum, units = np.zeros_like(v), self._units
-        for t in sharpness:
-            s = budgeted(v, self._budget, t, units)
-            sequence = self._sequences[len(steps) % len(self._sequences)]
-            mask = s[units.of_column]
-            value, by_column = yield Gradient(folds, mask, self._coefficients, scale, sequence)
-            tangent = _along_budget(units.total(by_column), s, units.costs)
+
+def descend(descents: Sequence[Descent]) -> None:
+    """Move the logits of each, one step for each sharpness.
+
+    All masks of a step take their gradients together.
+    """
+    momenta = {id(one): np.zeros_like(one.v) for one in descents}
+    active = [one for one in descents if len(one.sharpness)]
+    for step in range(max((len(one.sharpness) for one in active), default=0)):
+        masks = [budgeted(one.v, one.budget, one.sharpness[step], one.units) for one in active]
+        asked = [
+            Gradient(
+                one.folds,
+                s[one.units.of_column],
+                one.coefficients,
+                one.scale,
+                one.sequences[len(one.steps) % len(one.sequences)],
+            )
+            for one, s in zip(active, masks, strict=True)
+        ]
+        going_on = []
+        found = active[0].folds.gradients(asked) if active else []
+        for one, s, (_, mask, *_), (value, by_column) in zip(
+            active, masks, asked, found, strict=True
+        ):
+            tangent = _along_budget(one.units.total(by_column), s, one.units.costs)
             length = float(np.sqrt(np.mean(tangent**2)))
-            momentum = MOMENTUM * momentum + (1 - MOMENTUM) * tangent / max(length, 1e-300)
-            v = v + STEP * momentum
-            steps.append(Step(1 - value, value, float(mask.sum())))
-            if self._on_step(steps[-1], v):
-                break
-        return v
+            momentum = MOMENTUM * momenta[id(one)] + (1 - MOMENTUM) * tangent / max(length, 1e-300)
+            one.v, momenta[id(one)] = one.v + STEP * momentum, momentum
+            one.steps.append(Step(1 - value, value, float(mask.sum())))
+            if not one.on_step(one.steps[-1], one.v) and step + 1 < len(one.sharpness):
+                going_on.append(one)
+        active = going_on
 
 
 def budgeted(v: Floats, budget: float, sharpness: float, units: Units) -> Floats:

@@ -40,19 +40,20 @@ class Remaining(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """Asks for `eliminate`."""
+    """What `eliminate` takes."""
 
     totals: Totals
     units: Units
     budget: float
     ridge: float
 
-    @staticmethod
-    def answers(questions: "Sequence[Elimination]") -> list[Flags]:
-        on_device = is_foreign(questions[0].totals.matrix)
-        if on_device and all(question.units.are_single_columns for question in questions):
-            return eliminate_together(questions)
-        return [eliminate(*question) for question in questions]
+
+def eliminate_all(tasks: Sequence[Elimination]) -> list[Flags]:
+    """One by one or, single columns on an accelerator, all at once."""
+    on_device = bool(tasks) and is_foreign(tasks[0].totals.matrix)
+    if on_device and all(task.units.are_single_columns for task in tasks):
+        return eliminate_together(tasks)
+    return [eliminate(*task) for task in tasks]
 
 
 def eliminate(
@@ -159,9 +160,9 @@ class _RowRegression:
         self._left = self._left[staying]
 
 
-def eliminate_together(questions: Sequence[Elimination]) -> list[Flags]:
-    """The same for single columns, of all questions at once: H keeps its size, in double."""
-    totals, units, budgets, ridges = zip(*questions, strict=True)
+def eliminate_together(tasks: Sequence[Elimination]) -> list[Flags]:
+    """The same for single columns, of all tasks at once: H keeps its size, in double."""
+    totals, units, budgets, ridges = zip(*tasks, strict=True)
     present, budget = np.array([own.count for own in units]), np.array(budgets)
     C, b = stacked(totals, ridges, present.max())
     xp, sets = namespace(C), placed_like(C, np.arange(len(units))[:, None])

@@ -12,7 +12,7 @@ noise. Those that explain most by themselves take their places: they do less har
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,68 +21,107 @@ from featgrad._support.array_api import is_foreign, placed_like, to_numpy
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
-from featgrad.search.elimination import Elimination
-from featgrad.search.questions import Run
+from featgrad.search.elimination import Elimination, eliminate_all
 from featgrad.search.swaps import Swaps
 from featgrad.search.units import Units
 
 # A gain below this share of the variance is rounding.
 _ROUNDING = 1e-9
+# Swaps after which an accelerator is asked whether any set still wants one.
+_AT_ONCE = 8
 
 
-def choose(
-    totals: Totals, units: Units, candidates: Indices, budget: float, ridge: float
-) -> Run[Flags]:
-    """The best of the candidates within a budget, or what they are swapped for.
+class Candidates(NamedTuple):
+    """Units to choose from within a budget."""
 
-    Groups and columns of unequal costs are not swapped. A ridge, which takes copies of good columns
-    for good ones, leaves them twice the budget, and least squares have the last word.
+    totals: Totals
+    units: Units
+    candidates: Indices
+    budget: float
+    ridge: float
+
+
+def choose(tasks: Sequence[Candidates]) -> list[Flags]:
+    """The best of the candidates of each task within its budget, before swaps.
+
+    A ridge takes copies of good columns for good ones. Groups and columns of unequal costs, which
+    are not swapped, are therefore chosen twice: by least squares from twice the budget.
     """
-    if units.are_single_columns:
-        chosen = yield from _eliminated(totals, units, candidates, budget, ridge)
-        return (yield from refine(totals, units, chosen))
-    chosen = yield from _eliminated(totals, units, candidates, CANDIDATES_FACTOR * budget, ridge)
-    if len(units.members(chosen)) * FILL_ROWS_PER_UNIT <= totals.n_effective:
-        ridge = swap_ridge(totals)
-    return (yield from _eliminated(totals, units, np.flatnonzero(chosen), budget, ridge))
-
-
-def _eliminated(
-    totals: Totals, units: Units, candidates: Indices, budget: float, ridge: float
-) -> Run[Flags]:
-    inner, columns = units.only(candidates)
-    kept = yield Elimination(totals.columns(columns), inner, budget, ridge)
-    chosen = np.zeros(units.count, bool)
-    chosen[candidates[kept]] = True
+    unequal = [i for i, task in enumerate(tasks) if not task.units.are_single_columns]
+    twice = {i: CANDIDATES_FACTOR * tasks[i].budget for i in unequal}
+    chosen = _eliminated(
+        [task._replace(budget=twice.get(i, task.budget)) for i, task in enumerate(tasks)]
+    )
+    again = []
+    for i in unequal:
+        task, flags = tasks[i], chosen[i]
+        few = len(task.units.members(flags)) * FILL_ROWS_PER_UNIT > task.totals.n_effective
+        ridge = task.ridge if few else swap_ridge(task.totals)
+        again.append(task._replace(candidates=np.flatnonzero(flags), ridge=ridge))
+    for i, flags in zip(unequal, _eliminated(again), strict=True):
+        chosen[i] = flags
     return chosen
 
 
-def refine(totals: Totals, units: Units, chosen: Flags) -> Run[Flags]:
-    """The set after all swaps that pay, without columns that fit noise only; kept units stay.
+def _eliminated(tasks: Sequence[Candidates]) -> list[Flags]:
+    parts = [task.units.only(task.candidates) for task in tasks]
+    kept = eliminate_all(
+        [
+            Elimination(task.totals.columns(columns), inner, task.budget, task.ridge)
+            for task, (inner, columns) in zip(tasks, parts, strict=True)
+        ]
+    )
+    chosen = [np.zeros(task.units.count, bool) for task in tasks]
+    for flags, task, own in zip(chosen, tasks, kept, strict=True):
+        flags[task.candidates[own]] = True
+    return chosen
 
-    Sets with few rows for each of their columns are left as they are. Asks for swaps.
+
+def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
+    """Sets after all swaps that pay, without columns that fit noise only; kept units stay.
+
+    Sets with few rows for each of their columns, and sets of groups or of columns of unequal costs,
+    are left as they are.
     """
-    count = int(np.count_nonzero(chosen))
-    if count == units.count or count * FILL_ROWS_PER_UNIT > totals.n_effective:
-        return chosen
-    # From here on by column.
-    of_column = units.of_column
-    inside, kept = chosen[of_column], units.kept[of_column]
-    if can_swap(totals.n_effective, count):
-        careful, free = yield Swapping(totals, inside, kept, allowed=True)
-        inside, significant, leaves_noise = free if free.is_complete else careful
-    else:
-        significant, leaves_noise = _significant(totals, inside), False
-    needed, scores = kept | significant, inside.astype(float)
-    if can_swap(totals.n_effective, int(np.count_nonzero(needed))):
-        if not np.array_equal(needed, inside):
-            (_, _, leaves_noise), _ = yield Swapping(totals, needed, kept, allowed=False)
-        if leaves_noise:
+    found, sets = list(chosen), [(*task[:2], own) for task, own in zip(tasks, chosen, strict=True)]
+    sizes = [int(np.count_nonzero(own)) for own in found]
+    # By column from here on. Swaps first, where rows are many.
+    fits: dict[int, Fitted] = {}
+    swapping: dict[int, Swapping] = {}
+    for i, (totals, units, own) in enumerate(sets):
+        few = sizes[i] * FILL_ROWS_PER_UNIT > totals.n_effective
+        if few or sizes[i] == units.count or not units.are_single_columns:
+            continue
+        inside, kept = own[units.of_column], units.kept[units.of_column]
+        if can_swap(totals.n_effective, sizes[i]):
+            swapping[i] = Swapping(totals, inside, kept, allowed=True)
+        else:
+            fits[i] = Fitted(inside, _significant(totals, inside), leaves_noise=False)
+    for i, (careful, free) in zip(swapping, swapped(list(swapping.values())), strict=True):
+        fits[i] = free if free.is_complete else careful
+    # Then what the columns leave that explain more than chance.
+    needed = {}
+    for i, fitted in fits.items():
+        totals, units, _ = sets[i]
+        flags = units.kept[units.of_column] | fitted.significant
+        if can_swap(totals.n_effective, int(np.count_nonzero(flags))):
+            needed[i] = flags
+    fewer = [i for i in needed if not np.array_equal(needed[i], fits[i].inside)]
+    asked = [Swapping(sets[i][0], needed[i], needed[i], allowed=False) for i in fewer]
+    leaves_noise = {i: fits[i].leaves_noise for i in needed}
+    leaves_noise |= {
+        i: fitted.leaves_noise for i, (fitted, _) in zip(fewer, swapped(asked), strict=True)
+    }
+    for i, fitted in fits.items():
+        totals, units, _ = sets[i]
+        scores = fitted.inside.astype(float)
+        if leaves_noise.get(i):
             explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
-            scores = np.where(needed, np.inf, explained)
-    by_unit = np.empty(units.count)
-    by_unit[of_column] = scores
-    return units.best_within(by_unit, count)
+            scores = np.where(needed[i], np.inf, explained)
+        by_unit = np.empty(units.count)
+        by_unit[units.of_column] = scores
+        found[i] = units.best_within(by_unit, sizes[i])
+    return found
 
 
 def _significant(totals: Totals, inside: Flags) -> Flags:
@@ -132,63 +171,78 @@ class Fitted(NamedTuple):
 
 
 class Swapping(NamedTuple):
-    """Asks for a set after swaps that bring more than chance, and then after all that pay."""
+    """A set to be swapped: by swaps that bring more than chance, and then by all that pay."""
 
     totals: Totals
     inside: Flags
     kept: Flags
     allowed: bool  # otherwise the set stays as it is
 
-    @staticmethod
-    def answers(questions: "Sequence[Swapping]") -> list[tuple[Fitted, ...]]:
-        if is_foreign(questions[0].totals.matrix):
-            return Swapping._together(questions)
-        return [answer for question in questions for answer in Swapping._together([question])]
 
-    @staticmethod
-    def _together(questions: "Sequence[Swapping]") -> list[tuple[Fitted, ...]]:
-        sizes = np.array([np.count_nonzero(question.inside) for question in questions])
-        is_small = 2 * sizes < sizes.max()
-        if is_small.any():
-            # Each set takes as many operations as the largest of those that are swapped together.
-            answers: dict[int, tuple[Fitted, ...]] = {}
-            for alike in (np.flatnonzero(is_small).tolist(), np.flatnonzero(~is_small).tolist()):
-                answers |= zip(
-                    alike, Swapping._together([questions[i] for i in alike]), strict=True
-                )
-            return [answers[i] for i in range(len(sizes))]
-        totals = [question.totals for question in questions]
+def swapped(tasks: Sequence[Swapping]) -> list[tuple[Fitted, Fitted]]:
+    """Each set after swaps that bring more than chance, and after all that pay."""
+    found: dict[int, tuple[Fitted, Fitted]] = {}
+    for places in _together(tasks):
+        some = [tasks[i] for i in places]
+        sizes = np.array([np.count_nonzero(task.inside) for task in some])
+        totals = [task.totals for task in some]
         # Smaller sets have more members, which explain nothing and stay.
         more = max(1, sizes.max()) - sizes
         width = max(len(one.cross) + own for one, own in zip(totals, more, strict=True))
         members = np.empty((len(sizes), sizes[0] + more[0]), np.intp)
         kept = np.ones((len(sizes), width), bool)
-        for i, (question, own) in enumerate(zip(questions, more, strict=True)):
-            count = len(question.inside)
-            members[i] = np.append(np.flatnonzero(question.inside), count + np.arange(own))
-            kept[i, :count] = question.kept
+        for i, (task, own) in enumerate(zip(some, more, strict=True)):
+            count = len(task.inside)
+            members[i] = np.append(np.flatnonzero(task.inside), count + np.arange(own))
+            kept[i, :count] = task.kept
         C, b = stacked(totals, [swap_ridge(one) for one in totals], width)
         swaps = Swaps(C, b, placed_like(C, members), placed_like(C, kept))
         chances = np.array([_chance(*each) for each in zip(totals, sizes, strict=True)])
         variances = np.array([one.variance for one in totals])
-        allowed = sizes * [question.allowed for question in questions]
-        found = []
-        # Where no set may swap, both answers are the same.
+        allowed = sizes * [task.allowed for task in some]
+        fits = []
+        # Where no set may swap, both are the same.
         for worth in (1.0, 0.0)[: 2 if np.any(allowed) else 1]:
             limits = worth * chances, variances, _ROUNDING * variances, allowed
-            swaps.run(*(placed_like(C, limit) for limit in limits))
+            swaps.begin(*(placed_like(C, limit) for limit in limits))
+            step, at_once = swaps.step, 1
+            if swaps.wants_more and getattr(C, "is_cuda", False):
+                # Imported here: it needs torch.
+                from featgrad.moments.device_arrays import captured
+
+                step, at_once = captured(swaps.step, C.device), _AT_ONCE
+            while swaps.wants_more:
+                for _ in range(at_once):
+                    step()
             members, losses, brought, explained = map(to_numpy, swaps.state())
             least = chances * np.maximum(variances - explained, 0.0)
-            parts = zip(questions, members, losses, brought, least, strict=True)
-            found.append([_fitted(*part) for part in parts])
-        return list(zip(found[0], found[-1], strict=True))
+            parts = zip(some, members, losses, brought, least, strict=True)
+            fits.append([_fitted(*part) for part in parts])
+        found |= zip(places, zip(fits[0], fits[-1], strict=True), strict=True)
+    return [found[i] for i in range(len(tasks))]
+
+
+def _together(tasks: Sequence[Swapping]) -> Iterator[list[int]]:
+    """Tasks that are worked on at once: on the host single ones, else those of similar sizes.
+
+    Each set takes as many operations as the largest of those that are swapped together.
+    """
+    if not tasks or not is_foreign(tasks[0].totals.matrix):
+        yield from ([i] for i in range(len(tasks)))
+        return
+    sizes = {i: int(np.count_nonzero(task.inside)) for i, task in enumerate(tasks)}
+    while sizes:
+        similar = [i for i, size in sizes.items() if 2 * size >= max(sizes.values())]
+        yield similar
+        for i in similar:
+            del sizes[i]
 
 
 def _fitted(
-    question: Swapping, members: Indices, losses: Floats, brought: Floats, least: float
+    task: Swapping, members: Indices, losses: Floats, brought: Floats, least: float
 ) -> Fitted:
     inside, significant = np.zeros((2, len(brought)), bool)
     inside[members], significant[members] = True, losses > least
-    count = len(question.inside)
+    count = len(task.inside)
     others = brought[:count][~inside[:count]]
     return Fitted(inside[:count], significant[:count], bool(np.all(others <= least)))

@@ -15,6 +15,7 @@ pass over the rows for prices and one for moments, however many sets there are.
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,11 +45,10 @@ from featgrad.plan import (
     candidates_of,
 )
 from featgrad.search.base import Certificate, SearchTask, Subset, signed_scores
-from featgrad.search.descent import Descent
+from featgrad.search.descent import Descent, descend
 from featgrad.search.elimination import Remaining, remaining
 from featgrad.search.progress import OnStep, Step
-from featgrad.search.questions import Run, answered
-from featgrad.search.refinement import can_swap, choose, swap_ridge
+from featgrad.search.refinement import Candidates, can_swap, choose, refine, swap_ridge
 from featgrad.search.units import Units, best_first
 
 
@@ -100,11 +100,16 @@ def search(
                 leading = totals[state.folds].columns(places)
                 ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
             state.take_ridge(ridges[state.folds])
-        # An accelerator takes them all at once; the host has room for those that share moments.
+        # An accelerator takes them all at once; the host has memory for those that share moments.
+        alike = _alike(active, parts, totals, working)
         on_device = any(is_foreign(one.matrix) for one in totals.values())
-        runs = _improvements(active, parts, totals, working)
-        for together in [list(chain(*runs))] if on_device else runs:
-            answered(together)
+        for together in [list(chain(*alike))] if on_device else alike:
+            descents = [one.state.descent(one.moments, one.totals) for one in together]
+            descend(descents)
+            candidates = [one.state.candidates(one.totals) for one in together]
+            chosen = refine(candidates, choose(candidates))
+            for one, flags in zip(together, chosen, strict=True):
+                one.state.fit(flags, one.moments, one.scale, one.totals)
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
@@ -112,13 +117,22 @@ def search(
     return [state.subset() for state in states]
 
 
-def _improvements(
+class _Own(NamedTuple):
+    """A state, and what is known of its working set."""
+
+    state: "_State"
+    moments: Folds
+    scale: Scale  # what was done to columns and outputs in the division
+    totals: Totals
+
+
+def _alike(
     states: Sequence["_State"],
     parts: dict[tuple[int, ...], tuple[Folds, Scale]],
     totals: dict[tuple[int, ...], Totals],
     working: dict[tuple[int, ...], Indices],
-) -> Iterator[list[Run[None]]]:
-    """One for each state; those with the same folds and working set share its moments."""
+) -> Iterator[list[_Own]]:
+    """States with the same folds and working set, which share its moments."""
     alike: dict[tuple[tuple[int, ...], bytes], list[_State]] = {}
     for state in states:
         alike.setdefault((state.folds, state.columns.tobytes()), []).append(state)
@@ -129,7 +143,7 @@ def _improvements(
         )
         scale = scale._replace(means=scale.means[places], columns=scale.columns[places])
         own = moments.columns(places), scale, totals[folds].columns(places)
-        yield [state.improve(*own) for state in together]
+        yield [_Own(state, *own) for state in together]
 
 
 class _Watch:
@@ -210,26 +224,53 @@ class _State:
         """The ridge that suits the leading columns."""
         self._noise_ridge = RIDGE_FACTOR * ridge
 
-    def improve(self, moments: Folds, scale: Scale, totals: Totals) -> Run[None]:
-        """Descend on the working set, then eliminate.
-
-        The scale is what was done to its columns and the outputs in the division.
-        """
+    def descent(self, moments: Folds, totals: Totals) -> Descent:
+        """That of this round."""
         if self._rounds == 0:
             best = self._inner.members(self._first[self._working])
             self._top = top_of_covariance(totals.columns(best))
-        descent = Descent(
-            self._inner, self._task.budget, self._coefficients, self._sequences, self._watch
-        )
         schedule = NEXT_SHARPNESS if self._rounds else FIRST_SHARPNESS
         left = 0 if self._watch.stopped else self._max_iter - len(self._steps)
-        schedule = schedule[: max(0, left)]
-        self._v = yield from descent.run(moments, self._v, self._scale, schedule, self._steps)
-        yield from self._eliminate(moments, totals)
+        self._descent = Descent(
+            moments,
+            self._inner,
+            self._task.budget,
+            self._coefficients,
+            self._scale,
+            self._sequences,
+            schedule[: max(0, left)],
+            self._v,
+            self._steps,
+            self._watch,
+        )
+        return self._descent
+
+    def candidates(self, totals: Totals) -> Candidates:
+        """Units that elimination starts from, after the descent."""
+        self._v, budget = self._descent.v, self._task.budget
+        best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
+        within = self._inner.best_within(self._v, budget)
+        count = candidates_of(int(np.count_nonzero(within)))
+        if self._noise_ridge < self._filter_ridge:
+            count = len(best)  # The mask says too little of directions that the filter shrinks.
+        candidates = np.union1d(best[:count], np.flatnonzero(within))
+        return Candidates(totals, self._inner, candidates, budget, self._ridge)
+
+    def fit(self, chosen: Flags, moments: Folds, scale: Scale, totals: Totals) -> None:
+        """Models of the chosen units, and the filter's scale that follows them."""
+        ridge = self._model_ridge(totals, chosen)
+        found = remaining(totals, self._inner, chosen, ridge)
+        self._remaining = found._replace(losses=found.losses / totals.variance)
+        own = moments.columns(found.columns)
+        self._cross_fitted = own.without_each(found.inverse, ridge)
+        self._fitted_ridge = ridge
+        # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
+        # its redundancy is looked at more closely in the next round.
+        if self._rounds < ROUNDS:
+            self._top = min(self._top, top_of_covariance(totals.columns(found.columns)))
         # The model is for columns and outputs as they are in all divisions.
-        chosen = self._remaining.columns
-        self._cross_fitted *= scale.outputs / scale.columns[chosen][:, None]
-        self._intercepts = self._division.means - scale.means[chosen] @ self._cross_fitted
+        self._cross_fitted *= scale.outputs / scale.columns[found.columns][:, None]
+        self._intercepts = self._division.means - scale.means[found.columns] @ self._cross_fitted
 
     def settle(self, prices: Prices) -> bool:
         """Take the prices of all columns; whether the search for this set has ended."""
@@ -290,27 +331,6 @@ class _State:
     def _take(self, working: Indices, v: Floats) -> None:
         self._working, self._v = working, v
         self._inner, self._columns = self._units.only(working)
-
-    def _eliminate(self, moments: Folds, totals: Totals) -> Run[None]:
-        """The chosen units of the working set, and the scale that follows them."""
-        best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
-        within = self._inner.best_within(self._v, self._task.budget)
-        count = candidates_of(int(np.count_nonzero(within)))
-        if self._noise_ridge < self._filter_ridge:
-            count = len(best)  # The mask says too little of directions that the filter shrinks.
-        candidates = np.union1d(best[:count], np.flatnonzero(within))
-        budget = self._task.budget
-        chosen = yield from choose(totals, self._inner, candidates, budget, self._ridge)
-        ridge = self._model_ridge(totals, chosen)
-        found = remaining(totals, self._inner, chosen, ridge)
-        self._remaining = found._replace(losses=found.losses / totals.variance)
-        own = moments.columns(found.columns)
-        self._cross_fitted = own.without_each(found.inverse, ridge)
-        self._fitted_ridge = ridge
-        # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
-        # its redundancy is looked at more closely in the next round.
-        if self._rounds < ROUNDS:
-            self._top = min(self._top, top_of_covariance(totals.columns(found.columns)))
 
     def _model_ridge(self, totals: Totals, chosen: Flags) -> float:
         """That of the models that price: small where rows are many relative to the set.

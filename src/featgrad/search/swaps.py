@@ -17,8 +17,6 @@ from featgrad._support.array_api import namespace
 
 # What is left of a column that others explain is no less.
 _LEAST = 1e-12
-# Swaps after which an accelerator is asked whether any set still wants one.
-_AT_ONCE = 8
 
 
 class Swaps:
@@ -52,30 +50,25 @@ class Swaps:
         self._barred[sets, members] = self._infinity
         self._stay = xp.where(kept[sets, members], self._infinity, self._zero)
 
-    def run(self, shares: Any, variances: Any, least: Any, most: Any) -> None:
-        """Make the best swap of each set while it brings more than the least and a share.
+    def begin(self, shares: Any, variances: Any, least: Any, most: Any) -> None:
+        """Swap, step by step, while that brings more than the least and a share.
 
         The share is of what the set leaves of a variance. No more than the most swaps are made.
         """
-        wanted, count = most > 0, most + 0
+        self._shares, self._variances, self._least = shares, variances, least
+        self._wanted, self._count = most > 0, most + 0
 
-        def step() -> None:
-            nonlocal wanted, count
-            gain, into, out = self.best()
-            left = (variances - self.explained).clip(0.0)
-            wanted &= (gain > shares * left + least) & (count > 0)
-            count -= 1
-            self.swap(into, out, wanted)
+    @property
+    def wants_more(self) -> bool:
+        return bool(self._wanted.any())
 
-        steps, at_once = step, 1
-        if bool(wanted.any()) and getattr(wanted, "is_cuda", False):
-            # Imported here: it needs torch.
-            from featgrad.moments.device_arrays import captured
-
-            steps, at_once = captured(step, wanted.device), _AT_ONCE
-        while bool(wanted.any()):
-            for _ in range(at_once):
-                steps()
+    def step(self) -> None:
+        """Make the best swap of each set that still wants one."""
+        gain, into, out = self.best()
+        left = (self._variances - self.explained).clip(0.0)
+        self._wanted &= (gain > self._shares * left + self._least) & (self._count > 0)
+        self._count -= 1
+        self.swap(into, out, self._wanted)
 
     @property
     def explained(self) -> Any:
@@ -124,12 +117,12 @@ class Swaps:
         # Sets that do not want to swap lose and gain nothing.
         both = xp.concat([along[:, :, None], e[:, :, None]], axis=2)
         columns = xp.where(wanted[:, None, None], both, self._zero)
-        rows = xp.where(wanted[:, None, None], self._pair(h, w / own), self._zero)
+        rows = xp.where(wanted[:, None, None], xp.stack([h, w / own], axis=1), self._zero)
         across = xp.permute_dims(rows, (0, 2, 1))
         self._M -= columns @ rows
-        self._H -= across @ self._pair(gone, -w)
-        self._B -= across @ self._pair(coefficients, left)
-        self._left += columns @ self._pair(coefficients / inner, -left / own)
+        self._H -= across @ xp.stack([gone, -w], axis=1)
+        self._B -= across @ xp.stack([coefficients, left], axis=1)
+        self._left += columns @ xp.stack([coefficients / inner, -left / own], axis=1)
         squares = both * columns
         self._own += squares[:, :, 0] / inner - squares[:, :, 1] / own
         # The member that is there at last: the old one or the new one.
@@ -139,7 +132,3 @@ class Swaps:
         self._barred[sets, before] = self._zero
         self._barred[sets, after] = self._infinity
         self.members[sets, out] = after
-
-    def _pair(self, one: Any, other: Any) -> Any:
-        """Two vectors of each set, below each other."""
-        return self._xp.concat([one[:, None], other[:, None]], axis=1)
