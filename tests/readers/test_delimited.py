@@ -47,6 +47,12 @@ def test_a_quoted_field_may_begin_with_a_separator_and_go_on_in_the_next_line(
     np.testing.assert_array_equal(found.X[:, -1], [1, 2, 3])
 
 
+def test_a_name_may_hold_a_carriage_return(write):
+    source = open_source(write("rows.csv", b'y,"a\rb",c\n1,2,3\n0,5,6\n'), target="y")
+    assert list(source.feature_names) == ["a\rb", "c"]
+    np.testing.assert_array_equal(read(source).X, [[2, 3], [5, 6]])
+
+
 def test_a_last_field_that_begins_with_a_line_end_is_one_field(write):
     path = write("rows.csv", b'y,n,note\n1,1,a\n0,2,"\n1,3,"\n1,4,\n')
     found = read(open_source(path, target="y", exclude=["note"]))

@@ -1,6 +1,5 @@
 """Tables: named columns that can be read in chunks of rows, their features, and identifiers."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 # Key of the schema metadata that holds the number of features and their layout as JSON.
 METADATA_KEY = b"featgrad"
-KINDS = ("number", "hash", "one-hot")
 _NAMES = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|index|rowid|row)|.*[a-z]I[Dd]|unnamed.*", re.I)
 
 
@@ -153,25 +151,17 @@ class Layout(Sequence[str]):
     def from_json(cls, columns: Any) -> "Layout":
         """Inverse of `to_json`; raises ValueError for anything else."""
         try:
-            return cls([_checked(**column) for column in columns])
-        except (TypeError, AttributeError) as error:
+            encoded = [
+                EncodedColumn(**{**column, "values": (*column["values"],)}) for column in columns
+            ]
+        except (TypeError, KeyError) as error:
             raise ValueError(f"its list of features is damaged ({error})") from error
-
-
-def _checked(name: str, kind: str, width: int, values: Sequence[str]) -> EncodedColumn:
-    column = EncodedColumn(name, kind, width, tuple(values))
-    valid = (
-        isinstance(name, str)
-        and kind in KINDS
-        and type(width) is int
-        and 0 < width < 1 << 31
-        and all(isinstance(value, str) for value in column.values)
-        and (kind != "number" or width == 1)
-        and (kind != "one-hot" or len(column.values) == width)
-    )
-    if not valid:
-        raise ValueError(f"its list of features is damaged ({json.dumps(name)[:80]})")
-    return column
+        for column in encoded:
+            width = len(column.values) if column.kind == "one-hot" else column.width
+            texts = map(type, (column.name, *column.values))
+            if type(width) is not int or not 0 < width == column.width or {*texts} != {str}:
+                raise ValueError(f"its list of features is damaged ({str(column.name)[:80]})")
+        return cls(encoded)
 
 
 class DistinctTexts:

@@ -135,7 +135,7 @@ def _separated(text: str) -> "tuple[str, list[list[str]], list[int]]":
 
 def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
     """The first records, and the line on which each ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep)
+    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=sep)
     records, lines = [], []
     # Text that is no CSV at all, or a quoted field beyond these lines.
     with suppress(csv.Error):

@@ -35,12 +35,6 @@ class InvalidRows:
             )
         self.skipped += 1
 
-    def count(self, skipped: int, row: int, error: int) -> None:
-        """Count rows that a compiled parser skipped, or report the row at which it stopped."""
-        if MESSAGES[error]:
-            self.report(row, MESSAGES[error])
-        self.skipped += skipped
-
     def clean(self, block: Block, first_row: int, reasons: Mapping[int, str] = _NOTHING) -> Block:
         """The block without rows that hold invalid numbers, or are invalid for other reasons."""
         values = block.X.data if sparse.issparse(block.X) else block.X

@@ -8,6 +8,7 @@ import numpy as np
 
 from featgrad.options import ON_MISSING
 from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
+from featgrad.readers.kernels import MESSAGES
 from featgrad.readers.kernels.svmlight import parse_rows
 from featgrad.readers.lines import count_lines, line_chunks, parsed
 from featgrad.readers.source import BaseSource, StoredRows
@@ -75,6 +76,8 @@ class SvmlightSource(BaseSource):
 
         chunks = parsed(self._path, line_chunks(self._path), parse_lines)
         for _, (block, n_parsed, error, skipped, low, high) in chunks:
-            self._invalid.count(skipped, line + n_parsed, error)
+            self._invalid.skipped += skipped
             line += n_parsed
+            if error:
+                self._invalid.report(line, MESSAGES[error])
             yield block, low, high
