@@ -25,7 +25,7 @@ from benchmarks.helpers.record import RESULTS, Figure, record
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.dask import _MERGED, OnDask
-from featgrad.dataset.placed import Gathered
+from featgrad.dataset.reread import Gathered
 from featgrad.dataset.sums import CellSums, PriceSums
 
 SIZE = 20

@@ -1,4 +1,4 @@
-"""Dask collections with uneven and empty partitions, and homes of their rows."""
+"""Dask collections with uneven and empty partitions, and storages of their rows."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, Prepared
+from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, FoldLayout
-from featgrad.dataset.streamed import Streamed
 from featgrad.math import filters
 from featgrad.math.targets import centre, encode
 from featgrad.readers import open_source

@@ -18,13 +18,13 @@ from featgrad.moments.folds import Folds
 from featgrad.search import rounds
 from featgrad.search.base import SearchTask, Subset
 from featgrad.search.progress import go_on
-from homes import HOMES, ON_HOST, with_missing
 from search_data import singles
+from storages import ON_HOST, STORAGES, with_missing
 
 N_ROWS, N_COLUMNS = 240, 24
 TRAINING, HELD_OUT = random_splits(N_FOLDS)[1]
 COLUMNS = np.array([0, 1, 3, 6, 7, 20])
-STORAGES = [*HOMES, *(f"moments of {home}" for home in ON_HOST)]
+STORAGES = [*STORAGES, *(f"moments of {storage}" for storage in ON_HOST)]
 TASKS = {"regression": "regression", "binary": "binary", "multiclass": "multiclass",
          "two outputs": "regression"}  # fmt: skip
 
@@ -74,9 +74,9 @@ def changed(rows: Table, kind: str, seed: int, far: float = 4.0, heavy: float = 
 
 
 def stored(storage: str, rows: Table, kind: str, preprocess: str = "zscore") -> Dataset:
-    home = storage.removeprefix("moments of ")
-    dataset = with_missing(home, *rows, task=TASKS[kind], preprocess=preprocess)
-    return dataset if storage == home else with_all_moments(dataset, preprocess)
+    storage = storage.removeprefix("moments of ")
+    dataset = with_missing(storage, *rows, task=TASKS[kind], preprocess=preprocess)
+    return dataset if storage == storage else with_all_moments(dataset, preprocess)
 
 
 def standardised(dataset: Dataset, division: Division) -> tuple[Folds, Model]:

@@ -7,7 +7,7 @@ from scipy import sparse
 from featgrad import FeatureGradientSelector, WorkingSet, plan
 from featgrad.columns import sums
 from featgrad.columns.sums import Affine
-from featgrad.dataset import placed
+from featgrad.dataset import reread
 from featgrad.readers import open_source
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -131,7 +131,7 @@ def test_learnability_is_told_from_some_of_many_rows(monkeypatch):
     X, y, _ = planted(2000)
     source = open_source(X, target=y, block_rows=500)
     whole = select(3).fit_source(source).learnability_
-    monkeypatch.setattr(placed, "ESTIMATE_ROWS", 500)
+    monkeypatch.setattr(reread, "ESTIMATE_ROWS", 500)
     some = select(3).fit_source(source).learnability_
     assert some.value == pytest.approx(whole.value, abs=0.1)
     assert some.standard_error > 1.5 * whole.standard_error

@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 
 from dataset_builders import preparation
 from featgrad import FeatureGradientSelector, Knockoffs, open_source, permutation_test
+from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging
-from featgrad.dataset.streamed import Streamed
 from featgrad.dataset.sums import OutputSums
 
 pytestmark = pytest.mark.filterwarnings("ignore::featgrad.estimates.diagnosis.DataWarning")

@@ -24,7 +24,7 @@ from benchmarks.helpers.memory import memory
 from benchmarks.helpers.record import Figure, record
 from benchmarks.scale.generate import read_planted
 from featgrad import FeatureGradientSelector, MiniBatch
-from featgrad.dataset.streamed import Streamed
+from featgrad.dataset.source import Streamed
 from featgrad.readers import Source, open_source, prefetched
 
 _PASSAGES = ("__init__", "cross", "top_eigenvalue", "stream", "sample")

@@ -1,6 +1,6 @@
 """From parameters and rows to a job for a search, and from its outcome to the choice.
 
-A fit takes these steps, one after the other: a home for the rows, a job, a search, a judgement.
+A fit takes these steps, one after the other: a storage for the rows, a job, a search, a judgement.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
+from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
-from featgrad.dataset.streamed import Streamed
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
 from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.estimates.held_out import HeldOutRows, Judged

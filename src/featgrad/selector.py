@@ -267,11 +267,11 @@ class FeatureGradientSelector(
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         given = X if keeps_its_place(X) and not is_collection(X) else None
-        home, X, y = self._validated(X, y)
-        if self.preprocess == "robust" and home != "dask":
+        storage, X, y = self._validated(X, y)
+        if self.preprocess == "robust" and storage != "dask":
             X, y = clipped(X, y, on_host(sample_weight), self.task)
-        fit = new_fit(self, home, self.n_features_in_, context)
-        in_memory, choices = home == "memory" and sample_weight is None, list[Choice]()
+        fit = new_fit(self, storage, self.n_features_in_, context)
+        in_memory, choices = storage == "memory" and sample_weight is None, list[Choice]()
         # Before nothing is said to predict whole numbers as classes, they are tried as numbers.
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
             fit = fit.as_numbers(choices[-1].task) if choices else fit
@@ -279,7 +279,7 @@ class FeatureGradientSelector(
             choices.append(fit.choose(dataset, X=X if in_memory else None))
         choice = choices[0] if choices[-1].is_empty else choices[-1]
         names = getattr(self, "feature_names_in_", None)
-        if self.estimate and home == "memory" and names is not None:
+        if self.estimate and storage == "memory" and names is not None:
             choice.findings.extend(shared_labels(X, names, choice.plan))
         self._adopt(choice, given)
         self._forget_rows()

@@ -1,4 +1,4 @@
-"""Prices, marginals and moments of every home of rows against their definitions, row by row."""
+"""Prices, marginals and moments of every storage of rows against their definitions, row by row."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Model, Prices, without_columns
 from featgrad.moments.folds import Folds
 from featgrad.plan import HELD_OUT_GROUPS
-from homes import HOMES, ON_HOST, with_missing
+from storages import ON_HOST, STORAGES, with_missing
 
 N_ROWS, N_COLUMNS = 150, 20
 TOLERANCE = 1e-5  # columns are multiplied in single precision
@@ -102,21 +102,21 @@ def rare_class():
 
 
 @FOLDS
-@pytest.mark.parametrize("home", HOMES)
-def test_two_classes_count_alike_in_prices(home, folds):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_two_classes_count_alike_in_prices(storage, folds):
     X, Y, weight = rare_class()
-    dataset = HOMES[home](X, Y, weight, task="binary")
+    dataset = STORAGES[storage](X, Y, weight, task="binary")
     model = model_of(dataset, [0, 3], folds)
     [prices] = priced(dataset, model)
     expected = by_rows(X, Y, weight, model, task="binary")
     np.testing.assert_allclose(prices.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_classes_of_a_sample_have_the_shares_of_all_rows(home: str):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_classes_of_a_sample_have_the_shares_of_all_rows(storage: str):
     X, Y, weight = rare_class()
     share = weight @ Y[:, 0] / weight.sum()
-    sample = HOMES[home](X, Y, weight, task="binary").sample(np.arange(N_COLUMNS))
+    sample = STORAGES[storage](X, Y, weight, task="binary").sample(np.arange(N_COLUMNS))
     outputs, weights = sample.outputs[:, 0], sample.weights
     np.testing.assert_allclose(np.unique(outputs), [-share, 1 - share])
     np.testing.assert_allclose(weights[outputs > 0].sum(), share)
@@ -125,10 +125,10 @@ def test_classes_of_a_sample_have_the_shares_of_all_rows(home: str):
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
 @FOLDS
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("home", HOMES)
-def test_prices_are_sums_over_pairs_of_distinct_rows(home, n_outputs, folds, preprocess):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_prices_are_sums_over_pairs_of_distinct_rows(storage, n_outputs, folds, preprocess):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, n_outputs)
-    dataset = HOMES[home](X, Y, weight, preprocess=preprocess)
+    dataset = STORAGES[storage](X, Y, weight, preprocess=preprocess)
     model = model_of(dataset, [0, 2, 4, 9], folds)
     [found] = priced(dataset, model)
     expected = by_rows(X, Y, weight, model, preprocess)
@@ -137,20 +137,20 @@ def test_prices_are_sums_over_pairs_of_distinct_rows(home, n_outputs, folds, pre
 
 @FOLDS
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("home", HOMES)
-def test_marginals_are_prices_beside_an_empty_model(home, n_outputs, folds):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_marginals_are_prices_beside_an_empty_model(storage, n_outputs, folds):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, n_outputs)
-    dataset = HOMES[home](X, Y, weight)
+    dataset = STORAGES[storage](X, Y, weight)
     [found] = marginals(dataset, folds)
     expected = by_rows(X, Y, weight, without_columns(dataset.division(folds)))
     np.testing.assert_allclose(found.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("home", HOMES)
-def test_noise_has_the_spectrum_of_the_residuals(home, n_outputs):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_noise_has_the_spectrum_of_the_residuals(storage, n_outputs):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, n_outputs)
-    [found] = marginals(HOMES[home](X, Y, weight), WITHOUT_TWO)
+    [found] = marginals(STORAGES[storage](X, Y, weight), WITHOUT_TWO)
     own = np.isin(folds_of_rows(weight), WITHOUT_TWO)
     weights = weight[own] / weight[own].sum()
     residuals = standard(Y[own], weights) * weights[:, None]
@@ -158,11 +158,11 @@ def test_noise_has_the_spectrum_of_the_residuals(home, n_outputs):
     np.testing.assert_allclose(found.noise, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_rows_of_weight_zero_have_no_say(home):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_rows_of_weight_zero_have_no_say(storage):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     weight[::7] = 0
-    dataset = HOMES[home](X, Y, weight)
+    dataset = STORAGES[storage](X, Y, weight)
     model = model_of(dataset, [0, 4], WITHOUT_TWO)
     [found] = priced(dataset, model)
     used = weight > 0
@@ -171,24 +171,26 @@ def test_rows_of_weight_zero_have_no_say(home):
     np.testing.assert_allclose(found.values, expected, atol=TOLERANCE * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_rows_of_weight_zero_may_hold_anything(home):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_rows_of_weight_zero_may_hold_anything(storage):
     """Not even the rounding of single precision may depend on them."""
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     weight[:30] = 0
     far = X.copy()
     far[:30] = 1e9
-    near, found = (marginals(HOMES[home](rows, Y, weight), EVERY_FOLD)[0] for rows in (X, far))
+    near, found = (
+        marginals(STORAGES[storage](rows, Y, weight), EVERY_FOLD)[0] for rows in (X, far)
+    )
     np.testing.assert_allclose(found.values, near.values, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_columns_that_do_not_vary_are_worth_exactly_nothing(home):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_columns_that_do_not_vary_are_worth_exactly_nothing(storage):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     # Column 7 does not vary in the division only, nor does 8, which is 0 there.
     own = np.isin(folds_of_rows(weight), WITHOUT_TWO)
     X[own, 7], X[own, 8] = 0.3, 0.0
-    dataset = HOMES[home](X, Y, weight)
+    dataset = STORAGES[storage](X, Y, weight)
     some, whole = marginals(dataset, WITHOUT_TWO, EVERY_FOLD)
     assert np.flatnonzero(some.values == 0).tolist() == [6, 7, 8]
     assert np.flatnonzero(whole.values == 0).tolist() == [6]
@@ -198,10 +200,10 @@ def test_columns_that_do_not_vary_are_worth_exactly_nothing(home):
     assert np.flatnonzero(whole.values == 0).tolist() == [6]
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_models_are_priced_alike_together_and_in_turns(home, monkeypatch):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_models_are_priced_alike_together_and_in_turns(storage, monkeypatch):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, 2)
-    dataset = HOMES[home](X, Y, weight)
+    dataset = STORAGES[storage](X, Y, weight)
     models = [
         model_of(dataset, [5, 7], seed=1),
         model_of(dataset, [1], WITHOUT_TWO),
@@ -227,13 +229,13 @@ def test_prices_do_not_depend_on_blocks_of_rows(monkeypatch):
 
 
 @FOLDS
-@pytest.mark.parametrize("home", HOMES)
-def test_missing_entries_are_priced_as_the_mean_of_their_part(home, folds):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_missing_entries_are_priced_as_the_mean_of_their_part(storage, folds):
     """A part is what one split holds out."""
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS)
     holes = np.random.default_rng(1).random(X.shape) < 0.1
     holes[:, 6] = False
-    dataset, filled = with_missing(home, np.where(holes, np.nan, X), Y, weight), X.copy()
+    dataset, filled = with_missing(storage, np.where(holes, np.nan, X), Y, weight), X.copy()
     assert len(dataset.splits) == HELD_OUT_GROUPS
     for split in dataset.splits:
         own = np.isin(folds_of_rows(weight), split.test)
@@ -262,10 +264,10 @@ def grams_of(folds: Folds) -> list[np.ndarray]:
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
 @pytest.mark.parametrize("task", ["regression", "binary"])
 @FOLDS
-@pytest.mark.parametrize("home", HOMES)
-def test_moments_of_a_division_are_those_of_rows_it_standardises(home, folds, task, preprocess):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_moments_of_a_division_are_those_of_rows_it_standardises(storage, folds, task, preprocess):
     X, Y, weight = rare_class() if task == "binary" else mixed_columns(N_ROWS, N_COLUMNS, 2)
-    dataset = HOMES[home](X, Y, weight, preprocess=preprocess, task=task)
+    dataset = STORAGES[storage](X, Y, weight, preprocess=preprocess, task=task)
     columns, model = np.array([0, 2, 3, 11]), without_columns(dataset.division(folds))
     found = standardised_moments(dataset, columns, folds)
     rows = of_division(X, Y, weight, model, preprocess, task)
@@ -280,10 +282,10 @@ def test_moments_of_a_division_are_those_of_rows_it_standardises(home, folds, ta
 
 
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
-@pytest.mark.parametrize("home", HOMES)
-def test_cross_is_that_of_standardised_rows(home, preprocess):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_cross_is_that_of_standardised_rows(storage, preprocess):
     X, Y, weight = mixed_columns(N_ROWS, N_COLUMNS, 2)
-    found = HOMES[home](X, Y, weight, preprocess=preprocess).cross()
+    found = STORAGES[storage](X, Y, weight, preprocess=preprocess).cross()
     weights = weight / weight.sum()
     Z = reference.standardise(X, weights, preprocess)
     Z[:, 6] = 0
@@ -294,11 +296,11 @@ def test_cross_is_that_of_standardised_rows(home, preprocess):
 @pytest.mark.parametrize("preprocess", ["zscore", "center"])
 @pytest.mark.parametrize("task", ["regression", "binary"])
 @FOLDS
-@pytest.mark.parametrize("home", ON_HOST)
-def test_moments_of_all_columns_give_the_same_folds(home, folds, task, preprocess, monkeypatch):
+@pytest.mark.parametrize("storage", ON_HOST)
+def test_moments_of_all_columns_give_the_same_folds(storage, folds, task, preprocess, monkeypatch):
     monkeypatch.setattr(all_moments, "_BLOCK_ENTRIES", 30 * N_COLUMNS)
     X, Y, weight = rare_class() if task == "binary" else mixed_columns(N_ROWS, N_COLUMNS, 2)
-    rows = HOMES[home](X, Y, weight, preprocess=preprocess, task=task)
+    rows = STORAGES[storage](X, Y, weight, preprocess=preprocess, task=task)
     columns = np.array([1, 2, 3, 11])
     found = standardised_moments(with_all_moments(rows, preprocess), columns, folds)
     expected = standardised_moments(rows, columns, folds)
@@ -353,12 +355,12 @@ def test_chance_is_nothing_where_nothing_is_left_to_explain():
     assert Prices(np.zeros(5), np.zeros(2)).chance() == 0
 
 
-@pytest.mark.parametrize("home", ["dense", "streamed CSR", "moments"])
-def test_copies_of_a_column_in_the_model_are_worth_nothing(home):
+@pytest.mark.parametrize("storage", ["dense", "streamed CSR", "moments"])
+def test_copies_of_a_column_in_the_model_are_worth_nothing(storage):
     X, Y, weight = mixed_columns(600, N_COLUMNS)
     X[:, 10], X[:, 11] = X[:, 3], -2 * X[:, 3]
-    dataset: Dataset = HOMES.get(home, in_memory)(X, Y, weight)
-    if home == "moments":
+    dataset: Dataset = STORAGES.get(storage, in_memory)(X, Y, weight)
+    if storage == "moments":
         dataset = with_all_moments(dataset, "zscore")
     [alone] = marginals(dataset, EVERY_FOLD)
     columns, ridge = np.array([3]), 1e-3

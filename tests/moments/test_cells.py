@@ -50,10 +50,10 @@ def rows_of(width: int, *, is_binary: bool) -> Rows:
     return Rows(X, outputs, weights / weights.sum(), folds, classes, 2 if is_binary else 1)
 
 
-def cells_of(rows: Rows, home: str) -> Cells:
+def cells_of(rows: Rows, storage: str) -> Cells:
     X, parts = rows.X.astype(np.float32), [rows.cells == i for i in range(N_FOLDS * rows.n_strata)]
     cells = [make_cell(X[own], rows.outputs[own], rows.weights[own]) for own in parts]
-    if home == "host":
+    if storage == "host":
         return Cells(cells, rows.n_strata)
     from featgrad.moments.device_arrays import sent
     from featgrad.moments.device_folds import DeviceCells
@@ -84,7 +84,7 @@ def folds_of(Z, outputs, weights, rows: Rows, folds: tuple[int, ...]) -> Folds:
 
 
 @pytest.fixture(params=["host", "device"])
-def home(request: pytest.FixtureRequest) -> str:
+def storage(request: pytest.FixtureRequest) -> str:
     if request.param == "device":
         pytest.importorskip("torch")
     return request.param
@@ -112,7 +112,7 @@ def assert_same(found: Folds, expected: Folds) -> None:
 @pytest.mark.parametrize("is_binary", [False, True], ids=["numbers", "two classes"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_divided_cells_are_folds_of_rows_that_the_division_standardises(
-    home: str, width: int, is_binary: bool, preprocess: str
+    storage: str, width: int, is_binary: bool, preprocess: str
 ):
     rows = rows_of(width, is_binary=is_binary)
     weights, division = weights_of(rows, TRAINING), division_of(rows, TRAINING)
@@ -121,7 +121,7 @@ def test_divided_cells_are_folds_of_rows_that_the_division_standardises(
     outputs = reference.standardise(rows.outputs, weights, "zscore")
     varies = np.arange(width) != 2
     variances = np.where(varies, weights @ Z**2, 1)
-    found, scale = cells_of(rows, home).divided(division, variances, varies)
+    found, scale = cells_of(rows, storage).divided(division, variances, varies)
     assert_same(found, folds_of(Z, outputs, weights, rows, TRAINING))
     assert not found.covariance()[2].any()
     np.testing.assert_allclose(scale.means, weights @ rows.X, rtol=1e-4, atol=1e-5)
@@ -135,11 +135,11 @@ def test_divided_cells_are_folds_of_rows_that_the_division_standardises(
 @pytest.mark.parametrize("is_binary", [False, True], ids=["numbers", "two classes"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_centred_cells_of_some_columns_are_folds_of_centred_rows(
-    home: str, width: int, is_binary: bool
+    storage: str, width: int, is_binary: bool
 ):
     rows = rows_of(width, is_binary=is_binary)
     weights, columns = weights_of(rows, TEST), np.array([4, 2, 3])
-    found, means = cells_of(rows, home).columns(columns).centred(division_of(rows, TEST))
+    found, means = cells_of(rows, storage).columns(columns).centred(division_of(rows, TEST))
     X, outputs = rows.X[:, columns], rows.outputs
     centred = X - weights @ X, outputs - weights @ outputs
     np.testing.assert_allclose(means, weights @ X, rtol=1e-4, atol=1e-5)
@@ -147,9 +147,9 @@ def test_centred_cells_of_some_columns_are_folds_of_centred_rows(
 
 
 @pytest.mark.parametrize("is_binary", [False, True], ids=["numbers", "two classes"])
-def test_effective_rows_of_a_division(home: str, is_binary: bool):
+def test_effective_rows_of_a_division(storage: str, is_binary: bool):
     rows = rows_of(6, is_binary=is_binary)
-    found = cells_of(rows, home).n_effective(division_of(rows, TRAINING))
+    found = cells_of(rows, storage).n_effective(division_of(rows, TRAINING))
     assert found == pytest.approx(1 / np.sum(weights_of(rows, TRAINING) ** 2))
 
 

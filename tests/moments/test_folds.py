@@ -22,15 +22,15 @@ def cut(n_rows: int, n_folds: int) -> list[np.ndarray]:
 
 
 @pytest.fixture(params=["host", "device"])
-def home(request: pytest.FixtureRequest) -> str:
+def storage(request: pytest.FixtureRequest) -> str:
     if request.param == "device":
         pytest.importorskip("torch")
     return request.param
 
 
-def folds_of(data: Example, parts: list[np.ndarray], home: str = "host") -> Folds:
+def folds_of(data: Example, parts: list[np.ndarray], storage: str = "host") -> Folds:
     folds = [make_fold(data.X[rows], data.outputs[rows], data.weights[rows]) for rows in parts]
-    return Folds(folds) if home == "host" else there(folds)
+    return Folds(folds) if storage == "host" else there(folds)
 
 
 def there(folds: list[Fold]) -> Folds:
@@ -87,27 +87,27 @@ def expected(data: Example, parts, coefficients, sequence) -> tuple[float, np.nd
 @pytest.mark.parametrize(("n_rows", "n_features"), [(60, 9), (50, 40)])
 @pytest.mark.parametrize("order", range(1, 7))
 def test_value_and_gradient(
-    home: str, order: int, n_rows: int, n_features: int, n_outputs: int, weighted: bool
+    storage: str, order: int, n_rows: int, n_features: int, n_outputs: int, weighted: bool
 ):
     data = example(n_rows, n_features, n_outputs=n_outputs, weighted=weighted)
     parts, sequence = cut(n_rows, 8), [3, 0, 7, 5, 1, 2, 6, 4]
     coefficients = filters.coefficients("monotone", order)
-    folds = folds_of(data, parts, home)
+    folds = folds_of(data, parts, storage)
     found = folds.value_and_gradient(data.mask, coefficients, SCALE, sequence)
     value, gradient = expected(data, parts, coefficients, sequence)
     assert relative_error(found[0], value) <= TOLERANCE
     assert relative_error(found[1], gradient) <= TOLERANCE
 
 
-def test_folds_of_different_shapes_are_asked_at_once(home: str, monkeypatch):
-    if home == "device":
+def test_folds_of_different_shapes_are_asked_at_once(storage: str, monkeypatch):
+    if storage == "device":
         # One batch has two of them, the other one.
         monkeypatch.setattr("featgrad.moments.device_folds._AT_ONCE", 2 * 8 * 9 * 9)
     tasks, values = [], []
     for n_folds, n_features, order in [(8, 9, 4), (6, 7, 3), (3, 4, 2)]:
         data, parts = example(60, n_features), cut(60, n_folds)
         coefficients, sequence = filters.coefficients("monotone", order), range(n_folds)[::-1]
-        folds = folds_of(data, parts, home)
+        folds = folds_of(data, parts, storage)
         tasks.append(Gradient(folds, data.mask, coefficients, SCALE, list(sequence)))
         values.append(expected(data, parts, coefficients, sequence))
     for _ in range(2):
@@ -201,9 +201,9 @@ def test_moments_are_unbiased():
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_moments_of_all_rows(home: str, n_features: int):
+def test_moments_of_all_rows(storage: str, n_features: int):
     data = example(60, n_features, n_outputs=2)
-    folds = folds_of(data, cut(60, 8), home)
+    folds = folds_of(data, cut(60, 8), storage)
     weighted = data.weights[:, None] * data.X
     assert folds.n_columns == n_features
     effective = 1 / np.sum(data.weights**2)
@@ -215,20 +215,20 @@ def test_moments_of_all_rows(home: str, n_features: int):
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_squares_of_columns(home: str, n_features: int):
+def test_squares_of_columns(storage: str, n_features: int):
     data = example(60, n_features)
-    found = folds_of(data, cut(60, 8), home).column_squares()
+    found = folds_of(data, cut(60, 8), storage).column_squares()
     np.testing.assert_allclose(found, data.weights @ data.X**2, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_divided_folds_are_those_of_divided_rows(home: str, n_features: int):
+def test_divided_folds_are_those_of_divided_rows(storage: str, n_features: int):
     data, parts = example(60, n_features, n_outputs=2), cut(60, 8)
     columns, outputs = np.linspace(1, 2, n_features), np.array([0.5, 3.0])
     columns[4] = np.inf
-    found = folds_of(data, parts, home).divided(columns, outputs)
+    found = folds_of(data, parts, storage).divided(columns, outputs)
     rows = Example(data.X / columns, data.outputs / outputs, data.weights, data.mask)
-    same = folds_of(rows, parts, home)
+    same = folds_of(rows, parts, storage)
     np.testing.assert_allclose(found.variance, same.variance)
     assert not found.covariance()[4].any()
     assert relative_error(found.covariance(), same.covariance()) <= TOLERANCE
@@ -241,12 +241,12 @@ def test_divided_folds_are_those_of_divided_rows(home: str, n_features: int):
 
 
 @pytest.mark.parametrize("n_features", [9, 40])
-def test_only_some_columns_are_a_mask_of_zeros_and_ones(home: str, n_features: int):
+def test_only_some_columns_are_a_mask_of_zeros_and_ones(storage: str, n_features: int):
     data = example(60, n_features)
     chosen = np.array([2, 5, 8])
     mask = np.zeros(n_features)
     mask[chosen] = 1
-    folds, coefficients = folds_of(data, cut(60, 8), home), filters.coefficients("monotone", 3)
+    folds, coefficients = folds_of(data, cut(60, 8), storage), filters.coefficients("monotone", 3)
     all_columns = folds.value_and_gradient(mask, coefficients, SCALE, range(8))
     some = folds.columns(chosen).value_and_gradient(np.ones(3), coefficients, SCALE, range(8))
     assert relative_error(some[0], all_columns[0]) <= TOLERANCE
@@ -257,13 +257,13 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(home: str, n_features: i
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("n_features", [4, 12, 40])
 def test_coefficients_without_a_fold_are_those_of_solving_anew(
-    home: str, n_features: int, n_outputs: int, ridge: float
+    storage: str, n_features: int, n_outputs: int, ridge: float
 ):
     """Of 4 columns every fold holds its gram, of 40 most hold rows, of 12 some of each."""
     data = example(60, n_features, n_outputs=n_outputs)
     data = Example(data.X, data.outputs, 3 * data.weights, data.mask)
     parts = cut(60, 6)
-    folds = folds_of(data, parts, home)
+    folds = folds_of(data, parts, storage)
     inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(n_features))
     found = folds.without_each(inverse.astype(np.float32), ridge)
     for place, left_out in enumerate(parts):

@@ -41,7 +41,7 @@ def from_source(X, y) -> Dataset:
     return streamed(X, y[:, None], block_rows=100)
 
 
-HOMES = {
+STORAGES = {
     "dense": lambda X, y: in_memory(X.toarray(), y),
     "CSR": in_memory,
     "streamed": lambda X, y: from_source(X.toarray(), y),
@@ -65,10 +65,10 @@ def found(planted) -> Subset:
     return search(in_memory(*planted[:2]))
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_planted_columns_are_found(planted, home: str):
+@pytest.mark.parametrize("storage", STORAGES)
+def test_planted_columns_are_found(planted, storage: str):
     X, y, columns = planted
-    found = search(HOMES[home](X, y))
+    found = search(STORAGES[storage](X, y))
     assert np.isin(columns, found.features).mean() > BY_CORRELATION
 
 
@@ -231,9 +231,9 @@ def five_of_thirty():
     return X, X[:, :5].sum(axis=1) + rng.normal(size=4000)
 
 
-@pytest.mark.parametrize("home", [in_memory, from_source])
-def test_penalty_leaves_the_planted_columns(five_of_thirty, home):
-    found = penalised(home(*five_of_thirty), 0.5)
+@pytest.mark.parametrize("storage", [in_memory, from_source])
+def test_penalty_leaves_the_planted_columns(five_of_thirty, storage):
+    found = penalised(storage(*five_of_thirty), 0.5)
     assert np.flatnonzero(found.scores > 0).tolist() == [0, 1, 2, 3, 4]
 
 

@@ -60,7 +60,7 @@ def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "ENTERING", 16)
 
 
-HOMES = {
+STORAGES = {
     "dense": dataset_of,
     "CSR": lambda X, y: dataset_of(sparse.csr_array(X), y),
     "streamed": lambda X, y: streamed(X, y[:, None], n_folds=N_FOLDS, block_rows=300),
@@ -69,9 +69,9 @@ HOMES = {
 
 
 @pytest.mark.usefixtures("small_working_set")
-@pytest.mark.parametrize("home", HOMES)
-def test_suppressors_outside_the_first_working_set_are_found_by_pricing(home: str):
-    found = best(HOMES[home](*suppressors()), singles(600), 6.0)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_suppressors_outside_the_first_working_set_are_found_by_pricing(storage: str):
+    found = best(STORAGES[storage](*suppressors()), singles(600), 6.0)
     assert found.features.tolist() == sorted(VISIBLE + HIDDEN)
     assert found.rounds >= 1
 
@@ -106,9 +106,9 @@ def test_no_round_follows_where_all_columns_are_in_the_working_set():
     assert best(dataset_of(*planted()), singles(40), 4.0).rounds == 0
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_planted_columns_are_found(home: str):
-    found = best(HOMES[home](*planted()), singles(40), 4.0)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_planted_columns_are_found(storage: str):
+    found = best(STORAGES[storage](*planted()), singles(40), 4.0)
     assert found.features.tolist() == [0, 1, 2, 3]
 
 
@@ -337,14 +337,14 @@ def test_every_step_is_told():
     assert found.steps == heard
 
 
-@pytest.mark.parametrize("home", ["rows", "moments"])
+@pytest.mark.parametrize("storage", ["rows", "moments"])
 @pytest.mark.parametrize("scale", [0.01, 100.0])
-def test_certificate_of_centred_columns_does_not_depend_on_their_unit(home: str, scale: float):
+def test_certificate_of_centred_columns_does_not_depend_on_their_unit(storage: str, scale: float):
     X, y = planted()
     found = []
     for factor in (1.0, scale):
         dataset: Dataset = in_memory(factor * X, y, n_folds=N_FOLDS, preprocess="center")
-        if home == "moments":
+        if storage == "moments":
             dataset = with_all_moments(dataset, "center")
         found.append(best(dataset, singles(40), 2.0).certificate)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-3)

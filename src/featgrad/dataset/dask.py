@@ -35,15 +35,15 @@ from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.collections import is_array, is_frame
 from featgrad.dataset.order import Places, RandomOrder
-from featgrad.dataset.placed import (
+from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.reread import (
     Encoder,
     FirstSums,
-    Placed,
+    Reread,
     entries_per_row,
     origin_rows,
     used_rows,
 )
-from featgrad.dataset.prepare import Preparation
 from featgrad.dataset.sums import BatchSums
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers import Block, Source
@@ -77,7 +77,7 @@ def files_on_dask(source: Source, preparation: Preparation) -> "OnDask":
     return OnDask(parts, source.n_features, preparation)
 
 
-class OnDask(Placed):
+class OnDask(Reread):
     """Partitions of rows; making it computes them once. Rows of weight zero count as absent."""
 
     _name = "X"

@@ -13,9 +13,9 @@ from dataset_builders import (
     preparation,
     streamed,
 )
-from featgrad.dataset import placed
+from featgrad.dataset import reread
+from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import random_splits
-from featgrad.dataset.streamed import Streamed
 from featgrad.readers import Block
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -109,7 +109,7 @@ def test_sample_of_few_rows_holds_all_of_them_in_random_order(container):
 
 
 def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
-    monkeypatch.setattr(placed, "ESTIMATE_ROWS", 70)
+    monkeypatch.setattr(reread, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
     dataset = streamed(X, Y, weight)
     sample = dataset.sample(COLUMNS)
@@ -123,7 +123,7 @@ def test_sample_of_many_rows_is_from_all_folds(monkeypatch):
 
 
 def test_sample_has_the_variance_of_all_rows(monkeypatch):
-    monkeypatch.setattr(placed, "ESTIMATE_ROWS", 70)
+    monkeypatch.setattr(reread, "ESTIMATE_ROWS", 70)
     X, Y, weight = mixed_columns(200, 9)
     sample = streamed(X, Y, weight).sample(COLUMNS)
     weights = weight / weight.sum()
@@ -132,7 +132,7 @@ def test_sample_has_the_variance_of_all_rows(monkeypatch):
 
 @pytest.mark.parametrize(("kept", "expected"), [(400, 100), (1, 64)])
 def test_sample_holds_as_many_entries_as_may_be_kept(monkeypatch, kept: int, expected: int):
-    monkeypatch.setattr(placed, "KEPT_ENTRIES", kept)
+    monkeypatch.setattr(reread, "KEPT_ENTRIES", kept)
     X, Y, _ = mixed_columns(200, 9)
     sample = streamed(X, Y).sample(np.array([0, 1, 2, 3]))
     assert len(sample.weights) == expected

@@ -17,8 +17,8 @@ from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
 from featgrad.dataset.order import RandomOrder
-from featgrad.dataset.placed import FirstSums, Placed, entries_per_row, origin_rows, used_rows
 from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.reread import FirstSums, Reread, entries_per_row, origin_rows, used_rows
 from featgrad.dataset.sums import Rows
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
@@ -27,7 +27,7 @@ from featgrad.readers.block import rows_of
 _FENCE_BYTES = 1 << 24
 
 
-class Streamed(Placed):
+class Streamed(Reread):
     """A source of blocks; making it reads the source once.
 
     Rows of weight zero count as absent. With `balance` two classes count alike.

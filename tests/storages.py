@@ -12,7 +12,7 @@ from dataset_builders import in_memory, streamed
 from device_builders import on_device
 from featgrad.dataset.base import Dataset
 
-HOMES = {
+STORAGES = {
     "dense": in_memory,
     "CSR": lambda X, *rest, **options: in_memory(sparse.csr_array(X), *rest, **options),
     "streamed": streamed,
@@ -25,11 +25,11 @@ HOMES = {
     "Dask CSR": lambda X, *rest, **options: on_dask(sparse.csr_array(X), *rest, **options),
     "Dask columns": lambda *rest, **options: on_dask(*rest, **options, n_column_chunks=3),
 }
-ON_HOST = [home for home in HOMES if not home.startswith("device")]
+ON_HOST = [storage for storage in STORAGES if not storage.startswith("device")]
 
 
-def with_missing(home: str, *rows: Any, **options: Any) -> Dataset:
+def with_missing(storage: str, *rows: Any, **options: Any) -> Dataset:
     """Missing entries count as means, which is what some storages have to be asked for."""
-    if home.startswith(("streamed", "Dask")):
+    if storage.startswith(("streamed", "Dask")):
         options["missing"] = "mean"
-    return HOMES[home](*rows, **options)
+    return STORAGES[storage](*rows, **options)

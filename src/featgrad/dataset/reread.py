@@ -6,7 +6,7 @@ not matter.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,29 +80,20 @@ class FirstSums(ArraySums):
         return self._columns.means()[0] if self._columns.n_missing[0] else None
 
 
-class GroupCounts:
+class GroupCounts(ArraySums):
     """How many rows each group has, by its key."""
 
     def __init__(self) -> None:
         self.keys, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
 
-    def add(self, keys: Keys) -> None:
-        self._merge(keys, np.ones(len(keys), np.int64))
-
-    def merge(self, other: "GroupCounts") -> None:
-        self._merge(other.keys, other.counts)
-
-    def state(self) -> Arrays:
-        return {"keys": self.keys, "counts": self.counts}
-
-    def restore(self, state: Arrays) -> None:
-        self.keys, self.counts = state["keys"], state["counts"]
-
-    def _merge(self, keys: Keys, counts: Indices) -> None:
+    def add(self, keys: Keys, counts: Any = 1) -> None:
         every = np.append(self.keys, keys)
+        counts = np.append(self.counts, np.broadcast_to(counts, len(keys)))
         self.keys, places = np.unique(every, return_inverse=True)
-        total = np.bincount(places, np.append(self.counts, counts), len(self.keys))
-        self.counts = total.astype(np.int64)
+        self.counts = np.bincount(places, counts, len(self.keys)).astype(np.int64)
+
+    def merge(self, other: Self) -> None:
+        self.add(other.keys, other.counts)
 
 
 def origin_rows(block: Block) -> Any:
@@ -159,7 +150,7 @@ class Encoder(NamedTuple):
         return (outputs > 0) - self.outputs.means
 
 
-class Placed(Storage):
+class Reread(Storage):
     """Rows that come again in each visit."""
 
     _encoder: Encoder
