@@ -7,8 +7,7 @@ from scipy import sparse
 
 from featgrad import FeatureGradientSelector, Learnability, WorkingSet
 from featgrad.report import gather_facts
-from featgrad.report.correlations import nearest_chosen
-from featgrad.report.profiles import fingerprint
+from featgrad.report.profiles import fingerprint, nearest_chosen
 from featgrad.report.text import settings_in_words
 
 

@@ -89,7 +89,7 @@ def test_one_feature_needs_no_heat_map():
 @pytest.mark.parametrize(
     ("estimate", "origin"),
     [
-        (Estimate(0.5, 0.1, 2), "judged by rows that had no part in choosing"),
+        (Estimate(0.5, 0.1, 2), "estimated from rows that had no part in choosing"),
         (Estimate(0.5, 0.1, 2, is_optimistic=True), "estimated from the rows that chose"),
         (unknown(2), "There are too few rows to say"),
     ],
@@ -99,7 +99,9 @@ def test_figures_say_which_rows_they_come_from(estimate, origin):
     sizes = tuple(replace(point, learnability=estimate) for point in made.sizes)
     page = render(replace(made, sizes=sizes))
     assert origin in page
-    assert page.count("had no part in choosing") == (2 if origin.startswith("judged") else 0)
+    assert page.count("had no part in choosing") == (
+        2 if origin.startswith("estimated from rows") else 0
+    )
 
 
 @pytest.mark.parametrize(("sizes", "names"), [((1, 2, 4), 4), ((1, 50, 100_000), 100_000)])

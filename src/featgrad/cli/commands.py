@@ -9,28 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from featgrad.cli import load, output
 from featgrad.cli.arguments import UsageError
 from featgrad.cli.fit import Fitting
-from featgrad.cli.load import (
-    LoadedRows,
-    all_names,
-    columns_of,
-    describe_columns,
-    features_named,
-    load_rows,
-    open_file,
-    table_of,
-)
-from featgrad.cli.output import (
-    REPORT_FORMATS,
-    SELECTION_FORMATS,
-    TABLE_FORMATS,
-    as_json,
-    check_outputs,
-    show,
-    write_selection,
-    write_table,
-)
+from featgrad.cli.load import LoadedRows, all_names, load_rows, open_file
+from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
 from featgrad.estimates.learnability import Learnability
 from featgrad.estimates.path import decisions_of
@@ -54,7 +37,11 @@ _SHOWN_COLUMNS = 20
 
 
 def select(arguments: Namespace) -> None:
-    written = {"out": SELECTION_FORMATS, "write": TABLE_FORMATS, "report": REPORT_FORMATS}
+    written = {
+        "out": output.SELECTION_FORMATS,
+        "write": output.TABLE_FORMATS,
+        "report": output.REPORT_FORMATS,
+    }
     check_outputs(arguments, {**written, "checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
     selector, fitted = _selected(Fitting(rows, arguments), arguments)
@@ -105,10 +92,10 @@ def select(arguments: Namespace) -> None:
         concerning = concerns_of(selector, data, rows.block.X, rows.block.y, **known)
     answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
-        write_selection(answer, arguments.out)
+        output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
-        write_table(blocks, features, names, arguments.target or "y", arguments.write)
+        output.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     text = as_text(table, selector.learnability_, selector.score_, everything)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [text, *_about_task(selector.task_, arguments), *_about_rows(rows), *warned, *explained]
@@ -124,7 +111,7 @@ def select(arguments: Namespace) -> None:
 
 def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> list[str]:
     """A command that leaves out the columns of these features, of a file that has columns."""
-    columns = columns_of(source, suspects)[:_SHOWN_COLUMNS]
+    columns = load.columns_of(source, suspects)[:_SHOWN_COLUMNS]
     if not columns:
         return []
     # The last --exclude counts.
@@ -185,7 +172,7 @@ def score(arguments: Namespace) -> None:
     source = open_file(arguments)
     features = None
     if arguments.features is not None:
-        features = features_named(source, "features", arguments.features)
+        features = load.features_named(source, "features", arguments.features)
     rows = load_rows(source, read_all=True).for_estimates()
     data = _data(rows, arguments, rows.encoding(arguments.task).task)
     estimate = data.estimate(features)
@@ -215,12 +202,12 @@ def path(arguments: Namespace) -> None:
 
 
 def info(arguments: Namespace) -> None:
-    table = table_of(arguments)
+    table = load.table_of(arguments)
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
     if table is not None:
         invalid = InvalidRows(table.name, arguments.on_bad_rows, "nan")
-        found = describe_columns(table, invalid)
+        found = load.describe_columns(table, invalid)
         for label in ("columns", "date_columns", "boolean_columns", "text_columns"):
             found[label] = [name for name in found[label] if name != arguments.target]
         lines = {

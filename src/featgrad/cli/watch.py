@@ -27,7 +27,7 @@ FIRST_LINES = 1 + ONLINE_BLOCK
 
 
 def can_follow(pipe: Pipe, format: str | None) -> bool:
-    """Whether lines of a pipe are taken up as they arrive; if not, a note says so."""
+    """Whether lines of a pipe are taken up as they arrive; if not, a note is printed."""
     format = format or format_of(pipe)
     if format not in _FOLLOWED:
         note = f"Rows of {format} are read to their end first: CSV and TSV are followed."

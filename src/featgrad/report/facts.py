@@ -13,30 +13,9 @@ from featgrad.dataset.constraints import group_labels
 from featgrad.estimates.learnability import Learnability
 from featgrad.estimates.path import PathPoint
 from featgrad.math.tasks import ordered_labels
-from featgrad.report.correlations import (
-    REDUNDANT,
-    correlations,
-    count_missing,
-    effects,
-    nearest_chosen,
-)
+from featgrad.report import profiles, text
 from featgrad.report.html import Group, Redundancy, ReportFacts, SizeFacts
-from featgrad.report.profiles import (
-    Profile,
-    Series,
-    fingerprint,
-    profiles,
-    summarise_data,
-    target_series,
-)
-from featgrad.report.text import (
-    are_labels,
-    estimate_of_all,
-    feature_names,
-    search_in_words,
-    settings_in_words,
-    versions,
-)
+from featgrad.report.profiles import REDUNDANT, Profile, Series
 from featgrad.report.warnings import concerns_of
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
@@ -107,18 +86,18 @@ def gather_facts(
     target, y = _name(y) if target is None else target, ordered_labels(y)
     data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    names = feature_names(selector) if names is None else names
-    known = {"everything": estimate_of_all(selector, data), "univariate": data.alone()}
+    names = text.feature_names(selector) if names is None else names
+    known = {"everything": text.estimate_of_all(selector, data), "univariate": data.alone()}
     concerns = concerns_of(selector, data, X, y, names=names, **known)
-    summary = summarise_data(X, y, data.task_)
+    summary = profiles.summarise_data(X, y, data.task_)
     labels = group_labels(
         selector.feature_groups, X.shape[1], getattr(selector, "feature_names_in_", None)
     )
     provenance = {
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
         "Seed": str(selector.random_state),
-        "Data fingerprint": fingerprint(X, y),
-        "Versions": versions(),
+        "Data fingerprint": profiles.fingerprint(X, y),
+        "Versions": text.versions(),
     }
     # 2. Candidates that a page can show; from here on features are positions among these.
     shown = _shown(selector.path_, known["univariate"])
@@ -128,16 +107,18 @@ def gather_facts(
         X, names, labels = X[:, shown], [names[i] for i in shown], labels[shown]
         known["univariate"] = known["univariate"][shown]
     weights = check_raw_weights(sample_weight, X.shape[0])
-    series = target_series(y, data.task_, "the target" if target is None else target, weights)
+    series = profiles.target_series(
+        y, data.task_, "the target" if target is None else target, weights
+    )
     chosen = [point.size for point in selector.path_].index(selector.n_features_)
     sizes = _sizes(data, X, series, selector.path_, chosen, shown, labels)
-    missing, stability = count_missing(X), getattr(selector, "stability_", None)
+    missing, stability = profiles.count_missing(X), getattr(selector, "stability_", None)
     # Lines of the caller come first and override those of the summary.
     about = about or {}
     return ReportFacts(
         target=target,
-        settings=settings_in_words(selector),
-        search=search_in_words(selector),
+        settings=text.settings_in_words(selector),
+        search=text.search_in_words(selector),
         data={**about, **summary, **about},
         provenance=provenance,
         names=list(names),
@@ -180,7 +161,7 @@ def _sizes(
     """Each set of the path, with correlations at every size where candidates are few."""
     compared = range(len(path)) if len(path) * len(shown) <= _CORRELATIONS else [chosen]
     positions = [np.searchsorted(shown, point.features) for point in path]
-    found = nearest_chosen(X, [positions[i] for i in compared])
+    found = profiles.nearest_chosen(X, [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
     sizes = []
     for i, (_, features, learnability, score, gains) in enumerate(path):
@@ -190,7 +171,7 @@ def _sizes(
         if X.shape[0] * len(own) ** 2 <= (_GAIN_WORK if i == chosen else _OTHER_GAIN_WORK):
             gains = data.gains(features, labels[own]) if gains is None else gains
             if len(series.names) == 1:
-                effect = effects(X, series.values, series.weights, own)
+                effect = profiles.effects(X, series.values, series.weights, own)
         near_here = near.get(i, (None, None))
         sizes.append(SizeFacts(own, learnability, score, gains, effect, *near_here))
     return tuple(sizes)
@@ -208,7 +189,7 @@ def _groups(
     return tuple(
         Group(
             str(feature_groups[group[0]])
-            if are_labels(feature_groups)
+            if text.are_labels(feature_groups)
             else f"{names[group[0]]} and {len(group) - 1} more",
             np.searchsorted(shown, group),
         )
@@ -230,7 +211,7 @@ def _profiles(
     drawn = np.unique(np.concatenate([best, *(point.features for point in sizes)]))
     grouped = {int(i): group.features for group in groups for i in group.features}
     units = {int(grouped.get(i, [i])[0]): grouped.get(i, np.array([i])) for i in drawn}
-    found = profiles(X, series, list(units.values()), names)
+    found = profiles.profiles(X, series, list(units.values()), names)
     return {
         first: profile for first, profile in zip(units, found, strict=True) if profile is not None
     }
@@ -256,7 +237,7 @@ def _redundancy(
     if len(features) < 2:
         return None
     columns = np.array(features)
-    return Redundancy(columns, np.array(replaced_by), correlations(X, columns))
+    return Redundancy(columns, np.array(replaced_by), profiles.correlations(X, columns))
 
 
 def _replaced(selection: SizeFacts, feature: int) -> list[int]:

@@ -24,13 +24,12 @@ from featgrad._support.types import Floats, Indices
 from featgrad.estimates.estimate import Estimate
 from featgrad.estimates.held_out import Score
 from featgrad.moments.least_squares import Gains
-from featgrad.report.correlations import REDUNDANT
-from featgrad.report.profiles import Profile
+from featgrad.report.profiles import REDUNDANT, Profile
 from featgrad.report.svg import draw_curve, draw_heatmap
 from featgrad.report.text import counted, escape, number_text, visible
 from featgrad.report.warnings import Concern
 
-# What gains say depends on the rows that they come from.
+# What gains mean depends on the rows that they come from.
 _GAINS_OF_SAME_ROWS = "All rows chose the features: where rows are few, gains are too high."
 _GAINS_OF_OTHER_ROWS = (
     "It comes from rows that had no part in choosing, and counts as far as the feature, or a "
@@ -170,13 +169,15 @@ def write_report(facts: ReportFacts, path: str | os.PathLike[str]) -> None:
 
 
 def render(facts: ReportFacts) -> str:
-    script = asset("page.js")
-    selection, here = facts.selection, facts.selection.learnability
+    script, here = asset("page.js"), facts.selection.learnability
+    named = "" if facts.target is None else f"{facts.target}: "
+    of_all = counted(facts.everything.n_features, "feature")
+    is_same = here.is_optimistic or isnan(here.value)
     return Template(asset("page.html")).substitute(
-        head=page_head(_headline(facts), script),
+        head=page_head(f"{named}{facts.selection.size:,} of {of_all}", script),
         script=script,
         summary=_summary(facts),
-        gains=_GAINS_OF_OTHER_ROWS if _are_held_out(here) else _GAINS_OF_SAME_ROWS,
+        gains=_GAINS_OF_SAME_ROWS if is_same else _GAINS_OF_OTHER_ROWS,
         concerns=_concerns(facts),
         settings=_lines(facts.settings),
         search=_lines(facts.search),
@@ -190,13 +191,13 @@ def render(facts: ReportFacts) -> str:
         ),
         last=len(facts.sizes) - 1,
         chosen=facts.chosen,
-        names=escape(", ".join(facts.names[i] for i in selection.features)),
+        names=escape(", ".join(facts.names[i] for i in facts.selection.features)),
         facts=_json(_compact(facts)),
     )
 
 
 def page_head(headline: str, script: str = "") -> str:
-    """The beginning of a page, which may use its own style and this script, and nothing else."""
+    """The head of a page, which may use its own style and this script, and nothing else."""
     style = asset("page.css")
     scripts = f"script-src '{digest(script)}'; " if script else ""
     policy = f"default-src 'none'; {scripts}style-src '{digest(style)}'"
@@ -207,11 +208,6 @@ def page_head(headline: str, script: str = "") -> str:
 def breakable(text: str) -> str:
     """For HTML, with lines that end between the words of names only, as in the script."""
     return "<wbr>".join(map(escape, _BREAKS.split(text)))
-
-
-def _headline(facts: ReportFacts) -> str:
-    named = "" if facts.target is None else f"{facts.target}: "
-    return f"{named}{facts.selection.size:,} of {counted(facts.everything.n_features, 'feature')}"
 
 
 def _summary(facts: ReportFacts) -> str:
@@ -227,7 +223,7 @@ def _summary(facts: ReportFacts) -> str:
             f"There are too few rows to say how much of the variance of {target} the chosen "
             f"features explain; {everything}. {scale}"
         )
-    known = "judged by rows that had no part in choosing"
+    known = "estimated from rows that had no part in choosing"
     if here.is_optimistic:
         known = "too high, as it was estimated from the rows that chose the features"
     return (
@@ -235,10 +231,6 @@ def _summary(facts: ReportFacts) -> str:
         f"{everything}. {scale} The first figure is what the best linear model on them could "
         f"explain on new rows, {known}. "
     ) + ("" if selection.score is None else _score(selection.score))
-
-
-def _are_held_out(estimate: Estimate) -> bool:
-    return not (estimate.is_optimistic or isnan(estimate.value))
 
 
 def _score(score: Score) -> str:
@@ -286,10 +278,8 @@ def _path_rows(facts: ReportFacts) -> str:
 
 def _redundancy(facts: ReportFacts, redundancy: Redundancy) -> str:
     items = []
-    for i, (feature, place) in enumerate(
-        zip(redundancy.features, redundancy.replaced_by, strict=True)
-    ):
-        text = breakable(facts.names[feature])
+    for i, place in enumerate(redundancy.replaced_by):
+        text = breakable(facts.names[redundancy.features[i]])
         if place >= 0:
             correlation = redundancy.correlations[i, place]
             text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"

@@ -17,7 +17,7 @@ from featgrad.report.text import counted, escape, feature_names
 def write_stream_report(
     selector: Any, path: str | os.PathLike[str], *, names: Sequence[str] | None = None
 ) -> None:
-    """Write what an `OnlineFeatureSelector` has seen, to be opened in any browser.
+    """Write what an `OnlineFeatureSelector` has seen, as a page for any browser.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from featgrad.estimates.diagnosis import SHARED, shared_labels
 from featgrad.estimates.estimate import Estimate
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
-from featgrad.report.correlations import nearest_chosen
+from featgrad.report.profiles import nearest_chosen
 from featgrad.report.text import are_labels, listed
 from featgrad.search.base import Discoveries
 
