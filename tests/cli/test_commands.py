@@ -285,7 +285,7 @@ def test_a_seed_repeats_itself(table, capsys):
 
 def test_missing_pyarrow_is_reported(table, capsys, monkeypatch):
     pa.parquet.write_table(table, "sales.parquet")
-    monkeypatch.setattr("featgrad.readers.arrow_files.find_spec", lambda name: None)
+    monkeypatch.setattr("featgrad.readers.frames.find_spec", lambda name: None)
     code, line = error(capsys, "info", "sales.parquet")
     assert code == 1
     assert "featgrad[files]" in line

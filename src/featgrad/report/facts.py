@@ -82,9 +82,8 @@ def gather_facts(
     ['bmi', 'bp', 's5']
     """
     # 1. Estimates and warnings, of all candidates.
-    options = {option: getattr(selector, option) for option in ("preprocess", "missing")}
     target, y = _name(y) if target is None else target, ordered_labels(y)
-    data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
+    data = text.data_of(selector, X, y, sample_weight)
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     names = text.feature_names(selector) if names is None else names
     known = {"everything": text.estimate_of_all(selector, data), "univariate": data.alone()}
@@ -115,7 +114,7 @@ def gather_facts(
     missing, stability = profiles.count_missing(X), getattr(selector, "stability_", None)
     # Lines of the caller come first and override those of the summary.
     about = about or {}
-    return ReportFacts(
+    facts = ReportFacts(
         target=target,
         settings=text.settings_in_words(selector),
         search=text.search_in_words(selector),
@@ -127,12 +126,12 @@ def gather_facts(
         chosen=chosen,
         missing=missing / X.shape[0] if missing.any() else None,
         series=tuple(series.names),
-        profiles=_profiles(X, series, sizes, known["univariate"], groups, names),
-        redundancy=_redundancy(X, sizes[chosen], known["univariate"], labels),
         stability=None if stability is None else np.asarray(stability.frequencies)[shown],
         groups=groups,
         concerns=tuple(concerns),
     )
+    own, redundancy = _profiles(X, series, facts), _redundancy(X, labels, facts)
+    return replace(facts, profiles=own, redundancy=redundancy)
 
 
 def _name(y: Any) -> str | None:
@@ -186,42 +185,27 @@ def _groups(
     order = np.argsort(labels, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
-    return tuple(
-        Group(
-            str(feature_groups[group[0]])
-            if text.are_labels(feature_groups)
-            else f"{names[group[0]]} and {len(group) - 1} more",
-            np.searchsorted(shown, group),
-        )
-        for group in groups
-        if np.isin(group, shown).all()
-    )
+    titles = {i: f"{names[i]} and {len(group) - 1} more" for group in groups for i in group[:1]}
+    if text.are_labels(feature_groups):
+        titles = {i: str(feature_groups[i]) for i in titles}
+    whole = (group for group in groups if np.isin(group, shown).all())
+    return tuple(Group(titles[group[0]], np.searchsorted(shown, group)) for group in whole)
 
 
-def _profiles(
-    X: Any,
-    series: Series,
-    sizes: Sequence[SizeFacts],
-    univariate: Floats,
-    groups: Sequence[Group],
-    names: Sequence[str],
-) -> dict[int, Profile]:
+def _profiles(X: Any, series: Series, facts: ReportFacts) -> dict[int, Profile]:
     """Of the chosen features, the best others and the groups."""
-    best = np.argsort(-univariate, kind="stable")[:_PROFILES]
-    drawn = np.unique(np.concatenate([best, *(point.features for point in sizes)]))
-    grouped = {int(i): group.features for group in groups for i in group.features}
+    best = np.argsort(-facts.univariate, kind="stable")[:_PROFILES]
+    drawn = np.unique(np.concatenate([best, *(point.features for point in facts.sizes)]))
+    grouped = {int(i): group.features for group in facts.groups for i in group.features}
     units = {int(grouped.get(i, [i])[0]): grouped.get(i, np.array([i])) for i in drawn}
-    found = profiles.profiles(X, series, list(units.values()), names)
-    return {
-        first: profile for first, profile in zip(units, found, strict=True) if profile is not None
-    }
+    found = profiles.profiles(X, series, list(units.values()), facts.names)
+    return {first: one for first, one in zip(units, found, strict=True) if one is not None}
 
 
-def _redundancy(
-    X: Any, selection: SizeFacts, univariate: Floats, labels: Indices
-) -> Redundancy | None:
+def _redundancy(X: Any, labels: Indices, facts: ReportFacts) -> Redundancy | None:
     """The chosen by gain, each before those that it replaces; of a group its strongest feature."""
-    order = selection.features[np.argsort(-univariate[selection.features], kind="stable")]
+    selection = facts.selection
+    order = selection.features[np.argsort(-facts.univariate[selection.features], kind="stable")]
     if selection.gains is not None:
         gain = dict(zip(selection.features, selection.gains.values, strict=True))
         order = np.array(sorted(order, key=lambda i: -gain[i]), dtype=np.intp)

@@ -125,11 +125,16 @@ def summarise(
     ridge model on them:           R2 0.450 (+- 0.040)
     explained by all 10 features:  0.507 (0.442 to 0.571)
     """
-    options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
-    data = Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
+    data = data_of(selector, X, y, sample_weight)
     names = feature_names(selector) if names is None else names
     rows = selection_rows(selector, data, names)
     return as_text(rows, selector.learnability_, selector.score_, estimate_of_all(selector, data))
+
+
+def data_of(selector: Any, X: Any, y: Any, sample_weight: Any) -> Learnability:
+    """What a selector was fitted on, as it was fitted."""
+    options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
+    return Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
 
 
 def estimate_of_all(selector: Any, data: Learnability) -> Estimate:
