@@ -53,6 +53,12 @@ def test_a_name_may_hold_a_carriage_return(write):
     np.testing.assert_array_equal(read(source).X, [[2, 3], [5, 6]])
 
 
+def test_a_carriage_return_in_a_field_of_the_first_line_ends_no_record(write):
+    path = write("rows.tsv", b"1\t2\r\tu\n0\t3\tv\n1\t4\tu\n")
+    source = open_source(path, columns=["y", "n", "t"], target="y", on_bad_rows="skip")
+    np.testing.assert_array_equal(read(source).y, [0, 1])
+
+
 def test_a_last_field_that_begins_with_a_line_end_is_one_field(write):
     path = write("rows.csv", b'y,n,note\n1,1,a\n0,2,"\n1,3,"\n1,4,\n')
     found = read(open_source(path, target="y", exclude=["note"]))

@@ -26,6 +26,8 @@ _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 # Records that are looked at.
 _RECORDS = 100
 _HINT = "sep="
+# In place of a carriage return, for the module csv.
+_RETURN = "\ue000"
 
 
 def check_dialect(sep: str | None, decimal: str | None, encoding: str | None) -> None:
@@ -135,13 +137,15 @@ def _separated(text: str) -> "tuple[str, list[list[str]], list[int]]":
 
 def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
     """The first records, and the line on which each ends."""
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=sep)
+    # A carriage return within a line ends no record.
+    text = text.replace("\r\n", "\n").replace("\r", _RETURN)
+    reader = csv.reader(io.StringIO(text), delimiter=sep)
     records, lines = [], []
     # Text that is no CSV at all, or a quoted field beyond these lines.
     with suppress(csv.Error):
         for record in reader:
             if record:
-                records.append(list(map(str.strip, record)))
+                records.append([field.replace(_RETURN, "\r").strip() for field in record])
                 lines.append(reader.line_num)
             if len(records) == _RECORDS:
                 break
