@@ -120,7 +120,7 @@ def test_gains_are_what_held_out_rows_lose(table, groups: list[int]):
     X, y = table
     data = Learnability(X, y)
     found = data.gains([0, 1, 2], groups=groups)
-    values, errors = gains_by_models(X[:, :3], y, data._problem.rows.rows, groups)
+    values, errors = gains_by_models(X[:, :3], y, data._moments.rows.rows, groups)
     np.testing.assert_allclose(found.values, values[groups], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(found.standard_errors, errors[groups], rtol=1e-6)
 
@@ -139,7 +139,7 @@ def test_value_and_gradient_equal_the_reference(table):
     data = Learnability(X, y, order=3, filter="kong-valiant", random_state=0)
     mask = np.linspace(0.1, 1, 5)
     value, gradient = data.value_and_gradient(mask)
-    problem, rows = data._problem, data._problem.rows.rows
+    problem, rows = data._moments, data._moments.rows.rows
     weights = np.full(400, 1 / 400)
     Z = reference.standardise(X[rows], weights, "zscore")
     expected = reference.value_and_gradient(

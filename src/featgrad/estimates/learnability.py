@@ -28,7 +28,7 @@ from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.estimates.estimate import Estimate, estimated
 from featgrad.math.filters import up_to, value_at
-from featgrad.math.tasks import Task, ordered_labels
+from featgrad.math.tasks import ordered_labels
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.sweeps import RowMoments
@@ -103,26 +103,31 @@ class Learnability:
     ) -> None:
         check_option("missing", missing, MISSING)
         check_option("preprocess", preprocess, PREPROCESS)
-        on_dask = is_collection(X)
-        self.feature_names_in_ = _get_feature_names(without_rows(X) if on_dask else X)
+        is_dask = is_collection(X)
+        self.feature_names_in_ = _get_feature_names(without_rows(X) if is_dask else X)
         # No rows of X: just its library and device.
-        self._given = X[:0, :] if keeps_its_place(X) and not on_dask else None
-        if not on_dask:
+        self._given = X[:0, :] if keeps_its_place(X) and not is_dask else None
+        if not is_dask:
             y, sample_weight = ordered_labels(on_host(y)), on_host(sample_weight)
             check_consistent_length(X, y)
         self._is_exact = isinstance(filter, str) and filter == "auto"
         filter = "chebyshev" if self._is_exact else filter
         rng = check_random_state(random_state)
         preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)
-        if on_dask:
-            problem, task_ = _sampled(X, y, sample_weight, preparation)
+        if is_dask:
+            # Imported here: it needs Dask.
+            from featgrad.dataset.dask import on_dask
+
+            storage = on_dask(X, y, sample_weight, None, preparation)
+            sample, self.task_ = storage.sample(np.arange(X.shape[1])), storage.task
+            moments = RowMoments(*sample[:4], storage.filters)
         elif on_accelerator(X):
             # Imported here: it needs torch.
             from featgrad.dataset.device import on_device
 
             check_on_accelerator(X)
             dataset = on_device(X, y, sample_weight, None, preparation)
-            problem, task_ = dataset.row_moments(), dataset.task
+            moments, self.task_ = dataset.row_moments(), dataset.task
         else:
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
@@ -131,21 +136,18 @@ class Learnability:
             if preprocess == "robust":
                 X, y = clipped(X, y, sample_weight, task)
             prepared = prepare(X, y, sample_weight, preparation)
-            problem, task_ = prepared.row_moments(X, preprocess), prepared.target.task
-        self._adopt(problem.scaled(), task_)
+            moments, self.task_ = prepared.row_moments(X, preprocess), prepared.target.task
+        self._moments, self.n_features_in_ = moments.scaled(), moments.n_features
 
     @classmethod
     def from_sample(cls, sample: RowSample, order: int) -> Self:
         """Rows that are prepared, with the default filter."""
         self = cls.__new__(cls)
         self.feature_names_in_ = self._given = None
-        self._is_exact = True
-        self._adopt(_moments_of(sample, up_to("chebyshev", order)), sample.task)
+        self._is_exact, self.task_ = True, sample.task
+        self._moments = RowMoments(*sample[:4], up_to("chebyshev", order))
+        self.n_features_in_ = self._moments.n_features
         return self
-
-    def _adopt(self, problem: RowMoments, task: Task) -> None:
-        self._problem, self.task_ = problem, task
-        self.n_features_in_ = problem.n_features
 
     def estimate(self, features: Any = None) -> Estimate:
         """Explained fraction of the target's variance for some features, with its interval.
@@ -212,9 +214,9 @@ class Learnability:
         if len(chosen) == 0:
             return Gains(*(placed_like(self._given, np.zeros(0)) for _ in range(2)))
         _, of_feature = np.unique(labels, return_inverse=True)
-        problem = self._problem.columns(chosen)
-        values = on_host(problem.rows.values())
-        rows = Weighted(values, problem.outputs, problem.weights)
+        moments = self._moments.columns(chosen)
+        values = on_host(moments.rows.values())
+        rows = Weighted(values, moments.outputs, moments.weights)
         every = np.arange(len(rows.weights))
         held_out = np.array_split(every, _GAIN_FOLDS)
         divisions = [(np.setdiff1d(every, test), test) for test in held_out]
@@ -236,7 +238,7 @@ class Learnability:
             In the order of their columns.
         """
         # With the filter p(x) = x the explained fraction is additive in the features.
-        linear = replace(self._problem, filters=(np.ones(1),), scale=1.0)
+        linear = replace(self._moments, filters=(np.ones(1),), scale=1.0)
         _, gradient = linear.value_and_gradient(np.zeros(self.n_features_in_))
         return placed_like(self._given, gradient[self._mask(features) > 0])
 
@@ -254,20 +256,20 @@ class Learnability:
             Scaled to the spectrum of all features, so that masks can be compared.
         gradient : ndarray of shape (n_features,)
         """
-        value, gradient = self._problem.value_and_gradient(self._mask(mask))
+        value, gradient = self._moments.value_and_gradient(self._mask(mask))
         return value, placed_like(self._given, gradient)
 
     def _rows(self, chosen: Indices) -> Weighted | None:
         """Rows of some columns, as many as take little time; None if too few for least squares."""
-        problem, n_columns = self._problem, len(chosen)
-        n_rows = min(len(problem.weights), max(1, _EXACT_WORK // n_columns**2))
-        weights = problem.weights[:n_rows]
+        moments, n_columns = self._moments, len(chosen)
+        n_rows = min(len(moments.weights), max(1, _EXACT_WORK // n_columns**2))
+        weights = moments.weights[:n_rows]
         if ROWS_PER_COLUMN * (n_columns + 1) * np.sum(weights**2) > weights.sum() ** 2:
             return None
-        rows = problem.rows.columns(chosen)
+        rows = moments.rows.columns(chosen)
         if n_rows < rows.n_rows:
             rows = rows.take(np.arange(n_rows))
-        return Weighted(on_host(rows.values()), problem.outputs[:n_rows], weights)
+        return Weighted(on_host(rows.values()), moments.outputs[:n_rows], weights)
 
     def _filtered(self, chosen: Indices, mask: Floats) -> Estimate:
         """Estimate by a filter, whose own error goes into the interval.
@@ -276,13 +278,13 @@ class Learnability:
         less, which is a margin above; along those that are as far above the centre as the mean is
         below it, the value is too high.
         """
-        problem = self._problem
-        if len(chosen) < problem.n_features:
-            problem = problem.columns(chosen)
-        top, centre, mean = spectrum(problem.rows, mask, problem.weights)
-        filters = tuple(row / value_at(row, centre / top) for row in problem.filters)
-        value, error, order = measure(replace(problem, scale=top, filters=filters), mask)
-        row = filters[order - problem.order - 1]
+        moments = self._moments
+        if len(chosen) < moments.n_features:
+            moments = moments.columns(chosen)
+        top, centre, mean = spectrum(moments.rows, mask, moments.weights)
+        filters = tuple(row / value_at(row, centre / top) for row in moments.filters)
+        value, error, order = measure(replace(moments, scale=top, filters=filters), mask)
+        row = filters[order - moments.order - 1]
         above = min(centre**2 / mean / top, 1.0)
         seen, overshoot = value_at(row, mean / top), max(value_at(row, above) - 1, 0.0)
         largest = max(value, error)
@@ -313,22 +315,6 @@ class Learnability:
         if not np.all((mask >= 0) & (mask <= 1)):
             raise ValueError("features as a mask must lie between 0 and 1: clip it first.")
         return mask
-
-
-def _sampled(
-    X: Any, y: Any, sample_weight: Any, preparation: Preparation
-) -> tuple[RowMoments, Task]:
-    """All columns of a sample of the rows of Dask collections."""
-    # Imported here: it needs Dask.
-    from featgrad.dataset.dask import on_dask
-
-    dataset = on_dask(X, y, sample_weight, None, preparation)
-    return _moments_of(dataset.sample(np.arange(X.shape[1])), dataset.filters), dataset.task
-
-
-def _moments_of(sample: RowSample, filters: tuple[Floats, ...]) -> RowMoments:
-    rows, outputs, weights, variance, *_ = sample
-    return RowMoments(rows, outputs, weights, variance, filters)
 
 
 def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Estimate:

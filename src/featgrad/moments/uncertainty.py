@@ -35,26 +35,26 @@ class Measured(NamedTuple):
     order: int
 
 
-def measure(problem: RowMoments, mask: Floats) -> Measured:
-    """Estimate with the highest-order filter of the problem whose noise is acceptable."""
-    candidates = problem.candidates
-    value, jackknife = _replicates(problem, mask, candidates, problem.outputs)
-    null_values, null_jackknife = _null(problem, mask, candidates, jackknife[0])
+def measure(moments: RowMoments, mask: Floats) -> Measured:
+    """Estimate with the filter of the highest order whose noise is acceptable."""
+    candidates = moments.candidates
+    value, jackknife = _replicates(moments, mask, candidates, moments.outputs)
+    null_values, null_jackknife = _null(moments, mask, candidates, jackknife[0])
     null = np.mean(null_values**2, axis=0)
     chosen = int(np.max(np.flatnonzero(np.sqrt(null) <= _MAX_NOISE), initial=0))
     excess = np.mean(null_jackknife, axis=0) - null
     variance = max(float(jackknife[0, chosen] - excess[chosen]), float(null[chosen]))
-    order = problem.order - len(candidates) + chosen + 1
+    order = moments.order - len(candidates) + chosen + 1
     return Measured(float(value[0, chosen]), math.sqrt(variance), order)
 
 
 def _null(
-    problem: RowMoments, mask: Floats, candidates: Floats, jackknife: Floats
+    moments: RowMoments, mask: Floats, candidates: Floats, jackknife: Floats
 ) -> tuple[Floats, Floats]:
     """Estimates and their jackknife variances for targets with random signs."""
     values = variances = np.zeros((0, len(candidates)))
-    for outputs in _sign_flips(problem):
-        more_values, more_variances = _replicates(problem, mask, candidates, outputs)
+    for outputs in _sign_flips(moments):
+        more_values, more_variances = _replicates(moments, mask, candidates, outputs)
         values = np.concatenate([values, more_values])
         variances = np.concatenate([variances, more_variances])
         if len(values) >= _MIN_REPLICATES and _is_negligible(values, variances, jackknife):
@@ -70,52 +70,52 @@ def _is_negligible(values: Floats, variances: Floats, jackknife: Floats) -> bool
     return bool(np.all((larger <= _NEGLIGIBLE * jackknife) & acceptable))
 
 
-def _sign_flips(problem: RowMoments) -> Iterator[Floats]:
+def _sign_flips(moments: RowMoments) -> Iterator[Floats]:
     """Targets with random signs, as many at once as fit into memory."""
     rng = np.random.default_rng(0)
-    n_rows, n_outputs = problem.outputs.shape
-    capacity = _MAX_FLOATS // (max(n_rows, problem.n_features) * problem.order * n_outputs)
+    n_rows, n_outputs = moments.outputs.shape
+    capacity = _MAX_FLOATS // (max(n_rows, moments.n_features) * moments.order * n_outputs)
     done = 0
     while done < _REPLICATES:
         wanted = (_MIN_REPLICATES if done < _MIN_REPLICATES else _REPLICATES) - done
         count = int(np.clip(capacity, 1, wanted))
         done += count
         signs = rng.choice([-1.0, 1.0], size=(n_rows, count))
-        outputs = signs[:, :, None] * problem.outputs[:, None, :]
+        outputs = signs[:, :, None] * moments.outputs[:, None, :]
         yield outputs.reshape(n_rows, -1)
 
 
 def _replicates(
-    problem: RowMoments, mask: Floats, candidates: Floats, outputs: Floats
+    moments: RowMoments, mask: Floats, candidates: Floats, outputs: Floats
 ) -> tuple[Floats, Floats]:
     """Estimates and jackknife variances, both (replicates, filters).
 
     `outputs` holds the output columns of all replicates.
     """
-    n_rows, n_outputs = problem.outputs.shape
-    through = problem.paths_through_rows(mask, outputs)
-    through = through.reshape(n_rows, problem.order, -1, n_outputs).sum(axis=3)
+    n_rows, n_outputs = moments.outputs.shape
+    through = moments.paths_through_rows(mask, outputs)
+    through = through.reshape(n_rows, moments.order, -1, n_outputs).sum(axis=3)
     # A path of the moment i goes through i + 2 rows.
-    raw = through.sum(axis=0) / np.arange(2, problem.order + 2)[:, None]
-    divisor = tuple_weights(problem.weights, problem.order) * problem.variance
+    raw = through.sum(axis=0) / np.arange(2, moments.order + 2)[:, None]
+    divisor = tuple_weights(moments.weights, moments.order) * moments.variance
     values = (candidates @ (raw / divisor[:, None])).T
     variances = [
-        _jackknife(problem, candidates, raw[:, i], through[:, :, i]) for i in range(raw.shape[1])
+        _jackknife(moments, candidates, raw[:, i], through[:, :, i]) for i in range(raw.shape[1])
     ]
     return values, np.array(variances)
 
 
-def _jackknife(problem: RowMoments, candidates: Floats, raw: Floats, through: Floats) -> Floats:
+def _jackknife(moments: RowMoments, candidates: Floats, raw: Floats, through: Floats) -> Floats:
     """Variance of each filter's estimate from its values with each row left out in turn."""
-    weights = problem.weights
+    weights = moments.weights
     # e_(i+2) of the other rows is 0 if they are too few for a tuple.
-    left = problem.without_each
-    moments = np.divide(raw - through, left, out=np.zeros_like(through), where=left > 0)
+    left = moments.without_each
+    divided = np.divide(raw - through, left, out=np.zeros_like(through), where=left > 0)
     # The target's variance is estimated from the same rows and shrinks with them.
-    squares = np.sum(problem.outputs**2, axis=1)
-    variance = (problem.variance - weights * squares) / (1 - weights)
+    squares = np.sum(moments.outputs**2, axis=1)
+    variance = (moments.variance - weights * squares) / (1 - weights)
     share = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
-    values = (moments @ candidates.T) * share[:, None]
+    values = (divided @ candidates.T) * share[:, None]
     influence = (weights @ values - values) * (1 - weights)[:, None]
     n_rows = len(weights)
     return np.asarray(np.sum(influence**2, axis=0) * n_rows / (n_rows - 1))
