@@ -1,4 +1,10 @@
-"""Moments over folds (see `featgrad.moments.folds`) that stay in the memory of an accelerator."""
+"""Moments over folds (see `featgrad.moments.folds`) that stay in the memory of an accelerator.
+
+With vectors of one degree known for all folds, their sums over the folds before and behind give
+those of the next degree by one batched product for both directions:
+
+    r_0 = b_f,    r_(j+1)(f) = C_f S sum of r_j over the folds before (or behind) f.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +18,6 @@ from scipy.linalg import hankel
 from featgrad._support.types import Floats, Indices, Singles
 from featgrad.moments.cells import Cells, Division
 from featgrad.moments.device_arrays import Tensor, fetched, sent, sent_together
-from featgrad.moments.device_paths import all_paths
 from featgrad.moments.folds import Folds, Gradient, Totals
 
 # Entries of C_f that are multiplied at once.
@@ -117,8 +122,7 @@ class DeviceFolds(Folds):
             is_before[i, : len(place), : len(place)] = place[:, None] > place
         there = [strengths, np.array([hankel(alpha) for alpha in alphas]), is_before]
         strength, counts, before = sent_together(there, grams)
-        paths = all_paths(first, before, strength, order, lambda vectors: vectors @ grams)
-        answers = fetched(paths.moments_and_gradient(strength, counts))
+        answers = fetched(_moments_and_gradient(first, before, strength, counts, grams))
         return [
             (float(alpha @ found[:order]), found[order:][: len(task.mask)] / task.scale)
             for alpha, found, task in zip(alphas, answers, tasks, strict=True)
@@ -143,3 +147,31 @@ def _stacked(folds: Sequence[Any]) -> tuple[Tensor, Tensor]:
         grams[i, :own, :width, :width] = one.grams * one.share
         first[i, :own, :, :width] = one.first
     return grams, sent(first, like.device, like.dtype)
+
+
+def _moments_and_gradient(
+    first: Tensor, is_before: Tensor, strength: Tensor, counts: Tensor, grams: Tensor
+) -> Tensor:
+    """Raw moments, then ``d/d strength`` of their sum weighted by alpha, in one vector.
+
+    `first` are the b_f, shape (sets, folds, outputs, columns); `is_before` is 1 where the fold of
+    the column comes before that of the row; `strength` is the diagonal of S, shape (sets, columns);
+    ``counts[a, b]`` is ``alpha[a + b]``: what a pair of path lengths counts.
+    """
+    both_ways = torch.stack([is_before, is_before.mT])
+    ends, order = torch.stack([first, first]), counts.shape[-1]
+    strength = strength[..., None, None, :]
+    vectors, behind = [], []
+    for degree in range(order):
+        sums = (both_ways @ ends.flatten(-2)).reshape(ends.shape)
+        vectors.append(ends[0])
+        behind.append(sums[1])
+        if degree + 1 < order:
+            masked = (sums * strength).movedim(0, -3)
+            found = (masked.flatten(-3, -2) @ grams).reshape(masked.shape)
+            ends = found.movedim(-3, 0).contiguous()
+    # Paths from the first fold on that end in each, and from the last on, behind each.
+    left, right = torch.stack(vectors, dim=-4), torch.stack(behind, dim=-4).flatten(-3)
+    moments = (right @ (strength * first).flatten(-3)[..., None])[..., 0]
+    mixed = (counts @ right).reshape(left.shape)
+    return torch.cat([moments, (left * mixed).sum((-4, -3, -2))], dim=-1)

@@ -9,9 +9,10 @@ square of k.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import chain, islice, repeat
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,24 +45,43 @@ _FAR = 16.0
 _NEVER = np.float32(-1e30)
 
 
-class MovingMask(Protocol):
-    """A mask that a gradient moves."""
+class MovingMask(ABC):
+    """A mask that a gradient moves, by logits v."""
 
     mask: NDArray[Any]
     # What rows before a step count after it.
     share: float
+    # Arrays that change, and numbers.
+    _arrays: tuple[str, ...]
+    _numbers: tuple[str, ...]
 
+    def __init__(self, v: NDArray[Any], on_step: OnStep) -> None:
+        self.v, self.steps, self._on_step = v, list[Step](), on_step
+
+    @abstractmethod
     def step(self, explained: float, gradient: NDArray[Any]) -> bool:
         """Move, from what the mask explains and its gradient; whether that was the last step."""
 
+    @abstractmethod
+    def subset(self) -> Subset:
+        """The chosen features."""
+
     def state(self) -> Arrays:
         """All that changes."""
+        steps = np.array(self.steps).reshape(-1, len(Step._fields))
+        changing = {name: np.array(getattr(self, name)) for name in self._numbers}
+        arrays = {name: getattr(self, name) for name in self._arrays}
+        return {"v": self.v, "open": self.mask, "steps": steps, **changing, **arrays}
 
     def restore(self, state: Arrays) -> None:
         """Take it up again."""
+        self.v, self.mask = state["v"], state["open"]
+        self.steps = [Step(*row) for row in state["steps"].tolist()]
+        vars(self).update({name: state[name] for name in self._arrays})
+        vars(self).update({name: float(state[name]) for name in self._numbers})
 
 
-class PenaltyMask:
+class PenaltyMask(MovingMask):
     """Adam (Kingma & Ba 2015), with its usual constants, on the logits of a mask.
 
     The logits v are changed in place and set the precision of everything. A relative change of the
@@ -69,18 +89,19 @@ class PenaltyMask:
     """
 
     share = 1 - 1 / PENALTY_WINDOW
+    _arrays, _numbers = ("_mean", "_square"), ("_average",)
 
     def __init__(
         self, v: NDArray[Any], link: Link, penalty: float, rate: float, tol: float, on_step: OnStep
     ) -> None:
-        self.v, self.mask, self.steps = v, expit(2 * v), list[Step]()
+        super().__init__(v, on_step)
+        self.mask = expit(2 * v)
         self._link, self._weight = link, penalty / (1 + penalty)
-        self._rate, self._tol, self._on_step = rate, tol, on_step
+        self._rate, self._tol = rate, tol
         self._mean, self._square = np.zeros_like(v), np.zeros_like(v)
         self._average = math.nan
 
     def step(self, explained: float, gradient: NDArray[Any]) -> bool:
-        """Move, from what the mask explains and its gradient; whether that was the last step."""
         v, s, steps = self.v, self.mask, self.steps
         loss, slope = self._link(explained)
         size = float(np.sum(s, dtype=np.float64))
@@ -94,23 +115,6 @@ class PenaltyMask:
             self._average = PENALTY_MEMORY * before + (1 - PENALTY_MEMORY) * objective
         settled = abs(self._average - before) < self._tol * abs(before)
         return self._on_step(steps[-1], v) or settled
-
-    def state(self) -> Arrays:
-        """All that changes."""
-        return {
-            "v": self.v,
-            "mean": self._mean,
-            "square": self._square,
-            "average": np.array(self._average),
-            "steps": np.array(self.steps).reshape(-1, len(Step._fields)),
-        }
-
-    def restore(self, state: Arrays) -> None:
-        """Take it up again."""
-        self.v, self.steps = state["v"], [Step(*row) for row in state["steps"].tolist()]
-        self.mask = expit(2 * self.v)
-        self._mean, self._square = state["mean"], state["square"]
-        self._average = float(state["average"])
 
     def subset(self) -> Subset:
         """The features whose mask is open."""
@@ -131,20 +135,22 @@ class PenaltyMask:
         return self._rate * mean / (np.sqrt(square) + 1e-8)
 
 
-class BudgetMask:
+class BudgetMask(MovingMask):
     """A mask of so many columns, each a unit of cost 1, or in none; it sharpens over the steps."""
+
+    _arrays, _numbers = ("_momentum",), ("_theta",)
 
     def __init__(
         self, units: Units, size: int, marginals: Floats, n_steps: int, on_step: OnStep
     ) -> None:
+        super().__init__(np.zeros(len(marginals), np.float32), on_step)
         self._size, self._marginals, self._n_steps = size, marginals, n_steps
-        self._on_step, self.steps = on_step, list[Step]()
         place = np.flatnonzero(units.of_column >= 0)
         self._excluded = np.flatnonzero(units.of_column < 0)
         self._kept: Indices = place[units.kept[units.of_column[place]]]
         self.share = max(BATCH_LEAST_SHARE, 1 - 1 / (BATCH_WINDOW * n_steps))
-        self._v, self._momentum = np.zeros((2, len(marginals)), np.float32)
-        self._v[self._excluded] = self._v[self._kept] = _NEVER
+        self._momentum = np.zeros_like(self.v)
+        self.v[self._excluded] = self.v[self._kept] = _NEVER
         self._theta = math.log(max(len(marginals) / size, 2.0)) / BATCH_SHARPNESS[0]
         self.mask = self._opened()
 
@@ -156,30 +162,14 @@ class BudgetMask:
         pace = np.float32((1 - BATCH_MOMENTUM) / max(deviation, 1e-30))
         self._momentum *= np.float32(BATCH_MOMENTUM)
         self._momentum += pace * (gradient - np.float32(mean))
-        self._v += np.float32(BATCH_STEP) * self._momentum
+        self.v += np.float32(BATCH_STEP) * self._momentum
         self.steps.append(Step(1 - explained, explained, size))
         self.mask = self._opened()
-        return self._on_step(self.steps[-1], self._v)
-
-    def state(self) -> Arrays:
-        """All that changes."""
-        return {
-            "v": self._v,
-            "momentum": self._momentum,
-            "theta": np.array(self._theta),
-            "steps": np.array(self.steps).reshape(-1, len(Step._fields)),
-            "open": self.mask,
-        }
-
-    def restore(self, state: Arrays) -> None:
-        """Take it up again."""
-        self._v, self._momentum, self.mask = state["v"], state["momentum"], state["open"]
-        self._theta = float(state["theta"])
-        self.steps = [Step(*row) for row in state["steps"].tolist()]
+        return self._on_step(self.steps[-1], self.v)
 
     def subset(self) -> Subset:
         """The features whose logits are the largest."""
-        scores = (self._v - self._theta).astype(np.float64)
+        scores = (self.v - self._theta).astype(np.float64)
         # What does not vary comes last, whatever noise makes of the others.
         usual = np.ones(len(scores), bool)
         usual[self._excluded] = usual[self._kept] = False
@@ -201,9 +191,9 @@ class BudgetMask:
         first, last = BATCH_SHARPNESS
         sharpness = first * (last / first) ** done
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
-        if len(self._kept) + len(self._excluded) < len(self._v):
-            self._theta = _of_size(self._v, self._theta, sharpness, wanted)
-        mask = expit(np.float32(sharpness) * (self._v - np.float32(self._theta)))
+        if len(self._kept) + len(self._excluded) < len(self.v):
+            self._theta = _of_size(self.v, self._theta, sharpness, wanted)
+        mask = expit(np.float32(sharpness) * (self.v - np.float32(self._theta)))
         mask[mask < math.exp(-_FAR)] = 0
         mask[self._kept] = 1.0
         return np.asarray(mask)
