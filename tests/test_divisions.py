@@ -16,8 +16,7 @@ from featgrad.math import filters
 from featgrad.moments.cells import Division
 from featgrad.moments.folds import Folds
 from featgrad.search import rounds
-from featgrad.search.base import SearchTask, Subset
-from featgrad.search.progress import go_on
+from featgrad.search.base import SearchTask, Subset, go_on
 from search_data import singles
 from storages import ON_HOST, STORAGES, with_missing
 

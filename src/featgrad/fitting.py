@@ -40,9 +40,8 @@ from featgrad.plan import (
     plan,
 )
 from featgrad.readers import Source
-from featgrad.search.base import Job, Outcome, Search, Subset, joined
+from featgrad.search.base import Job, OnStep, Outcome, Reporter, Search, Subset, joined
 from featgrad.search.minibatch import MiniBatch
-from featgrad.search.progress import OnStep, Reporter
 from featgrad.search.sizes import Budgets, read_budgets
 from featgrad.search.units import Units
 from featgrad.search.working_set import WorkingSet

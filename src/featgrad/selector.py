@@ -8,14 +8,24 @@ from numbers import Integral, Real
 from typing import Any, Self
 from warnings import warn
 
+import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
+from sklearn.utils._array_api import check_same_namespace
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
-from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
+from featgrad._support.array_api import (
+    keeps_its_place,
+    namespace,
+    on_accelerator,
+    on_host,
+    placed_like,
+)
 from featgrad.accumulating import AccumulatingMixin
 from featgrad.checks import (
     MATRIX,
@@ -30,7 +40,7 @@ from featgrad.checks import (
 from featgrad.columns.fences import clipped
 from featgrad.columns.magnitude import in_range
 from featgrad.dataset.checkpoint import open_checkpoint
-from featgrad.dataset.collections import is_collection, without_rows
+from featgrad.dataset.collections import is_collection, only_columns, without_rows
 from featgrad.estimates.diagnosis import DataWarning, shared_labels
 from featgrad.estimates.held_out import Score
 from featgrad.estimates.path import PathPoint, Sizes
@@ -40,16 +50,14 @@ from featgrad.options import TASKS
 from featgrad.plan import Plan, pays_on_device
 from featgrad.readers import Source
 from featgrad.report.text import as_html
-from featgrad.search.base import Certificate, Discoveries, Search
-from featgrad.search.progress import Step
+from featgrad.search.base import Certificate, Discoveries, Search, Step
 from featgrad.search.stability import Stability
-from featgrad.transforming import TransformingMixin
 
 
 class FeatureGradientSelector(
     AccumulatingMixin,
     CallbackSupportMixin,  # type: ignore[misc]
-    TransformingMixin,
+    SelectorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     """Select the features that a target can best be predicted from, by gradient descent.
@@ -372,6 +380,63 @@ class FeatureGradientSelector(
         other._take(sizes.index(size), self.scores_)
         return other
 
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the chosen features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features.
+
+        Returns
+        -------
+        X_reduced : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
+            A dataframe, each column with its own type, where `set_output` asks for one; an array
+            on an accelerator where X is one; a Dask collection, not yet computed, where X is one.
+        """
+        self._check_chosen()
+        if is_collection(X):
+            validate_data(self, without_rows(X), reset=False, skip_check_array=True)
+            return only_columns(X, self.get_support(indices=True))
+        check_same_namespace(X, self, attribute="scores_", method="transform")
+        if keeps_its_place(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            check_missing(X, self.missing)
+            return namespace(X).take(X, placed_like(X, self.get_support(indices=True)), axis=1)
+        container = _get_output_config("transform", estimator=self)["dense"]
+        if container == "polars" and nw.dependencies.is_polars_dataframe(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
+            return kept.to_native()
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the chosen features back into their places.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features_)
+            The chosen features.
+
+        Returns
+        -------
+        X_original : {ndarray, sparse matrix} of shape (n_rows, n_features_in_)
+            With zeros in place of the features that were not chosen.
+        """
+        self._check_chosen()
+        check_same_namespace(X, self, attribute="scores_", method="inverse_transform")
+        if not keeps_its_place(X):
+            return super().inverse_transform(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features_:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)} but {self.n_features_} features were chosen: pass "
+                "what transform gives."
+            )
+        xp, support = namespace(X), self.get_support()
+        padded = xp.concat([X, xp.zeros_like(X[:, :1])], axis=1)
+        places = np.where(support, np.cumsum(support) - 1, self.n_features_)
+        return xp.take(padded, placed_like(X, places), axis=1)
+
     def _validated(self, X: Any, y: Any) -> tuple[str, Any, Any]:
         """Where to fit; X as it is where it stays, and as scikit-learn takes it on the host."""
         if is_collection(X):
@@ -464,6 +529,12 @@ class FeatureGradientSelector(
             )
         if self.max_cost is not None:
             check_number("max_cost", self.max_cost, Real, above=0)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        self._check_chosen()
+        support = np.zeros(self.n_features_in_, bool)
+        support[self._subsets[self._place].features] = True
+        return support
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram and, once fitted, what was chosen."""

@@ -4,8 +4,8 @@ import pytest
 from featgrad.math import filters
 from featgrad.moments.folds import Folds
 from featgrad.plan import FIRST_SHARPNESS, MOMENTUM, STEP
+from featgrad.search.base import Step, go_on
 from featgrad.search.descent import Descent, budgeted, descend
-from featgrad.search.progress import Step, go_on
 from featgrad.search.units import Units
 from search_data import folds_of, regression, singles, units_of
 

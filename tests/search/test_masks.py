@@ -3,8 +3,8 @@ import pytest
 
 import reference
 from featgrad.math import links
+from featgrad.search.base import Step, go_on
 from featgrad.search.masks import PenaltyMask, over_groups
-from featgrad.search.progress import Step, go_on
 from matrix_kinds import KINDS, Kind, example, relative_error
 
 

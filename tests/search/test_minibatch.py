@@ -11,9 +11,8 @@ from featgrad.math import filters
 from featgrad.moments.running import RunningSums
 from featgrad.plan import BATCH_STEPS
 from featgrad.readers import open_source
-from featgrad.search.base import Job, Subset
+from featgrad.search.base import Job, Subset, go_on
 from featgrad.search.masks import BatchDescent, BudgetMask
-from featgrad.search.progress import go_on
 from featgrad.search.sizes import Budgets
 from search_data import singles, units_of
 

@@ -11,8 +11,7 @@ from featgrad.dataset.sums import Prices
 from featgrad.math import filters
 from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
 from featgrad.search import rounds
-from featgrad.search.base import SearchTask, Subset
-from featgrad.search.progress import go_on
+from featgrad.search.base import SearchTask, Subset, go_on
 from featgrad.search.units import Units
 from search_data import singles, units_of
 

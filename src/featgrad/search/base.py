@@ -6,21 +6,59 @@ choose or refuse it, and `run` turns a `Job` into an `Outcome`.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackContext
 
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.filters import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanFacts, PlanLine
-from featgrad.search.progress import OnStep, Step
 from featgrad.search.sizes import Budgets
 from featgrad.search.stability import Stability
+
+
+class Step(NamedTuple):
+    """One step: what was minimised, the explained fraction, and the mask summed over features."""
+
+    objective: float
+    explained: float
+    size: float
+
+
+# Told of each step and of the scores reached; answers whether to stop.
+OnStep = Callable[[Step, NDArray[Any]], bool]
+
+
+def go_on(step: Step, scores: NDArray[Any]) -> bool:
+    """For searches that nobody watches."""
+    return False
+
+
+class Reporter:
+    """Tells scikit-learn's callbacks and, with `verbose`, the terminal of each step."""
+
+    def __init__(self, selector: Any, context: CallbackContext | None) -> None:
+        self._selector, self._context, self._count = selector, context, 0
+
+    def __call__(self, step: Step, scores: NDArray[Any]) -> bool:
+        self._count += 1
+        verbose = self._selector.verbose
+        if verbose and self._count % verbose == 0:
+            print(
+                f"step {self._count}: objective {step.objective:.6f}, explained "
+                f"{step.explained:.4f}, size {step.size:.1f}"
+            )
+        if self._context is None:
+            return False
+        inner = self._context.subcontext(task_name="step")
+        inner.call_on_fit_task_begin(estimator=self._selector)
+        return bool(inner.call_on_fit_task_end(estimator=self._selector))
 
 
 class Certificate(NamedTuple):

@@ -15,7 +15,7 @@ from scipy.special import expit
 from featgrad._support.types import Floats
 from featgrad.moments.folds import Folds, Gradient
 from featgrad.plan import MOMENTUM, STEP
-from featgrad.search.progress import OnStep, Step
+from featgrad.search.base import OnStep, Step
 from featgrad.search.units import Units
 
 _BUDGET_SLACK = 1e-9

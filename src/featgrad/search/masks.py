@@ -33,8 +33,7 @@ from featgrad.plan import (
     PENALTY_MEMORY,
     PENALTY_WINDOW,
 )
-from featgrad.search.base import Subset
-from featgrad.search.progress import OnStep, Step
+from featgrad.search.base import OnStep, Step, Subset
 from featgrad.search.units import Units, best_first
 
 _BUDGET_SLACK = 0.01

@@ -44,11 +44,10 @@ from featgrad.plan import (
     WORKING_SET_FACTOR,
     candidates_of,
 )
-from featgrad.search.base import Certificate, SearchTask, Subset, signed_scores
+from featgrad.search.base import Certificate, OnStep, SearchTask, Step, Subset, signed_scores
 from featgrad.search.descent import Descent, descend
 from featgrad.search.elimination import Remaining, remaining
-from featgrad.search.progress import OnStep, Step
-from featgrad.search.refinement import Candidates, can_swap, choose, refine, swap_ridge
+from featgrad.search.swaps import Candidates, can_swap, choose, refine, swap_ridge
 from featgrad.search.units import Units, best_first
 
 

@@ -1,4 +1,14 @@
-"""Least squares on a set of columns, and what it brings to swap one of them for another.
+"""The exact choice: elimination, then swaps of one column for another while they pay.
+
+Swaps are made where rows are many relative to the set: the best one, and so on until none brings
+more than chance, which is what the best of so many columns of noise would explain.
+
+Smaller swaps follow the noise where many columns explain a little each, as words do. They are made
+only if they end in a complete set: each of its columns explains more than chance, and no other
+column does.
+
+Where a part of the set is complete already, the rest of it would be columns that happen to fit the
+noise. Those that explain most by themselves take their places: they do less harm.
 
 For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; column m leaves
 ``l_m = b_m - C_mA B`` of the target and ``o_m = C_mm - M_m C_Am`` of itself unexplained. With j out
@@ -11,12 +21,242 @@ the place of m, and ``e_d = C_dm - M_d C_Am``: H gains ``w w^T / o_m``, M loses 
 loses ``w l_m / o_m``, and the others ``e l_m / o_m`` and ``e^2 / o_m``.
 """
 
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from featgrad._support.array_api import namespace
+import numpy as np
+
+from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
+from featgrad._support.types import Flags, Floats, Indices
+from featgrad.moments.folds import Totals, stacked
+from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.search.elimination import Elimination, eliminate_all
+from featgrad.search.units import Units
 
 # What is left of a column that others explain is no less.
 _LEAST = 1e-12
+# A gain below this share of the variance is rounding.
+_ROUNDING = 1e-9
+# Swaps after which an accelerator is asked whether any set still wants one.
+_AT_ONCE = 8
+
+
+class Candidates(NamedTuple):
+    """Units to choose from within a budget."""
+
+    totals: Totals
+    units: Units
+    candidates: Indices
+    budget: float
+    ridge: float
+
+
+def choose(tasks: Sequence[Candidates]) -> list[Flags]:
+    """The best of the candidates of each task within its budget, before swaps.
+
+    A ridge takes copies of good columns for good ones. Groups and columns of unequal costs, which
+    are not swapped, are therefore chosen twice: by least squares from twice the budget.
+    """
+    unequal = [i for i, task in enumerate(tasks) if not task.units.are_single_columns]
+    twice = {i: CANDIDATES_FACTOR * tasks[i].budget for i in unequal}
+    chosen = _eliminated(
+        [task._replace(budget=twice.get(i, task.budget)) for i, task in enumerate(tasks)]
+    )
+    again = []
+    for i in unequal:
+        task, flags = tasks[i], chosen[i]
+        few = len(task.units.members(flags)) * FILL_ROWS_PER_UNIT > task.totals.n_effective
+        ridge = task.ridge if few else swap_ridge(task.totals)
+        again.append(task._replace(candidates=np.flatnonzero(flags), ridge=ridge))
+    for i, flags in zip(unequal, _eliminated(again), strict=True):
+        chosen[i] = flags
+    return chosen
+
+
+def _eliminated(tasks: Sequence[Candidates]) -> list[Flags]:
+    parts = [task.units.only(task.candidates) for task in tasks]
+    kept = eliminate_all(
+        [
+            Elimination(task.totals.columns(columns), inner, task.budget, task.ridge)
+            for task, (inner, columns) in zip(tasks, parts, strict=True)
+        ]
+    )
+    chosen = [np.zeros(task.units.count, bool) for task in tasks]
+    for flags, task, own in zip(chosen, tasks, kept, strict=True):
+        flags[task.candidates[own]] = True
+    return chosen
+
+
+def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
+    """Sets after all swaps that pay, without columns that fit noise only; kept units stay.
+
+    Sets with few rows for each of their columns, and sets of groups or of columns of unequal costs,
+    are left as they are.
+    """
+    found, sets = list(chosen), [(*task[:2], own) for task, own in zip(tasks, chosen, strict=True)]
+    sizes = [int(np.count_nonzero(own)) for own in found]
+    # By column from here on. Swaps first, where rows are many.
+    fits: dict[int, Fitted] = {}
+    swapping: dict[int, Swapping] = {}
+    for i, (totals, units, own) in enumerate(sets):
+        few = sizes[i] * FILL_ROWS_PER_UNIT > totals.n_effective
+        if few or sizes[i] == units.count or not units.are_single_columns:
+            continue
+        inside, kept = own[units.of_column], units.kept[units.of_column]
+        if can_swap(totals.n_effective, sizes[i]):
+            swapping[i] = Swapping(totals, inside, kept, allowed=True)
+        else:
+            fits[i] = Fitted(inside, _significant(totals, inside), leaves_noise=False)
+    for i, (careful, free) in zip(swapping, swapped(list(swapping.values())), strict=True):
+        fits[i] = free if free.is_complete else careful
+    # Then what the columns leave that explain more than chance.
+    needed = {}
+    for i, fitted in fits.items():
+        totals, units, _ = sets[i]
+        flags = units.kept[units.of_column] | fitted.significant
+        if can_swap(totals.n_effective, int(np.count_nonzero(flags))):
+            needed[i] = flags
+    fewer = [i for i in needed if not np.array_equal(needed[i], fits[i].inside)]
+    asked = [Swapping(sets[i][0], needed[i], needed[i], allowed=False) for i in fewer]
+    leaves_noise = {i: fits[i].leaves_noise for i in needed}
+    leaves_noise |= {
+        i: fitted.leaves_noise for i, (fitted, _) in zip(fewer, swapped(asked), strict=True)
+    }
+    for i, fitted in fits.items():
+        totals, units, _ = sets[i]
+        scores = fitted.inside.astype(float)
+        if leaves_noise.get(i):
+            explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
+            scores = np.where(needed[i], np.inf, explained)
+        by_unit = np.empty(units.count)
+        by_unit[units.of_column] = scores
+        found[i] = units.best_within(by_unit, sizes[i])
+    return found
+
+
+def _significant(totals: Totals, inside: Flags) -> Flags:
+    """Columns of a set that explain more than chance beyond the other ones."""
+    own = totals.columns(np.flatnonzero(inside))
+    H = np.linalg.inv(to_numpy(own.covariance) + swap_ridge(totals) * np.eye(len(own.cross)))
+    B = H @ own.cross
+    left = max(totals.variance - float(np.sum(B * own.cross)), 0.0)
+    significant = np.zeros(len(inside), bool)
+    significant[inside] = np.sum(B**2, axis=1) / H.diagonal() > _chance(totals, len(H)) * left
+    return significant
+
+
+def can_swap(n_effective: float, count: int) -> bool:
+    """Whether rows are many enough for least squares on so many units."""
+    return count * SWAP_ROWS_PER_UNIT <= n_effective
+
+
+def swap_ridge(totals: Totals) -> float:
+    """A small ridge, relative to the mean variance of columns."""
+    return SWAP_RIDGE * totals.mean_variance
+
+
+def _chance(totals: Totals, count: int) -> float:
+    """What the best of p columns of noise explains of C outputs, as a share of the residual.
+
+    A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = C - 1``,
+    ``d + 2 sqrt(d L) + 2 L`` times the variance of one coefficient, by the rows that so many chosen
+    columns leave free.
+    """
+    n_columns, n_outputs = totals.cross.shape
+    others, log = n_outputs - 1, math.log(n_columns)
+    quantile = others + 2 * math.sqrt(others * log) + 2 * log
+    return float(quantile / n_outputs / (totals.n_effective - count))
+
+
+class Fitted(NamedTuple):
+    """Least squares on a set of columns."""
+
+    inside: Flags  # the set
+    significant: Flags  # columns of it that explain more than chance beyond the other ones
+    leaves_noise: bool  # no column outside explains more than chance beyond the set
+
+    @property
+    def is_complete(self) -> bool:
+        return self.leaves_noise and np.array_equal(self.inside, self.significant)
+
+
+class Swapping(NamedTuple):
+    """A set to be swapped: by swaps that bring more than chance, and then by all that pay."""
+
+    totals: Totals
+    inside: Flags
+    kept: Flags
+    allowed: bool  # otherwise the set stays as it is
+
+
+def swapped(tasks: Sequence[Swapping]) -> list[tuple[Fitted, Fitted]]:
+    """Each set after swaps that bring more than chance, and after all that pay."""
+    found: dict[int, tuple[Fitted, Fitted]] = {}
+    for places in _together(tasks):
+        some = [tasks[i] for i in places]
+        sizes = np.array([np.count_nonzero(task.inside) for task in some])
+        totals = [task.totals for task in some]
+        # Smaller sets have more members, which explain nothing and stay.
+        more = max(1, sizes.max()) - sizes
+        width = max(len(one.cross) + own for one, own in zip(totals, more, strict=True))
+        members = np.empty((len(sizes), sizes[0] + more[0]), np.intp)
+        kept = np.ones((len(sizes), width), bool)
+        for i, (task, own) in enumerate(zip(some, more, strict=True)):
+            count = len(task.inside)
+            members[i] = np.append(np.flatnonzero(task.inside), count + np.arange(own))
+            kept[i, :count] = task.kept
+        C, b = stacked(totals, [swap_ridge(one) for one in totals], width)
+        swaps = Swaps(C, b, placed_like(C, members), placed_like(C, kept))
+        chances = np.array([_chance(*each) for each in zip(totals, sizes, strict=True)])
+        variances = np.array([one.variance for one in totals])
+        allowed = sizes * [task.allowed for task in some]
+        fits = []
+        # Where no set may swap, both are the same.
+        for worth in (1.0, 0.0)[: 2 if np.any(allowed) else 1]:
+            limits = worth * chances, variances, _ROUNDING * variances, allowed
+            swaps.begin(*(placed_like(C, limit) for limit in limits))
+            step, at_once = swaps.step, 1
+            if swaps.wants_more and getattr(C, "is_cuda", False):
+                # Imported here: it needs torch.
+                from featgrad.moments.device_arrays import captured
+
+                step, at_once = captured(swaps.step, C.device), _AT_ONCE
+            while swaps.wants_more:
+                for _ in range(at_once):
+                    step()
+            members, losses, brought, explained = map(to_numpy, swaps.state())
+            least = chances * np.maximum(variances - explained, 0.0)
+            parts = zip(some, members, losses, brought, least, strict=True)
+            fits.append([_fitted(*part) for part in parts])
+        found |= zip(places, zip(fits[0], fits[-1], strict=True), strict=True)
+    return [found[i] for i in range(len(tasks))]
+
+
+def _together(tasks: Sequence[Swapping]) -> Iterator[list[int]]:
+    """Tasks that are worked on at once: on the host single ones, else those of similar sizes.
+
+    Each set takes as many operations as the largest of those that are swapped together.
+    """
+    if not tasks or not is_foreign(tasks[0].totals.matrix):
+        yield from ([i] for i in range(len(tasks)))
+        return
+    sizes = {i: int(np.count_nonzero(task.inside)) for i, task in enumerate(tasks)}
+    while sizes:
+        similar = [i for i, size in sizes.items() if 2 * size >= max(sizes.values())]
+        yield similar
+        for i in similar:
+            del sizes[i]
+
+
+def _fitted(
+    task: Swapping, members: Indices, losses: Floats, brought: Floats, least: float
+) -> Fitted:
+    inside, significant = np.zeros((2, len(brought)), bool)
+    inside[members], significant[members] = True, losses > least
+    count = len(task.inside)
+    others = brought[:count][~inside[:count]]
+    return Fitted(inside[:count], significant[:count], bool(np.all(others <= least)))
 
 
 class Swaps:

@@ -20,9 +20,8 @@ from featgrad.plan import (
     PlanLine,
 )
 from featgrad.search import rounds
-from featgrad.search.base import Job, Outcome, Search, SearchTask, Subset
+from featgrad.search.base import Job, Outcome, Search, SearchTask, Subset, go_on
 from featgrad.search.comparison import Comparison, compare, division_tasks
-from featgrad.search.progress import go_on
 from featgrad.search.sizes import Budgets
 from featgrad.search.stability import of_pairs
 
