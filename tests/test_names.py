@@ -12,8 +12,6 @@ SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in ROOT.
 MOST_SHARED = 10
 # Functions that a protocol of Python or of an entry point names.
 HOOKS = {"__getattr__", "__dir__", "main"}
-# To become empty.
-ALLOWED = {"search", "stacked"}
 
 
 def definitions(text: str) -> list[str]:
@@ -45,7 +43,7 @@ def test_a_name_is_defined_in_one_module():
         for name in definitions(text):
             modules[name].add(module)
     twice = {name: sorted(found) for name, found in modules.items() if len(found) > 1}
-    assert {name: twice[name] for name in twice.keys() - HOOKS - ALLOWED} == {}
+    assert {name: twice[name] for name in twice.keys() - HOOKS} == {}
 
 
 def test_no_two_places_share_more_than_ten_lines():
