@@ -46,7 +46,7 @@ class Table(Protocol):
 class Chunk(NamedTuple):
     """Columns of some rows, in the order in which they were asked for."""
 
-    numbers: Any  # an array per column; NaN is missing
+    numbers: Floats  # a row per column; NaN is missing
     texts: "dict[str, Tokens]"
     reasons: dict[int, str]  # why rows are invalid
 
@@ -191,33 +191,23 @@ class DistinctTexts:
         return None
 
 
-def numbered(names: Sequence[str], chunks: Iterable[Sequence[Floats]]) -> Mapping[str, str]:
+def numbered(names: Sequence[str], chunks: Iterable[Floats]) -> Mapping[str, str]:
     """Columns of numbers, by their first rows, that number the rows, and why."""
     found: dict[str, str] = {}
-    first: list[Sequence[Floats]] = []
+    first: list[Floats] = []
     for chunk in chunks if names else ():
         first.append(chunk)
-        if sum(len(columns[0]) for columns in first) >= ID_LIKE_ROWS:
+        if sum(columns.shape[1] for columns in first) >= ID_LIKE_ROWS:
             break
     else:
         return found
-    columns = _joined(first)
-    starts = np.array([column[:2] for column in columns])
-    counts = np.isin(starts[:, 0], (0, 1)) & (starts[:, 1] - starts[:, 0] == 1)
+    columns = np.concatenate(first, axis=1)
+    counts = np.isin(columns[:, 0], (0, 1)) & (columns[:, 1] - columns[:, 0] == 1)
     for name, column, is_count in zip(names, columns, counts.tolist(), strict=True):
         if is_count and np.all(np.diff(column) == 1):
             found[name] = "it numbers the rows"
-        elif _NAMES.fullmatch(name) and _are_different_integers(column):
-            found[name] = "its name, and a different number in each row"
+        elif _NAMES.fullmatch(name):
+            are_whole = np.all(column == np.round(column))
+            if are_whole and len(np.unique(column)) == len(column):
+                found[name] = "its name, and a different number in each row"
     return found
-
-
-def _are_different_integers(column: Floats) -> bool:
-    return bool(np.all(column == np.round(column))) and len(np.unique(column)) == len(column)
-
-
-def _joined(chunks: Sequence[Any]) -> Any:
-    """Columns of one chunk after the other; one array of all columns where they are such."""
-    if isinstance(chunks[0], np.ndarray):
-        return np.concatenate(chunks, axis=1)
-    return [np.concatenate(parts) for parts in zip(*chunks, strict=True)]

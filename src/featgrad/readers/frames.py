@@ -128,10 +128,10 @@ class FrameTable:
             together = rows[plain].to_numpy() if plain else np.empty((len(rows), 0))
             # Plain numbers are converted together; objects and others column by column.
             columns = dict(zip(plain, together.T, strict=True)) if together.dtype != object else {}
-            values = [
-                columns[name] if name in columns else numbers_in(rows[name], reasons)
-                for name in numbers
-            ]
+            values = np.empty((len(numbers), len(rows)))
+            for place, name in enumerate(numbers):
+                found = columns.get(name)
+                values[place] = numbers_in(rows[name], reasons) if found is None else found
             yield Chunk(values, {name: tokens_in(rows[name]) for name in texts}, reasons)
 
     def _kind(self, column: str, kind: Any) -> str:

@@ -145,9 +145,7 @@ def open_source(
 
     format, data, name = _detect(data, format)
     block_rows = block_rows and int(block_rows)
-    taken = FORMATS[format].options if format else ()
-    given = {option: options.pop(option) for option in taken if option in options}
-    found = _open(data, format, block_rows, given)
+    found = _open(data, format, block_rows, options)
     accepted = found.options if isinstance(found, StoredRows) else TableSource.OPTIONS
     for argument, value in options.items():
         if argument not in accepted:
@@ -172,17 +170,17 @@ def open_table(
     None if the file stores rows of features: svmlight, .npy, and files written by `convert`.
     """
     format, data, _ = _detect(path, format)
-    taken = FORMATS[format].options if format else ()
-    given = {name: value for name, value in dialect.items() if name in taken and value is not None}
-    found = _open(data, format, None, given)
+    found = _open(data, format, None, {k: v for k, v in dialect.items() if v is not None})
     return None if isinstance(found, StoredRows) else found
 
 
 def _open(
-    data: Any, format: str | None, block_rows: int | None, given: dict[str, Any]
+    data: Any, format: str | None, block_rows: int | None, options: dict[str, Any]
 ) -> "Table | StoredRows":
-    """A table, or rows that are stored as such."""
+    """A table, or rows that are stored as such; takes the options of the format."""
     if format is not None:
+        taken = FORMATS[format].options
+        given = {option: options.pop(option) for option in taken if option in options}
         module, function = FORMATS[format].opener.split(":")
         opener = getattr(import_module(f"featgrad.readers.{module}"), function)
         return opener(data, format, block_rows, **given)  # type: ignore[no-any-return]

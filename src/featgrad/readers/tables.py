@@ -197,7 +197,11 @@ class TableSource(BaseSource):
     def _encode(self, chunk: Chunk) -> Block:
         """All rows of a chunk; adds the reasons why some of them are invalid."""
         n_features = len(self._plain)
-        X = self._encoded(chunk) if self._text else self._stacked(chunk.numbers[:n_features])
+        with np.errstate(over="ignore"):
+            if self._text:
+                X = self._encoded(chunk)
+            else:
+                X = np.ascontiguousarray(chunk.numbers[:n_features].T, self._dtype)
         others = dict(zip(self._numbers[n_features:], chunk.numbers[n_features:], strict=True))
         if self._target in self._is_text:
             y = _texts(self._target, chunk.texts[self._target], chunk.reasons)
@@ -217,12 +221,6 @@ class TableSource(BaseSource):
         groups = None if not keys else keys[0] if len(keys) == 1 else joined_keys(keys)
         return Block(X, y, weight, groups, time)
 
-    def _stacked(self, columns: Any) -> NDArray[Any]:
-        with np.errstate(over="ignore"):
-            if isinstance(columns, np.ndarray):
-                return np.ascontiguousarray(columns.T, self._dtype)
-            return np.stack(columns, dtype=self._dtype, casting="unsafe").T
-
     def _encoded(self, chunk: Chunk) -> Any:
         """One feature per row and original column; zeros are then dropped, or all are stored."""
         n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._layout.columns)
@@ -231,8 +229,7 @@ class TableSource(BaseSource):
         numbers = iter(chunk.numbers)
         for j, encoded in enumerate(self._layout.columns):
             if encoded.kind == "number":
-                with np.errstate(over="ignore"):
-                    values[j] = next(numbers)
+                values[j] = next(numbers)
                 features[j] = np.where(values[j] == 0, -1, self._layout.starts[j])
             else:
                 tokens = chunk.texts[encoded.name]
