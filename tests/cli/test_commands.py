@@ -379,6 +379,8 @@ def test_names_cannot_command_a_terminal_or_a_spreadsheet(table, capsys):
         assert main([*given, *more]) == 0
         output = capsys.readouterr()
         assert not {"\x1b", "\u202e"} & {*output.out, *output.err}
+    assert main(["watch", "evil.csv", "--target", "price", "-k", "1", "--exclude", "colour"]) == 0
+    assert not {"\x1b", "\u202e"} & {*capsys.readouterr().out}
     assert Path("out.csv").read_text().splitlines()[1].startswith("'=")
     assert not {"\x1b", "\u202e"} & {*Path("report.html").read_text()}
 

@@ -15,6 +15,7 @@ from featgrad.plan import ONLINE_BLOCK
 from featgrad.readers.lines import Pipe
 from featgrad.readers.opening import format_of
 from featgrad.report import write_stream_report
+from featgrad.report.text import visible
 
 _ALARMS = {
     "alarm": "alarm: predictions have become worse",
@@ -60,7 +61,9 @@ def watch(arguments: Namespace) -> None:
             if event.row > printed:
                 _print(_described(event, names), arguments.json)
         printed = selector.n_rows_seen_
-    _print(_state(selector, names), arguments.json)
+    chosen = [names[i] for i in selector.features_]
+    end = {"features": chosen, "learnability": str(selector.learnability_)}
+    _print({"row": selector.n_rows_seen_, "event": "end", **end}, arguments.json)
     if arguments.report is not None:
         write_stream_report(selector, arguments.report, names=names)
 
@@ -71,16 +74,6 @@ def _described(event: Event, names: list[str]) -> dict[str, Any]:
         described["entered"] = [names[i] for i in event.entered]
         described["left"] = [names[i] for i in event.left]
     return described
-
-
-def _state(selector: OnlineFeatureSelector, names: list[str]) -> dict[str, Any]:
-    estimate = selector.learnability_
-    return {
-        "row": selector.n_rows_seen_,
-        "event": "end",
-        "features": [names[i] for i in selector.features_],
-        "learnability": str(estimate),
-    }
 
 
 def _print(event: dict[str, Any], as_json: bool) -> None:
@@ -94,4 +87,4 @@ def _print(event: dict[str, Any], as_json: bool) -> None:
         parts.append(f"{', '.join(event['features'])} explain {event['learnability']}")
     parts += [f"+ {', '.join(event['entered'])}"] if event.get("entered") else []
     parts += [f"- {', '.join(event['left'])}"] if event.get("left") else []
-    print(f"row {event['row']}: {'; '.join(parts)}", flush=True)
+    print(visible(f"row {event['row']}: {'; '.join(parts)}"), flush=True)
