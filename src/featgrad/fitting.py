@@ -1,6 +1,6 @@
 """From parameters and rows to a job for a search, and from its outcome to the choice.
 
-A fit takes these steps, one after the other: a storage for the rows, a job, a search, a judgement.
+A fit takes these steps, one after the other: a storage of rows, a plan, a search, estimates.
 """
 
 from dataclasses import dataclass, replace
@@ -169,7 +169,7 @@ class Fit:
             budgets = every.only(values)
             job = Job(dataset, budgets, estimates, n_resamples, self.on_step, self.rng)
             outcomes.append(search.run(job))
-        return self._judged(dataset, planned, joined(every, outcomes), X)
+        return self._estimated(dataset, planned, joined(every, outcomes), X)
 
     def plan(
         self,
@@ -201,7 +201,7 @@ class Fit:
         return Preparation(*kind, *columns, self.rng, folds_of(search.order), belonging)
 
     @one_blas_thread()
-    def _judged(self, dataset: Dataset, planned: Plan, outcome: Outcome, X: Any) -> "Choice":
+    def _estimated(self, dataset: Dataset, planned: Plan, outcome: Outcome, X: Any) -> "Choice":
         """The choice, with estimates of what each set explains."""
         columns = [subset.features for subset in outcome.subsets]
         columns += [found for subset in outcome.subsets for found in subset.divisions]
@@ -209,14 +209,14 @@ class Fit:
         if estimates:
             features = looked_at(chosen.scores, dataset.n_rows)
             columns.append(features)
-        judges = _Judges(dataset, np.unique(np.concatenate(columns)), self.budgets.units)
+        of_sets = _Estimates(dataset, np.unique(np.concatenate(columns)), self.budgets.units)
         repeated = {b for search, own in planned.parts if search.needs.repeats for b in own}
         path = []
         for place, subset in enumerate(outcome.subsets):
             # Where held-out rows have chosen the size, the estimate is from others than those.
             if place == outcome.chosen and len(subset.features) and outcome.divisions:
                 subset = replace(subset, divisions=outcome.divisions)
-            known = judges.known(subset, estimates, subset.budget in repeated)
+            known = of_sets.known(subset, estimates, subset.budget in repeated)
             path.append(PathPoint(len(subset.features), subset.features, *known))
         budgets = self.budgets.for_rows(dataset.n_rows)
         sizes = _sizes(budgets, outcome, path) if outcome.held_out else None
@@ -224,8 +224,8 @@ class Fit:
         planned = replace(planned, held_out=outcome.held_out, decisions=decisions)
         found = []
         if estimates:
-            among = judges.sample, judges.columns, features, len(chosen.features)
-            independent = self.given["cv"] is None and judges.sample.clusters is None
+            among = of_sets.sample, of_sets.columns, features, len(chosen.features)
+            independent = self.given["cv"] is None and of_sets.sample.clusters is None
             found = findings(*among, as_independent=independent, X=X)
         return Choice(dataset.task, planned, outcome, path, found, sizes)
 
@@ -258,8 +258,8 @@ def _sizes(budgets: Budgets, outcome: Outcome, path: list[PathPoint]) -> Sizes:
 
 
 @dataclass(frozen=True)
-class _Judges:
-    """Rows that say what sets of some columns explain."""
+class _Estimates:
+    """What sets of some columns explain."""
 
     dataset: Dataset
     columns: Indices
@@ -276,7 +276,7 @@ class _Judges:
             return Judged(Estimate(0.0, 0.0, 0))
         if is_repeated:  # but rows were too few
             return Judged(unknown(len(features)))
-        estimate = self.that_chose.estimate(np.searchsorted(self.columns, features))
+        estimate = self.in_sample.estimate(np.searchsorted(self.columns, features))
         return Judged(replace(estimate, is_optimistic=True))
 
     @cached_property
@@ -285,7 +285,7 @@ class _Judges:
         return HeldOutRows(self.sample, self.columns, units, self.dataset.splits)
 
     @cached_property
-    def that_chose(self) -> Learnability:
+    def in_sample(self) -> Learnability:
         return Learnability.from_sample(self.sample, order=len(self.dataset.filters[-1]))
 
     @cached_property

@@ -1,7 +1,7 @@
 """Every limit that changes a choice, and which search runs because of them.
 
 `plan` is a pure function of the shape of the data and of the selector's parameters. The selector
-runs what it says and keeps it as `plan_`; `featgrad select --explain` prints it.
+runs it and keeps it as `plan_`; `featgrad select --explain` prints it.
 """
 
 import math
@@ -59,7 +59,7 @@ MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
 # The largest residual 1 - p(x) that the Chebyshev filter leaves on its interval [a, 1].
 CHEBYSHEV_RESIDUAL = 0.03
 # The filter's scale, as a multiple of the top eigenvalue of a set.
-ROOM = 2.4
+SCALE_FACTOR = 2.4
 
 # Large sets, searched over all columns while rows are streamed.
 # Largest set for which moments of a working set are kept, and of how many times as many columns.
@@ -89,7 +89,7 @@ MOST_FOLDS = 100
 HELD_OUT_GROUPS = 4
 # Standard errors by which held-out rows must be predicted better than noise would be, or nothing is
 # chosen.
-NOTHING_ERRORS = 2.5
+NOISE_ERRORS = 2.5
 # Sizes whose median stands for the one in their middle, and how far below the best correlation a
 # size still suffices: by one standard error, but at most by this share of it. Where the curve is
 # flat, half or twice of that would decide otherwise: the mean of all three sizes is chosen.
@@ -98,8 +98,9 @@ SIZE_TOLERANCE = 0.01
 TOLERANCE_FACTORS = np.array([0.5, 1.0, 2.0])
 # Rows for each column that least squares needs; fewer give a lower bound of what columns explain.
 ROWS_PER_COLUMN = 2
-# Ridge of the held-out judge, as a sum of squares: that of a logistic model with C = 1.
-JUDGE_RIDGE = 4.0
+# Ridge of models that predict held-out rows, as a sum of squares: that of a logistic model with
+# C = 1.
+HELD_OUT_RIDGE = 4.0
 # Entries of the moments of all columns, over all folds, up to which these are kept.
 MOMENT_ENTRIES = 1 << 24
 # Entries of rows that came in chunks which are kept, and the fewest rows.
@@ -160,7 +161,7 @@ HISTORY_LENGTH = 10_000
 TIMELINE_LENGTH = 256
 
 # Share of an accelerator's free memory up to which X is kept there: sums and copies of some columns
-# need the rest. A larger X is sent block by block, whenever its rows are visited.
+# need the rest. A larger X is copied block by block, whenever its rows are visited.
 DEVICE_SHARE = 0.5
 # Entries up to which X on an accelerator is copied to the host, where fits of it are faster.
 HOST_ENTRIES = 1 << 16
@@ -209,7 +210,7 @@ AUTO_SIZES = (
     *(1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
     *(12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300),
 )
-# Sizes that a report shows beside the one that was asked for.
+# Sizes that a report shows next to the one that was asked for.
 CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 # Larger sizes than each of these are tried if one of the two largest before them is the best.
 AUTO_STAGES = (30, 100)
@@ -343,7 +344,7 @@ class Wanted(NamedTuple):
     compares_sizes : bool
         Whether held-out rows choose among the sizes.
     estimates : bool
-        Whether held-out rows judge the sets.
+        Whether sets are estimated from held-out rows.
     n_resamples : int
         Choices from half the rows.
     """
@@ -509,7 +510,7 @@ def _estimates(facts: PlanFacts, wanted: Wanted, search: Planned, n_folds: int) 
     if not wanted.estimates and not wanted.compares_sizes:
         return PlanLine("estimates", "none", "estimate=False")
     if not search.needs.repeats:
-        return PlanLine("estimates", "rows that chose", f"{search!r} is not repeated")
+        return PlanLine("estimates", "in-sample", f"{search!r} is not repeated")
     if facts.n_rows < 2 * n_folds:
         return PlanLine("estimates", "none", f"fewer than {2 * n_folds} rows")
     parts = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]}"

@@ -132,8 +132,8 @@ class FeatureGradientSelector(
         Whether NaN in X is refused or counts as its column's mean.
     device : str or None, default=None
         Where to `fit`: None where X is, or a device of torch such as "cuda", to which an X on the
-        host is sent: whole if it fits into half of the free memory, else in blocks. Learnability is
-        then estimated from 10,000 rows at most. Needs torch.
+        host is copied: whole if it fits into half of the free memory, else in blocks. Learnability
+        is then estimated from 10,000 rows at most. Needs torch.
     random_state : int, RandomState instance or None, default=None
         The random order in which rows are visited.
     verbose : int, default=0
@@ -170,7 +170,7 @@ class FeatureGradientSelector(
         Of `Knockoffs`: how much more each feature matters than its knockoff, how often it is
         chosen for one knockoff, p-values where none is, and which features keep the rate exactly.
     plan_ : Plan
-        Which search ran, which limits decided it, and what held-out rows said; ``print(plan_)``.
+        Which search ran, which limits decided it, and what held-out rows gave; ``print(plan_)``.
     certificate_ : Certificate or None
         An estimate of what the best column outside would add, next to what noise would reach and
         what is lost without the worst inside; None where the search does not price columns.
@@ -280,7 +280,7 @@ class FeatureGradientSelector(
             X, y = clipped(X, y, on_host(sample_weight), self.task)
         fit = new_fit(self, storage, self.n_features_in_, context)
         in_memory, choices = storage == "memory" and sample_weight is None, list[Choice]()
-        # Before nothing is said to predict whole numbers as classes, they are tried as numbers.
+        # Before whole numbers as classes are found unpredictable, they are tried as numbers.
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
             fit = fit.as_numbers(choices[-1].task) if choices else fit
             dataset = fit.of_rows(X, y, sample_weight, groups)
@@ -301,8 +301,8 @@ class FeatureGradientSelector(
         """Choose features from rows that need not fit into memory.
 
         The source is read block by block: twice up to some 1,100 features, once for the target and
-        once for all moments; beyond, twice, twice for each of up to three rounds of pricing, and
-        twice more for estimates; `n_epochs` + 4 times for `MiniBatch`; once
+        once for all moments; beyond, twice, twice for each of up to three rounds of pricing, once
+        to compare sizes and twice more for estimates; `n_epochs` + 4 times for `MiniBatch`; once
         more where values are missing, and where a target of whole numbers may be classes. In memory
         are one block and the next, a few numbers per feature and the moments of a few hundred
         features, however many rows there are. The sets found are about those of `fit`; copies of a

@@ -12,7 +12,7 @@ from dataset_builders import in_memory
 from featgrad import FeatureGradientSelector
 from featgrad.dataset.splits import random_splits
 from featgrad.estimates.held_out import HeldOutRows
-from featgrad.plan import JUDGE_RIDGE
+from featgrad.plan import HELD_OUT_RIDGE
 
 N_FOLDS = 12
 COLUMNS = np.arange(6)
@@ -42,7 +42,7 @@ def predictions(sample, divisions, splits=SPLITS) -> np.ndarray:
     predicted = np.zeros_like(Y)
     for (training, held_out), features in zip(splits, divisions, strict=True):
         inside, test = np.isin(sample.folds, list(training)), np.isin(sample.folds, list(held_out))
-        model = make_pipeline(StandardScaler(), Ridge(alpha=JUDGE_RIDGE))
+        model = make_pipeline(StandardScaler(), Ridge(alpha=HELD_OUT_RIDGE))
         model.fit(X[inside][:, features], Y[inside])
         predicted[test] = model.predict(X[test][:, features]).reshape(-1, Y.shape[1])
     return predicted

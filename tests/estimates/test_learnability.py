@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import reference
 from featgrad import Learnability, learnability
-from featgrad.plan import JUDGE_RIDGE
+from featgrad.plan import HELD_OUT_RIDGE
 from matrix_kinds import KINDS
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -105,7 +105,7 @@ def gains_by_models(X, y, rows, groups: list[int]) -> tuple[np.ndarray, np.ndarr
         training = np.setdiff1d(np.arange(len(y)), test)
         errors = []
         for left in [labels >= 0, *(labels != group for group in range(labels.max() + 1))]:
-            model = make_pipeline(StandardScaler(), Ridge(alpha=JUDGE_RIDGE))
+            model = make_pipeline(StandardScaler(), Ridge(alpha=HELD_OUT_RIDGE))
             model.fit(X[training][:, left], y[training])
             errors.append((y[test] - model.predict(X[test][:, left])) ** 2)
         losses[test] = np.array(errors[1:]).T - errors[0][:, None]

@@ -7,7 +7,7 @@ import reference
 from dataset_builders import folds_of_rows, in_memory, mixed_columns
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.splits import Split, random_splits
-from featgrad.plan import JUDGE_RIDGE, NOTHING_ERRORS, SIZE_TOLERANCE, TOLERANCE_FACTORS, HeldOut
+from featgrad.plan import HELD_OUT_RIDGE, NOISE_ERRORS, SIZE_TOLERANCE, TOLERANCE_FACTORS, HeldOut
 from featgrad.search.base import Subset
 from featgrad.search.comparison import Comparison, compare, division_tasks
 
@@ -38,7 +38,7 @@ def correlations_by_rows(X, Y, weight, chosen: list[list[int]], is_binary=False)
         row = []
         for features in chosen:
             A = Z[~test][:, features]
-            ridge = JUDGE_RIDGE * np.sum(W**2) * np.eye(len(features))
+            ridge = HELD_OUT_RIDGE * np.sum(W**2) * np.eye(len(features))
             fitted = np.linalg.solve(A.T @ (W * A) + ridge, A.T @ (W * outputs))
             predicted, truth = (
                 values - np.average(values, axis=0, weights=w[test])
@@ -143,7 +143,7 @@ def test_errors_are_those_of_a_correlation():
 
 @pytest.mark.parametrize(("share", "expected"), [(0.99, None), (1.01, 1)])
 def test_nothing_is_good_that_noise_could_be(share: float, expected: int | None):
-    best = share * NOTHING_ERRORS * np.sqrt(2 / 100)
+    best = share * NOISE_ERRORS * np.sqrt(2 / 100)
     assert comparison([-1.0, best], n_rows=100).smallest_good() == expected
 
 

@@ -33,7 +33,7 @@ from featgrad.moments.least_squares import (
     ridge_coefficients,
     variance_left,
 )
-from featgrad.plan import JUDGE_RIDGE, ROWS_PER_COLUMN
+from featgrad.plan import HELD_OUT_RIDGE, ROWS_PER_COLUMN
 
 # Models of different groups share most of their rows, so that groups are not independent (Bates,
 # Hastie & Tibshirani 2024): errors as if they were, times this, cover simulated designs.
@@ -107,7 +107,7 @@ class HeldOutRows:
         for (training, _), features in zip(self._divisions, found, strict=True):
             shares = each_explained(rows.take(training), self._rows(features).take(training))
             counted.append(np.bincount(units, shares) / np.bincount(units))
-        gains = losses_without(rows, units, self._divisions, np.array(counted), JUDGE_RIDGE)
+        gains = losses_without(rows, units, self._divisions, np.array(counted), HELD_OUT_RIDGE)
         return Gains(*(part[units] for part in gains))
 
     def _units_of(self, columns: Indices) -> Indices:
@@ -230,7 +230,7 @@ class HeldOutRows:
         Weights of all divisions sum to one.
         """
         training, test = division
-        coefficients = ridge_coefficients(rows.take(training), JUDGE_RIDGE)
+        coefficients = ridge_coefficients(rows.take(training), HELD_OUT_RIDGE)
         outside = rows.take(test)
         predicted = outside.values @ placed_like(rows.values, coefficients)
         weights = self._sample.weights[test] / self._total

@@ -33,7 +33,7 @@ from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_
 from featgrad.moments.spectrum import spectrum
 from featgrad.moments.sweeps import RowMoments
 from featgrad.moments.uncertainty import measure
-from featgrad.plan import FOLDS, JUDGE_RIDGE, ROWS_PER_COLUMN
+from featgrad.plan import FOLDS, HELD_OUT_RIDGE, ROWS_PER_COLUMN
 
 # Products that exact estimates may take: rows times squared columns.
 _EXACT_WORK = 10**10
@@ -221,7 +221,7 @@ class Learnability:
         held_out = np.array_split(every, _GAIN_FOLDS)
         divisions = [(np.setdiff1d(every, test), test) for test in held_out]
         counted = np.ones((_GAIN_FOLDS, of_feature.max() + 1))
-        found = losses_without(rows, of_feature, divisions, counted, JUDGE_RIDGE)
+        found = losses_without(rows, of_feature, divisions, counted, HELD_OUT_RIDGE)
         return Gains(*(placed_like(self._given, part[of_feature]) for part in found))
 
     def alone(self, features: Any = None) -> Any:

@@ -122,10 +122,10 @@ class DeviceFolds(Folds):
             is_before[i, : len(place), : len(place)] = place[:, None] > place
         there = [strengths, np.array([hankel(alpha) for alpha in alphas]), is_before]
         strength, counts, before = sent_together(there, grams)
-        answers = fetched(_moments_and_gradient(first, before, strength, counts, grams))
+        results = fetched(_moments_and_gradient(first, before, strength, counts, grams))
         return [
             (float(alpha @ found[:order]), found[order:][: len(task.mask)] / task.scale)
-            for alpha, found, task in zip(alphas, answers, tasks, strict=True)
+            for alpha, found, task in zip(alphas, results, tasks, strict=True)
         ]
 
     @cached_property

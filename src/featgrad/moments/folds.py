@@ -293,7 +293,7 @@ class Folds:
         _, after = self._sweep(strength, order, sequence[::-1])
         first = strength * self.first[list(sequence)][:, None]
         moments = np.einsum("fmcd,fomcd->mo", first, before, dtype=np.float64)
-        # Pairs of a fold and the ones behind it: left vectors meet the sums of right ones.
+        # Pairs of a fold and the ones behind it: left vectors times the sums of right ones.
         flat = after[::-1].reshape(len(sequence), order, -1)
         mixed = np.matmul(hankel(alpha).astype(np.float32), flat).reshape(vectors.shape)
         mixed *= vectors

@@ -14,7 +14,7 @@ from featgrad.columns.sums import statistics
 from featgrad.math.targets import Encoding
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.moments.rows import StandardisedRows
-from featgrad.plan import JUDGE_RIDGE
+from featgrad.plan import HELD_OUT_RIDGE
 from featgrad.report.text import label_text, number_text
 
 # Correlation from which a chosen feature replaces a rejected one.
@@ -204,7 +204,7 @@ def effects(X: Any, output: Floats, weights: Floats, columns: Indices) -> Floats
     rows = _some(np.flatnonzero(weights))
     values = StandardisedRows.of(X[:, columns], rows, weights[rows], "zscore").values()
     centred = output[rows] - np.average(output[rows], axis=0, weights=weights[rows])
-    model = ridge_coefficients(Weighted(values, centred, weights[rows]), JUDGE_RIDGE)
+    model = ridge_coefficients(Weighted(values, centred, weights[rows]), HELD_OUT_RIDGE)
     return np.asarray(model[:, 0])
 
 

@@ -31,7 +31,7 @@ class Step(NamedTuple):
     size: float
 
 
-# Told of each step and of the scores reached; answers whether to stop.
+# Takes each step and the scores reached; returns whether to stop.
 OnStep = Callable[[Step, NDArray[Any]], bool]
 
 
@@ -119,7 +119,7 @@ class Subset:
 
 
 class SearchTask(NamedTuple):
-    """One set to find: what it may cost, and which folds of rows may have a say."""
+    """One set to find: what it may cost, and which folds of rows are used."""
 
     budget: float
     folds: tuple[int, ...]
@@ -138,7 +138,7 @@ def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags)
 class Discoveries:
     """How features compare with their knockoffs; those of a group share their values.
 
-    ``print(discoveries_)`` says what chose the features, or why none are chosen.
+    ``print(discoveries_)`` shows what chose the features, or why none are chosen.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class Outcome(NamedTuple):
     stability : Stability or None
         Of the chosen one.
     held_out : tuple of HeldOut
-        What held-out rows said of each budget, where they chose one.
+        Correlation on held-out rows for each budget, where they chose one.
     best : int or None
         Place of the set that they are predicted best from, where it is better than noise.
     divisions : tuple of ndarray of int
@@ -258,7 +258,7 @@ class Outcome(NamedTuple):
     def of_different_sizes(self) -> "Outcome":
         """One set of each size: the chosen one, or that of the smallest budget.
 
-        Groups can leave room in a budget, so that a larger one buys no more features.
+        Groups may not fill a budget, so that a larger one buys no more features.
         """
         places: dict[int, int] = {}
         for place, subset in enumerate(self.subsets):
@@ -286,7 +286,7 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc]
     """A search for features, with its parameters.
 
     A subclass sets `needs` and writes `run`; `check`, `size_rule` and `explain` where it has more
-    to say. Parameters are those of its constructor, as scikit-learn wants them.
+    to declare. Parameters are those of its constructor, as scikit-learn wants them.
     """
 
     needs: ClassVar[Needs]

@@ -20,8 +20,8 @@ from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import Split
 from featgrad.moments.folds import Totals
 from featgrad.plan import (
-    JUDGE_RIDGE,
-    NOTHING_ERRORS,
+    HELD_OUT_RIDGE,
+    NOISE_ERRORS,
     SIZE_TOLERANCE,
     SMOOTHED_SIZES,
     TOLERANCE_FACTORS,
@@ -92,7 +92,7 @@ class Comparison:
         other.
         """
         best = self.held_out()[self.best]
-        if best.correlation <= NOTHING_ERRORS * math.sqrt(2 / self.n_effective):
+        if best.correlation <= NOISE_ERRORS * math.sqrt(2 / self.n_effective):
             return None
         tolerance = min(best.standard_error, SIZE_TOLERANCE * best.correlation)
         bounds = best.correlation - tolerance * TOLERANCE_FACTORS
@@ -134,7 +134,7 @@ def _correlation(training: Totals, test: Totals, variance: Floats, columns: Indi
     """Of the predictions of a ridge model with each output, on average."""
     training, test = training.columns(columns), test.columns(columns)
     penalised = to_numpy(training.covariance).astype(np.float64)
-    penalised[np.diag_indices(len(columns))] += JUDGE_RIDGE / training.n_effective
+    penalised[np.diag_indices(len(columns))] += HELD_OUT_RIDGE / training.n_effective
     weights = np.linalg.solve(penalised, training.cross)
     along = np.sum(weights * test.cross, axis=0)
     held_out = to_numpy(test.covariance)

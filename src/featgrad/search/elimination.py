@@ -89,7 +89,7 @@ def eliminate(
             units, staying = units.only(rest)
             regression.keep(staying)
             names, is_free = names[rest], is_free[rest]
-    # The last to go comes back first, where a dearer unit has left room for it.
+    # The last to go comes back first, where a dearer unit has made that possible.
     scores = np.full(everything.count, float(everything.count))
     scores[left_out] = np.arange(len(left_out))
     return everything.best_within(scores, budget)

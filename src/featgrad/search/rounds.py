@@ -38,8 +38,8 @@ from featgrad.plan import (
     RIDGE_FACTOR,
     RIDGE_FREEDOM,
     RIDGES,
-    ROOM,
     ROUNDS,
+    SCALE_FACTOR,
     WORKING_SET,
     WORKING_SET_FACTOR,
     candidates_of,
@@ -251,7 +251,7 @@ class _State:
         within = self._inner.best_within(self._v, budget)
         count = candidates_of(int(np.count_nonzero(within)))
         if self._noise_ridge < self._filter_ridge:
-            count = len(best)  # The mask says too little of directions that the filter shrinks.
+            count = len(best)  # The mask knows too little of directions that the filter shrinks.
         candidates = np.union1d(best[:count], np.flatnonzero(within))
         return Candidates(totals, self._inner, candidates, budget, self._ridge)
 
@@ -315,7 +315,7 @@ class _State:
     @property
     def _scale(self) -> float:
         # Columns that do not vary have no spectrum; any scale will do.
-        return ROOM * (self._top or 1.0) / self._peak
+        return SCALE_FACTOR * (self._top or 1.0) / self._peak
 
     @property
     def _filter_ridge(self) -> float:

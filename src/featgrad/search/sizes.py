@@ -34,7 +34,7 @@ class Budgets(NamedTuple):
         return self._replace(values=list(values), chosen=place)
 
     def for_rows(self, n_rows: int) -> "Budgets":
-        """Without sizes that so few rows cannot judge, where none were asked for."""
+        """Without sizes that are too large for so few rows, where none were asked for."""
         if not self.by_default:
             return self
         few = [value for value in self.values if 2 * value <= n_rows]

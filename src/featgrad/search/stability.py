@@ -93,8 +93,8 @@ def _unimodal_factor(threshold: float, n_pairs: int, share: float) -> float:
         return math.inf
     if threshold > 0.75:
         return 4 * (1 - threshold + 1 / (2 * n_pairs)) / (1 + 1 / n_pairs)
-    room = 2 * threshold - 1 - 1 / (2 * n_pairs)
-    return 1 / (2 * room) if room > 0 else math.inf
+    margin = 2 * threshold - 1 - 1 / (2 * n_pairs)
+    return 1 / (2 * margin) if margin > 0 else math.inf
 
 
 def of_pairs(chosen: Flags, units: Units) -> Stability:

@@ -283,7 +283,7 @@ class Swaps:
         self._M, self._B = self._S @ self._H, self._H @ self._target
         self._left = cross - self._S @ self._B
         self._own = xp.linalg.diagonal(covariance) - (self._M * self._S).sum(2)
-        # Numbers of the host may not be sent while operations are recorded.
+        # Numbers of the host may not be copied while operations are recorded.
         self._zero, self._infinity = self._own[0, 0] * 0, self._own[0, 0] * 0 + xp.inf
         # What bars members from coming in, and those that are kept from going out.
         self._barred = xp.zeros_like(self._own)

@@ -79,20 +79,20 @@ class Units:
         return Units(of_column, self.costs[units], self.kept[units]), columns
 
     def fit_within(self, budget: float) -> Flags:
-        """Kept units, and those that the budget has room for together with these."""
+        """Kept units, and those that the budget allows together with these."""
         left = budget - float(self.costs[self.kept].sum())
         return np.asarray(self.kept | (self.costs <= left + 1e-9 * budget))
 
     def best_within(self, scores: Floats, budget: float) -> Flags:
-        """Kept units, then those with the best scores that the budget still has room for."""
+        """Kept units, then those with the best scores that the budget still allows."""
         chosen = self.kept.copy()
         left = budget - float(self.costs[chosen].sum())
         # Rounding in sums of costs must not cost a unit.
         slack = 1e-9 * budget
         if np.all(self.costs == 1):
-            room = max(0, int(left + slack))
-            ranked = best_first(scores, room + int(np.count_nonzero(chosen)))
-            chosen[ranked[~chosen[ranked]][:room]] = True
+            count = max(0, int(left + slack))
+            ranked = best_first(scores, count + int(np.count_nonzero(chosen)))
+            chosen[ranked[~chosen[ranked]][:count]] = True
             return chosen
         for unit in np.argsort(-scores, kind="stable"):
             if not chosen[unit] and self.costs[unit] <= left + slack:

@@ -30,7 +30,7 @@ class WorkingSet(Search):
     """Descent on some hundred columns, while all others are priced.
 
     The search that "auto" chooses for sets of up to 500 features. It takes every constraint, and
-    can be repeated without held-out rows, which choose a size and say what a set explains.
+    can be repeated without held-out rows, which choose a size and estimate what a set explains.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ def _with_divisions(subsets: list[Subset], found: list[Subset], n_splits: int) -
 
 
 def _compared(outcome: Outcome, comparison: Comparison, budgets: Budgets) -> Outcome:
-    """The smallest set that is good, or none at all; splits in turn have no say."""
+    """The smallest set that is good, or none at all; without each split in turn."""
     subsets = outcome.subsets
     otherwise = _empty(subsets[0]) if budgets.may_be_none else subsets[0]
 
-    def choose(judges: Comparison) -> Subset:
-        place = judges.smallest_good()
+    def choose(compared: Comparison) -> Subset:
+        place = compared.smallest_good()
         return otherwise if place is None else subsets[place]
 
     divisions = tuple(
