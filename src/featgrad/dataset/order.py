@@ -101,7 +101,9 @@ def bits(values: Any) -> Any:
 def _mixed(numbers: Any) -> Any:
     """As unsigned numbers are mixed: the shift is made to bring in zeros."""
     mixed = numbers * _MIX
-    mixed ^= (mixed >> 32) & _LOW
+    high = mixed >> 32
+    high &= _LOW
+    mixed ^= high
     mixed *= _MIX
     return mixed
 

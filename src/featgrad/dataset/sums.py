@@ -215,7 +215,9 @@ class CellSums:
     def __init__(self, shape: CellShape, columns: Indices, standardiser: Standardiser) -> None:
         self._shape, self._columns = shape, columns
         self._affine = standardiser.affine(columns)
+        # Products of rows and, of each cell, rows that are too few to be multiplied yet.
         self._found: dict[int, Cell] = {}
+        self._waiting: dict[int, Cell] = {}
 
     def add(self, rows: Rows) -> None:
         values = self._affine(rows.X[:, self._columns])
@@ -223,33 +225,46 @@ class CellSums:
             self._join(cell, make_cell(values[own], rows.outputs[own], rows.weights[own]))
 
     def merge(self, other: "CellSums") -> None:
-        for cell, more in other._found.items():
-            self._join(cell, more)
+        for cells in (other._found, other._waiting):
+            for cell, more in cells.items():
+                self._join(cell, more)
 
     def cells(self) -> Cells:
         nothing = np.zeros((0, len(self._columns)), np.float32)
         empty = make_cell(nothing, np.zeros((0, self._shape.n_outputs)), np.zeros(0))
-        found = [self._found.get(cell, empty) for cell in range(self._shape.n_cells)]
-        return Cells(found, self._shape.n_strata)
+        found = dict(self._found)
+        for cell, rows in self._waiting.items():
+            found[cell] = found[cell].joined(rows) if cell in found else rows
+        cells = [found.get(cell, empty) for cell in range(self._shape.n_cells)]
+        return Cells(cells, self._shape.n_strata)
 
     def state(self) -> Arrays:
         return {
-            f"{cell} {name}": np.asarray(part)
-            for cell, found in self._found.items()
+            f"{cell} {found.roots is None} {name}": np.asarray(part)
+            for cells in (self._found, self._waiting)
+            for cell, found in cells.items()
             for name, part in found._asdict().items()
             if part is not None
         }
 
     def restore(self, state: Arrays) -> None:
-        parts: dict[int, dict[str, Any]] = {}
+        parts: dict[tuple[str, str], dict[str, Any]] = {}
         for path, array in state.items():
-            cell, name = path.split()
-            parts.setdefault(int(cell), {})[name] = array if array.ndim else float(array)
-        self._found = {cell: Cell(**found) for cell, found in parts.items()}
+            cell, are_products, name = path.split()
+            found = parts.setdefault((cell, are_products), {})
+            found[name] = array if array.ndim else float(array)
+        for (cell, are_products), found in parts.items():
+            cells = self._found if are_products == "True" else self._waiting
+            cells[int(cell)] = Cell(**found)
 
     def _join(self, cell: int, more: Cell) -> None:
-        there = self._found.get(cell)
-        self._found[cell] = more if there is None else there.joined(more)
+        waiting = self._waiting.pop(cell, None)
+        more = more if waiting is None else waiting.joined(more)
+        if more.roots is not None:
+            self._waiting[cell] = more
+        else:
+            there = self._found.get(cell)
+            self._found[cell] = more if there is None else there.joined(more)
 
 
 class OutputSums(ArraySums):
