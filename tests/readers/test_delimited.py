@@ -1,4 +1,6 @@
 import csv
+import zipfile
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -57,6 +59,19 @@ def test_a_carriage_return_in_a_field_of_the_first_line_ends_no_record(write):
     path = write("rows.tsv", b"1\t2\r\tu\n0\t3\tv\n1\t4\tu\n")
     source = open_source(path, columns=["y", "n", "t"], target="y", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).y, [0, 1])
+
+
+def test_a_sheet_has_all_cells_whatever_size_it_states(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in [("n", "took", "y"), *((i, timedelta(hours=6 * i), i % 2) for i in range(9))]:
+        book.active.append(row)
+    whole, path = tmp_path / "whole.xlsx", tmp_path / "rows.xlsx"
+    book.save(whole)
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'ref="A1:C10"', b'ref="A1:B3"'))
+    found = read(open_source(path, target="y", include=["n"]))
+    np.testing.assert_array_equal(found.X, [[i, i / 4] for i in range(9)])
 
 
 def test_a_last_field_that_begins_with_a_line_end_is_one_field(write):

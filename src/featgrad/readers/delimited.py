@@ -9,7 +9,7 @@ thousands, dates, per cent, encodings and compression are not theirs (`benchmark
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, time
+from datetime import date, time, timedelta
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -236,10 +236,14 @@ def _sheet_as_csv(path: Path) -> bytes:
 
     try:
         book = load_workbook(path, read_only=True, data_only=True)
-        rows = book.worksheets[0].iter_rows(values_only=True)
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows(map(_field, row) for row in rows if any(cell is not None for cell in row))
+        sheet, text = book.worksheets[0], io.StringIO()
+        # The file may state fewer rows and columns than it has.
+        width, writer = sheet.max_column or 0, csv.writer(text, lineterminator="\n")
+        sheet.reset_dimensions()
+        for row in sheet.iter_rows(values_only=True):
+            if any(cell is not None for cell in row):
+                width = max(width, len(row))
+                writer.writerow([*map(_field, row), *[None] * (width - len(row))])
         book.close()
     # Damaged archives and XML raise many kinds of errors.
     except Exception as error:
@@ -248,4 +252,6 @@ def _sheet_as_csv(path: Path) -> bytes:
 
 
 def _field(cell: Any) -> Any:
+    if isinstance(cell, timedelta):
+        return cell / timedelta(days=1)
     return cell.isoformat() if isinstance(cell, date | time) else cell
