@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scipy import sparse
-
+from featgrad._support.array_api import dense
 from featgrad._support.atomic import atomic_path
 from featgrad.cli.arguments import UsageError
 from featgrad.estimates.estimate import Estimate
@@ -53,8 +52,7 @@ def write_table(
         writer = None
         try:
             for block in blocks:
-                X = block.X[:, features]
-                X = X.toarray() if sparse.issparse(X) else X
+                X = dense(block.X[:, features])
                 batch = pa.record_batch([*X.T, block.y], names=[*names, target])
                 writer = writer or _writer(temporary, batch.schema)
                 writer.write_batch(batch)

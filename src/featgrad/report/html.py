@@ -301,8 +301,8 @@ def _compact(facts: ReportFacts) -> dict[str, Any]:
         "groups": [
             {"name": visible(g.name), "features": g.features.tolist()} for g in facts.groups
         ],
-        "stability": None if facts.stability is None else _scaled(facts.stability, 100),
-        "missing": None if facts.missing is None else _scaled(facts.missing, 1000),
+        "stability": _scaled(facts.stability, 100),
+        "missing": _scaled(facts.missing, 1000),
         "series": [visible(name) for name in facts.series],
         **_drawn(facts.profiles),
         "sizes": sizes,
@@ -313,11 +313,7 @@ def _compact(facts: ReportFacts) -> dict[str, Any]:
 
 def _drawn(profiles: Mapping[int, Profile]) -> dict[str, Any]:
     """Profiles with the means in ten-thousandths of their common range, and that range."""
-    ends = [
-        end
-        for profile in profiles.values()
-        for end in (profile.means - profile.errors, profile.means + profile.errors)
-    ]
+    ends = [each.means + side * each.errors for each in profiles.values() for side in (-1, 1)]
     known = np.concatenate([np.zeros(0), *(end[~np.isnan(end)] for end in ends)])
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
     span = (high - low) or 1.0
@@ -325,37 +321,33 @@ def _drawn(profiles: Mapping[int, Profile]) -> dict[str, Any]:
         i: {
             "bins": [visible(name) for name in profile.bins],
             "counts": profile.counts.tolist(),
-            "means": [_known((row - low) / span) for row in profile.means],
-            "errors": [_known(row / span) for row in profile.errors],
+            "means": [_scaled((row - low) / span, 10_000) for row in profile.means],
+            "errors": [_scaled(row / span, 10_000) for row in profile.errors],
         }
         for i, profile in profiles.items()
     }
-    return {
-        "profiles": drawn,
-        "range": [number_text(low), number_text(high)],
-        "low": low,
-        "span": span,
-    }
-
-
-def _known(values: Floats) -> list[int] | None:
-    return None if np.isnan(values).any() else _scaled(values, 10_000)
+    shown = [number_text(low), number_text(high)]
+    return {"profiles": drawn, "range": shown, "low": low, "span": span}
 
 
 def _compact_size(point: SizeFacts, previous: Indices) -> dict[str, Any]:
+    gains, errors = (None, None) if point.gains is None else point.gains
     return {
         "added": np.setdiff1d(point.features, previous).tolist(),
         "dropped": np.setdiff1d(previous, point.features).tolist(),
         "explained": str(point.learnability),
-        "gains": None if point.gains is None else _scaled(point.gains.values, 10_000),
-        "errors": None if point.gains is None else _scaled(point.gains.standard_errors, 10_000),
+        "gains": _scaled(gains, 10_000),
+        "errors": _scaled(errors, 10_000),
         "signs": None if point.effects is None else np.sign(point.effects).astype(int).tolist(),
         "nearest": None if point.nearest is None else point.nearest.tolist(),
-        "correlation": None if point.correlation is None else _scaled(point.correlation, 100),
+        "correlation": _scaled(point.correlation, 100),
     }
 
 
-def _scaled(values: Floats, factor: int) -> list[int]:
+def _scaled(values: Floats | None, factor: int) -> list[int] | None:
+    """Whole numbers; None where something is unknown."""
+    if values is None or np.isnan(values).any():
+        return None
     return np.rint(values * factor).astype(int).tolist()  # type: ignore[no-any-return]
 
 

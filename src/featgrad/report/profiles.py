@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import statistics
 from featgrad.math.targets import Encoding
@@ -55,10 +56,6 @@ class Profile(NamedTuple):
     means: Floats  # shape (bins, series); NaN where rows are few
     errors: Floats  # standard errors of the means
 
-    def take(self, places: Indices) -> "Profile":
-        bins = [self.bins[i] for i in places]
-        return Profile(bins, self.counts[places], self.means[places], self.errors[places])
-
 
 def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     """Numbers as they are, classes and labels by their share of the rows."""
@@ -88,12 +85,11 @@ def profiles(
     X, target = X[used], target.take(used)
     found: list[Profile | None] = []
     for features in units:
-        columns = X[:, features]
-        dense = np.asarray(columns.toarray() if sparse.issparse(columns) else columns, float)
+        columns = np.asarray(dense(X[:, features]), float)
         if len(features) == 1:
-            found.append(_of_numbers(dense[:, 0], target))
+            found.append(_of_numbers(columns[:, 0], target))
         else:
-            found.append(_of_categories(dense, target, [names[i] for i in features]))
+            found.append(_of_categories(columns, target, [names[i] for i in features]))
     return found
 
 
@@ -130,7 +126,8 @@ def _of_categories(X: Floats, target: Series, names: list[str]) -> Profile | Non
     frequent = np.argsort(-X.sum(axis=0), kind="stable")[:_BINS]
     profile = _binned([names[i] for i in frequent], X[:, frequent] == 1, target)
     order = np.argsort(profile.means[:, 0], kind="stable")
-    return profile.take(order)
+    bins, counts, means, errors = profile
+    return Profile([bins[i] for i in order], counts[order], means[order], errors[order])
 
 
 def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
