@@ -25,7 +25,7 @@ from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
 from featgrad.estimates.estimate import Estimate, unknown
-from featgrad.estimates.held_out import HeldOutRows, Judged
+from featgrad.estimates.held_out import HeldOutRows, SetEstimates
 from featgrad.estimates.learnability import Learnability
 from featgrad.estimates.path import PathPoint, Sizes, decisions_of
 from featgrad.math.tasks import Task
@@ -265,19 +265,19 @@ class _Estimates:
     columns: Indices
     units: Units
 
-    def known(self, subset: Subset, estimates: bool, is_repeated: bool) -> Judged:
+    def known(self, subset: Subset, estimates: bool, is_repeated: bool) -> SetEstimates:
         """What is known of a set: from held-out rows where the search was repeated without them."""
         features = subset.features
         if subset.divisions:
-            return self.held_out.judge(features, subset.divisions)
+            return self.held_out.estimate(features, subset.divisions)
         if not estimates:
-            return Judged(None)
+            return SetEstimates(None)
         if len(features) == 0:
-            return Judged(Estimate(0.0, 0.0, 0))
+            return SetEstimates(Estimate(0.0, 0.0, 0))
         if is_repeated:  # but rows were too few
-            return Judged(unknown(len(features)))
+            return SetEstimates(unknown(len(features)))
         estimate = self.in_sample.estimate(np.searchsorted(self.columns, features))
-        return Judged(replace(estimate, is_optimistic=True))
+        return SetEstimates(replace(estimate, is_optimistic=True))
 
     @cached_property
     def held_out(self) -> HeldOutRows:

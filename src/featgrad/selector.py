@@ -20,11 +20,11 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from featgrad._support.array_api import (
-    keeps_its_place,
     namespace,
     on_accelerator,
     on_host,
     placed_like,
+    stays_in_library,
 )
 from featgrad.accumulating import AccumulatingMixin
 from featgrad.checks import (
@@ -274,7 +274,7 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        given = X if keeps_its_place(X) and not is_collection(X) else None
+        given = X if stays_in_library(X) and not is_collection(X) else None
         storage, X, y = self._validated(X, y)
         if self.preprocess == "robust" and storage != "dask":
             X, y = clipped(X, y, on_host(sample_weight), self.task)
@@ -399,7 +399,7 @@ class FeatureGradientSelector(
             validate_data(self, without_rows(X), reset=False, skip_check_array=True)
             return only_columns(X, self.get_support(indices=True))
         check_same_namespace(X, self, attribute="scores_", method="transform")
-        if keeps_its_place(X):
+        if stays_in_library(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             check_missing(X, self.missing)
             return namespace(X).take(X, placed_like(X, self.get_support(indices=True)), axis=1)
@@ -425,7 +425,7 @@ class FeatureGradientSelector(
         """
         self._check_chosen()
         check_same_namespace(X, self, attribute="scores_", method="inverse_transform")
-        if not keeps_its_place(X):
+        if not stays_in_library(X):
             return super().inverse_transform(X)
         if X.ndim != 2 or X.shape[1] != self.n_features_:
             raise ValueError(

@@ -33,7 +33,7 @@ def judged(X, Y, chosen, divisions, task: str = "regression"):
 
 def by_rows(sample, chosen, divisions, splits=SPLITS):
     rows = HeldOutRows(sample, COLUMNS, UNITS, splits)
-    return rows.judge(np.array(chosen), [np.array(found, dtype=np.intp) for found in divisions])
+    return rows.estimate(np.array(chosen), [np.array(found, dtype=np.intp) for found in divisions])
 
 
 def predictions(sample, divisions, splits=SPLITS) -> np.ndarray:

@@ -32,7 +32,7 @@ def on_accelerator(X: Any) -> bool:
     return is_known and not on_cpu(X)
 
 
-def keeps_its_place(X: Any) -> bool:
+def stays_in_library(X: Any) -> bool:
     """Whether what comes of X belongs into its library and onto its device.
 
     Arrays on an accelerator stay there; those of other libraries on the host do so where

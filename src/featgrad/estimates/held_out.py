@@ -1,7 +1,7 @@
 """What chosen features explain on rows that had no part in choosing them.
 
 Groups of folds are held out in turn, and the search is repeated without them. Each set that is
-found is judged by the rows held out from it: what the best linear model on it explains
+found is measured on the rows held out from it: what the best linear model on it explains
 (`featgrad.moments.least_squares`), and how well a ridge model of the other rows predicts. The mean
 over groups is about the set from all rows, which is found from more of them and can be better: by
 how much at most is what it explains more of all rows, the margin of the estimate. Where it explains
@@ -62,7 +62,7 @@ class Score(NamedTuple):
         return f"{self.name} {self.value:.3f} (+- {self.standard_error:.3f})"
 
 
-class Judged(NamedTuple):
+class SetEstimates(NamedTuple):
     """What is known of a set."""
 
     learnability: Estimate | None
@@ -71,7 +71,7 @@ class Judged(NamedTuple):
 
 
 class HeldOutRows:
-    """Rows that judge sets, with all columns that are chosen anywhere.
+    """Rows that sets are estimated from, with all columns that are chosen anywhere.
 
     `columns` are those, rising; `units` says which feature or group of features each is; `splits`
     have the folds that a set is found from, and those that are held out from it.
@@ -93,12 +93,12 @@ class HeldOutRows:
         self._total = float(weights.sum())
         self._weights = weights / self._total
 
-    def judge(self, chosen: Indices, found: Sequence[Indices]) -> Judged:
-        """Judge a set by those that were found in each division."""
+    def estimate(self, chosen: Indices, found: Sequence[Indices]) -> SetEstimates:
+        """Estimate what a set explains from those that were found in each division."""
         parts = [self._part(*one) for one in zip(found, self._divisions, strict=True)]
         gains = self._gains(chosen, found) if len(chosen) else None
         score = self._score(chosen, [part.centred for part in parts])
-        return Judged(self._learnability(chosen, parts), score, gains)
+        return SetEstimates(self._learnability(chosen, parts), score, gains)
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
         """What rows lose without each feature or its group, as far as found without them."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad._support.array_api import keeps_its_place, on_accelerator, on_host, placed_like
+from featgrad._support.array_api import on_accelerator, on_host, placed_like, stays_in_library
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import (
     MATRIX,
@@ -39,7 +39,7 @@ from featgrad.plan import FOLDS, HELD_OUT_RIDGE, ROWS_PER_COLUMN
 _EXACT_WORK = 10**10
 # What a filter sees of a direction of mean variance at least, or the estimate is a lower bound.
 _LEAST_SEEN = 0.5
-# Folds of the rows that judge gains.
+# Folds of the rows that gains are estimated from.
 _GAIN_FOLDS = 10
 
 
@@ -106,7 +106,7 @@ class Learnability:
         is_dask = is_collection(X)
         self.feature_names_in_ = _get_feature_names(without_rows(X) if is_dask else X)
         # No rows of X: just its library and device.
-        self._given = X[:0, :] if keeps_its_place(X) and not is_dask else None
+        self._given = X[:0, :] if stays_in_library(X) and not is_dask else None
         if not is_dask:
             y, sample_weight = ordered_labels(on_host(y)), on_host(sample_weight)
             check_consistent_length(X, y)
