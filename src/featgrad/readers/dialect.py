@@ -16,7 +16,7 @@ from featgrad._support.types import Floats
 from featgrad.readers.tokens import Tokens
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-# Words for a missing value, besides the empty field; among texts the last two are values.
+# Words for a missing value, apart from the empty field; among texts the last two are values.
 NA_WORDS = (
     "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "null", "NULL", "Null",
     "None", "none", "?", "-", ".",

@@ -111,9 +111,9 @@ def line_chunks(
     with `returns`, lines end with carriage returns.
     """
     rest = b""
-    with _open_text(text) as opened:
+    with _open_text(text) as raw:
         plain = encoding in ("utf-8", "utf-8-sig") and not returns
-        file: Any = opened if plain else _Recoded(opened, encoding, returns)
+        file: Any = raw if plain else _Recoded(raw, encoding, returns)
         size, grown, first = _CHUNK_BYTES, False, True
         while read := file.read(size):
             if first:

@@ -97,7 +97,7 @@ def open_source(
     header : bool, default=None
         Whether the first line of CSV text names the columns; None finds out.
     na_values : sequence of str, default=None
-        Words for a missing value in CSV text besides NA, N/A, null, None, NaN, ?, - and the like.
+        More words for a missing value in CSV text than NA, N/A, null, None, NaN, ?, - and the like.
     missing : {"error", "nan", "zero"}, default="error"
         Whether a missing number makes its row invalid, is read as NaN, or as 0.
     on_bad_rows : {"error", "skip"}, default="error"
@@ -192,7 +192,7 @@ def _open(
 
 
 def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
-    """The format, None for rows in memory, the data to be opened, and a name for messages."""
+    """The format, None for rows in memory, the data, and a name for messages."""
     if isinstance(data, list | tuple) and data and isinstance(data[0], str | os.PathLike):
         files = [Path(file) for file in data]
         for file in files:
