@@ -24,7 +24,7 @@ from scipy.linalg import hankel
 from featgrad._support.types import Floats, Singles
 
 _RECEIVED = "_received", "_centres", "_weights"
-_CHANGING = "mask", "_sent", *_RECEIVED, "_offsets", "_known", "_growth"
+_CHANGING = "mask", "_sent", "_strength", *_RECEIVED, "_offsets", "_known", "_growth"
 # Columns whose vectors are in the cache together.
 _BLOCK_COLUMNS = 1 << 14
 # How much more rows may count than the first ones.
@@ -50,8 +50,9 @@ class RunningSums:
         self._inverse = (1 / scale).astype(np.float32)
         self._alpha = coefficients / top ** np.arange(1, self._order + 1) / self._n_outputs
         # S r_j in units of raw columns; S times the mean, and S, for what a row itself has added.
-        self._sent = np.zeros((self.n_features, self._width + 2), np.float32)
-        self._offsets = np.zeros(self._width + 2)
+        self._sent = np.zeros((self.n_features, self._width + 1), np.float32)
+        self._strength = np.zeros(self.n_features, np.float32)
+        self._offsets = np.zeros(self._width + 1)
         self.begin()
         self._known = np.ones(self._width, bool)
         self._growth = np.ones(())
@@ -86,8 +87,8 @@ class RunningSums:
         for j in range(self._order - 1):
             place = slice(j * n_outputs, (j + 1) * n_outputs)
             np.multiply(strength[:, None], self._vector(j, block), out=sent[:, place])
-        np.multiply(strength, self._inverse[block], out=sent[:, width + 1])
-        np.multiply(sent[:, width + 1], self._mean[block], out=sent[:, width])
+        np.multiply(strength, self._inverse[block], out=self._strength[block])
+        np.multiply(self._strength[block], self._mean[block], out=sent[:, width])
         return np.asarray(self._mean[block] @ sent)
 
     def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
@@ -100,8 +101,8 @@ class RunningSums:
         else:
             X = np.asarray(X, np.float32)
             squares = X**2
-        along = np.asarray(X @ self._sent[:, : width + 1], np.float64)
-        own = squares @ self._sent[:, width + 1] - 2 * along[:, width] + self._offsets[width]
+        along = np.asarray(X @ self._sent, np.float64)
+        own = squares @ self._strength - 2 * along[:, width] + self._offsets[width]
         projected = along[:, :width] - self._offsets[:width]
         # What a row itself has added to r_0.
         projected[:, :n_outputs] -= (weights * own)[:, None] * outputs
