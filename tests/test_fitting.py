@@ -48,10 +48,10 @@ def own_stacks(run: Callable[[], object]) -> set[tuple[str, ...]]:
     return found
 
 
-@pytest.fixture(scope="module", params=[("auto", 20), (5, 1200)], ids=["auto", "wide"])
+@pytest.fixture(scope="module", params=[("auto", 10), (5, 1200)], ids=["auto", "wide"])
 def stacks(request: pytest.FixtureRequest) -> dict[str, tuple[str, ...]]:
     size, n_columns = request.param
-    selector, rows = FeatureGradientSelector(size, random_state=0), numbers(300, n_columns)
+    selector, rows = FeatureGradientSelector(size, random_state=0), numbers(200, n_columns)
     selector.fit(*rows)  # imports what it needs
     by_module = defaultdict(tuple)
     for stack in own_stacks(lambda: selector.fit(*rows)):
