@@ -242,9 +242,9 @@ def test_merging_leaves_the_other_as_it_is(kind: str):
 def test_shard_of_few_rows_begins_sums_with_them(kind: str):
     X, y, weights = table()
     first = in_chunks(X[:50], y[:50], weights[:50], accumulated(X, y))
-    assert first.beginning is None
+    assert first.scale is None
     shard = in_chunks(X[50:], y[50:], weights[50:], first.shard())
-    assert shard.beginning is first.beginning
+    assert shard.scale is first.scale
     first.merge(shard)
     assert_marginals_of_all_rows(first, X, y, weights)
 

@@ -21,7 +21,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     choose the format by it.
     """
     path = Path(path)
-    temporary = path.with_name(f"{_beginning(path)}{uuid4().hex}{path.suffix}")
+    temporary = path.with_name(f"{_prefix(path)}{uuid4().hex}{path.suffix}")
     temporary.touch(exist_ok=False)
     try:
         yield temporary
@@ -41,7 +41,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for left in path.parent.glob(f"{escape(_beginning(path))}*"):
+        for left in path.parent.glob(f"{escape(_prefix(path))}*"):
             left.unlink(missing_ok=True)
         try:
             yield
@@ -51,6 +51,6 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _beginning(path: Path) -> str:
+def _prefix(path: Path) -> str:
     """Of the names of temporary files in the place of this one."""
     return f".{path.name}.featgrad-"

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices
@@ -52,9 +51,8 @@ class FoldMoments(ArraySums):
         for start in range(0, len(rows.weights), step):
             block = rows.take(slice(start, start + step))
             root = np.sqrt(block.weights)[:, None]
-            X = block.X.toarray() if sparse.issparse(block.X) else block.X
             z = np.concatenate(
-                [root, block.outputs * root, self._affine(X) * root], axis=1, dtype=np.float32
+                [root, block.outputs * root, self._affine(block.X) * root], axis=1, dtype=np.float32
             )
             with one_blas_thread():
                 for cell, own in block.by_cell():

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad import plan
+from featgrad._support.array_api import dense
 from featgrad._support.types import Floats, Keys
 from featgrad.columns.fences import Fences
 from featgrad.columns.sample import KeyedSample
@@ -45,7 +46,7 @@ class MarginalSums(CrossSums):
         self.noise += weighted.T @ weighted
 
     def prices(self) -> Prices:
-        """What each column explains by itself, judged by all rows."""
+        """What each column explains by itself, over all rows."""
         sums = self.columns
         total = sums.of_linear[0]
         exact = copy.copy(self._standardiser)
@@ -74,7 +75,7 @@ class SampledChunks(InMemory):
         ]
 
 
-class Beginning:
+class FirstScale:
     """What sums are about: columns and outputs, standardised by the first rows."""
 
     def __init__(self, rows: Rows, preprocess: str, task: str, n_folds: int) -> None:
@@ -123,7 +124,7 @@ class Accumulated:
         self.preprocess, self.n_folds = preprocess, n_folds
         self._rng, self.n_rows, self.has_groups = rng, 0, False
         self._kept = KeyedSample(plan.KEPT_ENTRIES)
-        self.beginning: Beginning | None = None
+        self.scale: FirstScale | None = None
         self.sums: FoldMoments | MarginalSums | None = None
 
     def add(self, X: Any, y: Any, weights: Floats, groups: Keys | None = None) -> None:
@@ -144,14 +145,14 @@ class Accumulated:
     def merge(self, other: "Accumulated") -> None:
         """The rows that another has seen as well; it stays as it is."""
         self._check_alike(other)
-        if other.beginning is None:
+        if other.scale is None:
             if other.n_rows:
                 self._add(other.rows())
             return
-        if self.beginning is None:
-            self._begin(other.beginning, self.rows() if self.n_rows else None)
-        assert self.beginning is not None
-        if self.beginning.name != other.beginning.name:
+        if self.scale is None:
+            self._start_sums(other.scale, self.rows() if self.n_rows else None)
+        assert self.scale is not None
+        if self.scale.name != other.scale.name:
             raise ValueError(
                 "other has standardised columns by its own first rows, so its sums cannot be "
                 "added: begin both with shard() of one selector that has seen some rows."
@@ -162,14 +163,14 @@ class Accumulated:
 
     def shard(self) -> "Accumulated":
         """One without rows whose sums can be added to these."""
-        if self.beginning is None:
-            self._begin(self._beginning(), self.rows())
-        assert self.beginning is not None
+        if self.scale is None:
+            self._start_sums(self._first_scale(), self.rows())
+        assert self.scale is not None
         rng = np.random.RandomState(self._rng.randint(1 << 31))
         columns = self.n_features, self.is_sparse, self.preprocess
         other = Accumulated(self.encoding, *columns, self.n_folds, rng, self.fences)
         other.has_groups = self.has_groups
-        other._begin(self.beginning, None)
+        other._start_sums(self.scale, None)
         return other
 
     @property
@@ -185,37 +186,32 @@ class Accumulated:
         return rows.take(np.argsort(rows.places, kind="stable"))
 
     def _add(self, rows: Rows) -> None:
-        begins = self.beginning is None and not self._kept.fits(rows)
+        begins = self.scale is None and not self._kept.fits(rows)
         before = self.rows() if begins and self.n_rows else None
         self.n_rows += len(rows.places)
         self._kept.add(rows, rows.places)
         if begins:
-            self._begin(self._beginning(), before)
-        self._sum_up(rows)
+            self._start_sums(self._first_scale(), before)
+        if self.scale is not None and self.sums is not None:
+            self.sums.add(self.scale(rows))
 
-    def _beginning(self) -> Beginning:
-        return Beginning(self.rows(), self.preprocess, self.encoding.task, self.n_folds)
+    def _first_scale(self) -> FirstScale:
+        return FirstScale(self.rows(), self.preprocess, self.encoding.task, self.n_folds)
 
-    def _begin(self, beginning: Beginning, before: Rows | None) -> None:
-        """Begin sums with all rows so far."""
-        shape, standardiser = beginning.shape, beginning.standardiser
+    def _start_sums(self, scale: FirstScale, before: Rows | None) -> None:
+        """Start sums with all rows so far."""
+        shape, standardiser = scale.shape, scale.standardiser
         if plan.moments_fit(self.n_features, shape.n_outputs, shape.n_folds):
             self.sums = FoldMoments(self.n_features, shape, standardiser)
         else:
-            self.sums = MarginalSums(self.n_features, beginning.division, standardiser)
-        self.beginning = beginning
+            self.sums = MarginalSums(self.n_features, scale.division, standardiser)
+        self.scale = scale
         if before is not None:
-            self._sum_up(before)
-
-    def _sum_up(self, rows: Rows) -> None:
-        if self.beginning is not None and self.sums is not None:
-            self.sums.add(self.beginning(rows))
+            self.sums.add(scale(before))
 
     def _alike(self, X: Any) -> Any:
         """Rows in the container of the first ones."""
-        if self.is_sparse:
-            return sparse.csr_array(X)
-        return X.toarray() if sparse.issparse(X) else X
+        return sparse.csr_array(X) if self.is_sparse else dense(X)
 
     def _check_alike(self, other: "Accumulated") -> None:
         for name in ("n_features", "encoding", "is_sparse", "preprocess", "n_folds", "has_groups"):

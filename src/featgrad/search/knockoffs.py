@@ -25,8 +25,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import stats
 
+from featgrad._support.array_api import dense
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
@@ -172,7 +173,7 @@ def _standardised(X: Any, weights: Floats) -> Floats:
 
     Knockoffs are dense, so that a dense copy of a sparse matrix does not change what is needed.
     """
-    X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    X = dense(X).astype(np.float64)
     weights = weights / weights.sum()
     found = statistics(X, weights)
     X, deviation = np.nan_to_num(X - found.mean), np.sqrt(found.variance)
