@@ -59,7 +59,9 @@ class Dialect:
         """Words for a missing field, as bytes and where each ends, how many of the last ones are
         values of text, and numbers that stand for a missing one.
         """
-        words = [word.encode() for word in (*self.na_values, *NA_WORDS)]
+        # The longest first: most fields are longer than all of them.
+        words = [word.encode() for word in (*self.na_values, *NA_WORDS) if word]
+        words.sort(key=len, reverse=True)
         edges = np.cumsum([0, *map(len, words)])
         values, valid = Tokens.from_bytes([word.encode() for word in self.na_values]).numbers()
         joined = np.frombuffer(b"".join(words), np.uint8)

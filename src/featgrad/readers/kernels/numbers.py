@@ -330,8 +330,9 @@ def present(data, start, end, words, edges):
         end -= AT_1
     for w in range(len(edges) - 1):
         first, after = edges[w], edges[w + 1]
-        fits = end - i == np.uintp(after - first)
-        if fits and _after(data, i, end, words[first:after], False) == end:
+        if np.uintp(after - first) < end - i:
+            break
+        if _after(data, i, end, words[first:after], False) == end:
             return i, i
     return i, end
 
