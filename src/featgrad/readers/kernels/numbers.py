@@ -358,14 +358,16 @@ def parse_tokens(data, starts, ends, decimal, words, edges, values, valid):
 
 @compiled
 def census(data, starts, ends, decimal, words, edges, counts):
-    """Count the tokens of each column that are of each kind, and last those that are present."""
+    """Count the tokens of each column by their kind, and last those that are present."""
     for column in range(len(counts)):
         for row in range(starts.shape[1]):
             i, end = present(data, starts[column, row], ends[column, row], words, edges)
             if i < end:
                 counts[column, -1] += 1
                 for kind in range(counts.shape[1] - 1):
-                    counts[column, kind] += _value_of(data, i, end, kind, decimal)[1]
+                    if _value_of(data, i, end, kind, decimal)[1]:
+                        counts[column, kind] += 1
+                        break
 
 
 @compiled
