@@ -8,7 +8,7 @@ from scipy import sparse
 
 from featgrad.columns.sums import ArraySums
 from featgrad.dataset import checkpoint
-from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state
+from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state, open_checkpoint
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_what_is_kept_comes_back(path: Path):
         "texts": np.array(["yes", "no"]),
         "nothing": np.zeros((0, 3), np.int32),
     }
-    first.finish("one", 7, lambda: arrays)
+    first.keep("one", 7, lambda: arrays, finished=True)
     first.keep("two", 5, lambda: {"scalar": np.array(3)})
     again = Checkpoint(path, "a")
     assert again.resume("one")[:2] == (7, True)
@@ -138,7 +138,7 @@ def test_a_pass_that_has_ended_is_not_read_again(path: Path):
 
 def test_what_a_pass_has_left_may_change(path: Path):
     kept, total = Checkpoint(path, "a"), np.ones(3)
-    kept.finish("one", 2, lambda: {"total": total})
+    kept.keep("one", 2, lambda: {"total": total}, finished=True)
     total[:] = 5
     kept.keep("two", 3, dict)
     again = Checkpoint(path, "a")
@@ -188,14 +188,14 @@ def test_slow_writing_is_done_less_often(path: Path, monkeypatch: pytest.MonkeyP
 
 def test_without_a_file_nothing_is_kept():
     kept = Checkpoint(None, "a")
-    kept.finish("one", 1, dict)
+    kept.keep("one", 1, dict, finished=True)
     kept.remove()
     assert kept.resume("one") is None
 
 
 def test_removed_when_the_fit_has_ended(path: Path):
     kept = Checkpoint(path, "a")
-    kept.finish("one", 1, dict)
+    kept.keep("one", 1, dict, finished=True)
     kept.remove()
     assert list(path.parent.iterdir()) == []
 
@@ -229,7 +229,7 @@ def test_random_numbers_start_as_they_did(path: Path, bits):
 def test_matrices_come_back(path: Path, container):
     X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
     X[:, 2:] = 0
-    Checkpoint(path, "a").finish("one", 5, lambda: matrix_state(container(X)))
+    Checkpoint(path, "a").keep("one", 5, lambda: matrix_state(container(X)), finished=True)
     back = matrix_of(Checkpoint(path, "a").resume("one").arrays)
     assert type(back) is type(container(X))
     np.testing.assert_array_equal(back.toarray() if sparse.issparse(back) else back, X, strict=True)
@@ -238,14 +238,14 @@ def test_matrices_come_back(path: Path, container):
 def test_file_that_goes_during_the_fit_is_missed(path: Path):
     """What it held cannot be written again."""
     kept = Checkpoint(path, "a")
-    kept.finish("one", 1, dict)
+    kept.keep("one", 1, dict, finished=True)
     path.unlink()
     with pytest.warns(UserWarning, match=f"{path.name}.* cannot be written .*No such file"):
-        kept.finish("two", 1, dict)
+        kept.keep("two", 1, dict, finished=True)
 
 
 def test_another_fit_is_refused(path: Path):
-    Checkpoint(path, "a").finish("one", 1, dict)
+    Checkpoint(path, "a").keep("one", 1, dict, finished=True)
     with pytest.raises(ValueError, match=r"belongs to another fit.*remove it"):
         Checkpoint(path, "b")
 
@@ -253,12 +253,12 @@ def test_another_fit_is_refused(path: Path):
 @pytest.mark.parametrize("place", ["", "missing/fit.npz"])
 def test_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path, place: str):
     with pytest.raises(ValueError, match=r"checkpoint=.* cannot be written"):
-        Checkpoint(tmp_path / place, "a")
+        open_checkpoint(tmp_path / place, {}, None).__enter__()
 
 
 def test_damaged_files_are_refused_or_hold_what_was_written(path: Path):
     total = np.random.default_rng(0).standard_normal(50)
-    Checkpoint(path, "a").finish("one", 9, lambda: {"total": total})
+    Checkpoint(path, "a").keep("one", 9, lambda: {"total": total}, finished=True)
     sound, rng, refused = path.read_bytes(), np.random.default_rng(1), 0
     for trial in range(400):
         at = rng.integers(len(sound))

@@ -31,8 +31,6 @@ Arrays = Mapping[str, NDArray[Any]]
 # Writing that takes longer than this is done less often, so that it stays a tenth of the time.
 _PROMPT_S = 3.0
 _IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
-_SUFFIX = ".npy"
-_COPIED_AT_ONCE = 1 << 22
 # To be raised when passes keep something other than before.
 _FORMAT = 8
 # Parameters that say nothing about the result.
@@ -68,14 +66,10 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
         self._path = None if path is None else Path(path)
         self._identity = identity
-        self._due, self._is_there = 0.0, False
-        if self._path is None:
-            return
-        check_place(self._path)
-        if self._path.exists():
+        self._due = monotonic() + self.every_s
+        self._is_there = self._path is not None and self._path.exists()
+        if self._path is not None and self._is_there:
             self._check(self._path)
-            self._is_there = True
-        self._wait(0.0)
 
     @property
     def is_kept(self) -> bool:
@@ -96,15 +90,32 @@ class Checkpoint:
             return None
         return Kept(int(arrays.pop(_ROWS)), bool(arrays.pop(_FINISHED)), arrays)
 
-    def keep(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
-        """Write how far a pass has come, if it is time to."""
-        if self._path is not None and monotonic() >= self._due:
-            self._write(name, Kept(rows, False, arrays()))
+    def keep(
+        self, name: str, rows: int, arrays: Callable[[], Arrays], *, finished: bool = False
+    ) -> None:
+        """Put how far a pass has come in the place of what is kept of it.
 
-    def finish(self, name: str, rows: int, arrays: Callable[[], Arrays]) -> None:
-        """Write what came of a pass that has ended."""
-        if self._path is not None:
-            self._write(name, Kept(rows, True, arrays()))
+        One that has not finished is written only if it is time to.
+        """
+        start = monotonic()
+        if self._path is None or (start < self._due and not finished):
+            return
+        own = {_ROWS: np.array(rows), _FINISHED: np.array(finished), **arrays()}
+        try:
+            with atomic_path(self._path) as temporary, temporary.open("wb") as file:
+                with zipfile.ZipFile(file, "w") as archive:
+                    self._store(archive, name, own)
+                file.flush()
+                os.fsync(file.fileno())
+            self._is_there = True
+        except OSError as error:
+            warn(
+                f"checkpoint {str(self._path)!r} cannot be written ({error}): the fit goes on, but "
+                "cannot be resumed from here.",
+                stacklevel=2,
+            )
+        end = monotonic()
+        self._due = end + self.every_s * max(1.0, (end - start) / _PROMPT_S)
 
     def through(
         self, name: str, parts: Iterable[tuple[Any, ...]], add: Callable[..., None], sums: Sums
@@ -125,14 +136,14 @@ class Checkpoint:
                 add(*part)
                 self.keep(name, seen, sums.state)
         if seen:
-            self.finish(name, seen, sums.state)
+            self.keep(name, seen, sums.state, finished=True)
 
     def random(self, rng: np.random.RandomState) -> np.random.RandomState:
         """The generator as it was when the fit first started; to be called once."""
         kept = self.resume("random")
         if kept is None:
             state = json.dumps(rng.get_state(legacy=False), default=np.ndarray.tolist)
-            self.finish("random", 0, lambda: {"state": np.array(state)})
+            self.keep("random", 0, lambda: {"state": np.array(state)}, finished=True)
             return rng
         rng = copy.deepcopy(rng)
         rng.set_state(json.loads(str(kept.arrays["state"])))
@@ -143,52 +154,36 @@ class Checkpoint:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def _write(self, name: str, kept: Kept) -> None:
-        """Put a pass in the place of what the file holds of it."""
-        assert self._path is not None
-        start = monotonic()
-        own = {_ROWS: np.array(kept.rows), _FINISHED: np.array(kept.finished), **kept.arrays}
-        arrays = {f"{name}/{key}": array for key, array in own.items()}
-        try:
-            with atomic_path(self._path) as temporary, temporary.open("wb") as file:
-                with zipfile.ZipFile(file, "w") as archive:
-                    self._store(archive, arrays, name)
-                file.flush()
-                os.fsync(file.fileno())
-            self._is_there = True
-        except OSError as error:
-            warn(
-                f"checkpoint {str(self._path)!r} cannot be written ({error}): the fit goes on, but "
-                "cannot be resumed from here.",
-                stacklevel=2,
-            )
-        self._wait(monotonic() - start)
-
-    def _store(self, archive: zipfile.ZipFile, arrays: Arrays, replaced: str) -> None:
+    def _store(self, archive: zipfile.ZipFile, name: str, own: Arrays) -> None:
         """What `numpy.savez` writes, without ever pickling: a pass, and what is known of others.
 
         These come from the file and not from memory, where what they have left may have changed.
         """
-        arrays = {_IDENTITY: np.array(self._identity), **arrays}
-        for name, array in arrays.items():
-            _add(archive, name, array)
-        names = list(arrays)
+        members: list[str] = []
         if self._is_there:
             assert self._path is not None
             with zipfile.ZipFile(self._path) as old:
-                rest = [m for m in old.namelist() if "/" in m and not m.startswith(f"{replaced}/")]
-                for member in rest:
-                    with old.open(member) as source, _member(archive, member) as target:
-                        shutil.copyfileobj(source, target, _COPIED_AT_ONCE)
-            names += [member.removesuffix(_SUFFIX) for member in rest]
-        _add(archive, _NAMES, np.array(names))
-
-    def _wait(self, took_s: float) -> None:
-        self._due = monotonic() + self.every_s * max(1.0, took_s / _PROMPT_S)
+                members = [m for m in old.namelist() if "/" in m and not m.startswith(f"{name}/")]
+                for member in members:
+                    with old.open(member) as source, _added(archive, member) as target:
+                        shutil.copyfileobj(source, target)
+        arrays = {f"{name}/{key}": array for key, array in own.items()}
+        arrays[_IDENTITY] = np.array(self._identity)
+        names = [*(member.removesuffix(".npy") for member in members), *arrays]
+        for key, array in {**arrays, _NAMES: np.array(names)}.items():
+            with _added(archive, f"{key}.npy") as target:
+                np.lib.format.write_array(target, array, allow_pickle=False)
 
     def _check(self, path: Path) -> None:
         try:
-            identity = _checked_identity(path)
+            # The archive knows whether a member is sound, but not whether one is missing.
+            with zipfile.ZipFile(path) as archive:
+                if archive.testzip() is not None:
+                    raise ValueError("a checksum is wrong")
+            with np.load(path, allow_pickle=False) as stored:
+                if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
+                    raise ValueError("part of it is missing")
+                identity = str(stored[_IDENTITY])
         # The readers of archives and of arrays raise whatever a damaged byte leads them to.
         except Exception as error:
             raise ValueError(
@@ -202,15 +197,11 @@ class Checkpoint:
             )
 
 
+def _added(archive: zipfile.ZipFile, member: str) -> IO[bytes]:
+    return archive.open(member, "w", force_zip64=True)
+
+
 NO_CHECKPOINT = Checkpoint(None, "")
-
-
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a path where no file can be."""
-    if not Path(path).parent.is_dir() or Path(path).is_dir():
-        raise ValueError(
-            f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
-        )
 
 
 def matrix_state(X: Any) -> dict[str, NDArray[Any]]:
@@ -229,26 +220,6 @@ def matrix_of(state: Arrays) -> Any:
     return sparse.csr_array(parts, shape=tuple(state["shape"].tolist()))
 
 
-def _add(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    with _member(archive, name + _SUFFIX) as target:
-        np.lib.format.write_array(target, array, allow_pickle=False)
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
-    return archive.open(name, "w", force_zip64=True)
-
-
-def _checked_identity(path: Path) -> str:
-    # The archive knows whether a member is sound, but not whether one is missing.
-    with zipfile.ZipFile(path) as archive:
-        if archive.testzip() is not None:
-            raise ValueError("a checksum is wrong")
-    with np.load(path, allow_pickle=False) as stored:
-        if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
-            raise ValueError("part of it is missing")
-        return str(stored[_IDENTITY])
-
-
 @contextmanager
 def open_checkpoint(
     path: str | os.PathLike[str] | None, parameters: Mapping[str, Any], source: Source
@@ -257,7 +228,10 @@ def open_checkpoint(
     if path is None:
         yield NO_CHECKPOINT
         return
-    check_place(path)
+    if not Path(path).parent.is_dir() or Path(path).is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r} cannot be written: name a file in a folder that exists."
+        )
     decisive = {name: value for name, value in parameters.items() if name not in _SILENT}
     with ExitStack() as stack:
         try:
