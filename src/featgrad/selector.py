@@ -43,7 +43,7 @@ from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.collections import is_collection, only_columns, without_rows
 from featgrad.estimates.diagnosis import DataWarning, shared_labels
 from featgrad.estimates.held_out import Score
-from featgrad.estimates.path import PathPoint, Sizes
+from featgrad.estimates.path import NO_MODEL, PathPoint, Sizes
 from featgrad.fitting import Choice, new_fit
 from featgrad.math.tasks import ordered_labels
 from featgrad.options import TASKS
@@ -486,9 +486,8 @@ class FeatureGradientSelector(
             warn(str(self.discoveries_), DataWarning, stacklevel=4)
         if self.sizes_ is not None and self.n_features_ == 0:
             warn(
-                "No features were selected: no linear model predicts held-out rows better than "
-                "noise would. The next step of a pipeline gets no columns: set "
-                "min_features_to_select=1 if it needs one.",
+                f"No features were selected: {NO_MODEL}. The next step of a pipeline gets no "
+                "columns: set min_features_to_select=1 if it needs one.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -8,6 +8,9 @@ from featgrad.estimates.held_out import Score
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
 
+# Why "auto" chooses no features.
+NO_MODEL = "no linear model predicts held-out rows better than noise would"
+
 
 class PathPoint(NamedTuple):
     """The best set found for one size.

@@ -12,6 +12,7 @@ from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
 from featgrad.estimates.estimate import Estimate
 from featgrad.estimates.learnability import Learnability
+from featgrad.estimates.path import NO_MODEL
 from featgrad.math.targets import encode
 from featgrad.report.profiles import nearest_chosen
 from featgrad.report.text import are_labels, listed
@@ -163,8 +164,8 @@ def _limits(estimate: Estimate, discoveries: Discoveries | None) -> list[Concern
         ("Nothing found at this rate", str(discoveries)): is_empty and discoveries is not None,
         (
             "No linear relation found",
-            "No linear model predicts held-out rows better than noise would, so no features were "
-            "chosen. More rows, other features, or curves and products of these are needed.",
+            f"{NO_MODEL.capitalize()}, so no features were chosen. More rows, other features, or "
+            "curves and products of these are needed.",
         ): is_empty,
         (
             "Too few rows",
