@@ -10,7 +10,7 @@ from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, Prepared
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, FoldLayout
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.math.targets import centre, encode
 from featgrad.readers import open_source
 
@@ -78,7 +78,7 @@ def in_memory(
     rows = order_of(weight, seed)
     weights = weight[rows] / weight.sum()
     target = centre(encode(Y, task)[0][rows], task, weights)
-    prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3), layout(rows, n_folds))
+    prepared = Prepared(rows, weights, target, formulas.up_to("monotone", 3), layout(rows, n_folds))
     return InMemory(X, prepared, preprocess)
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dataset_builders import N_FOLDS, layout, order_of
 from featgrad.dataset.prepare import Prepared
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.math.targets import centre, encode
 
 
@@ -40,5 +40,5 @@ def on_device(
     target = centre(encode(Y, task)[0][rows], task, weights)
     matrix = SparseMatrix(X, device) if sparse.issparse(X) else DenseMatrix(X, device, is_resident)
     matrix.hashes(np.ones(X.shape[1], int))
-    prepared = Prepared(rows, weights, target, filters.up_to("monotone", 3), layout(rows, n_folds))
+    prepared = Prepared(rows, weights, target, formulas.up_to("monotone", 3), layout(rows, n_folds))
     return OnDevice(matrix, prepared, preprocess)

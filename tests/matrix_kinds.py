@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 import reference
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import DEVICE_BLOCKS
@@ -116,7 +116,7 @@ class Example:
         Z = reference.standardise(kind.rounded(self.X), self.weights, preprocess)
         scale = float(np.linalg.norm(np.sqrt(self.weights)[:, None] * Z, 2) ** 2)
         variance = float(np.sum(self.weights @ self.outputs**2))
-        coefficients = filters.coefficients(filter, order)
+        coefficients = formulas.coefficients(filter, order)
         problem = RowMoments(
             rows, self.outputs, self.weights, variance, (coefficients,), scale, kind.in_blocks
         )

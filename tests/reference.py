@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from featgrad._support.types import Floats, Indices
-from featgrad.math.tuples import tuple_weights
+from featgrad.math.formulas import tuple_weights
 
 
 def standardise(X: Floats, weights: Floats, preprocess: str) -> Floats:

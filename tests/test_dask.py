@@ -131,7 +131,7 @@ def test_automatic_size_and_resamples():
 
 
 def test_more_rows_than_have_an_exact_order(monkeypatch):
-    monkeypatch.setattr("featgrad.dataset.order.EXACT_ORDER_ROWS", 500)
+    monkeypatch.setattr("featgrad.dataset.prepare.EXACT_ORDER_ROWS", 500)
     X, y = planted()
     sizes = uneven(N_ROWS)
     found = select().fit(array(X, sizes), array(y, sizes))

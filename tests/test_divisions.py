@@ -12,7 +12,7 @@ from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import random_splits
 from featgrad.dataset.sums import Model, Prices
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.cells import Division
 from featgrad.moments.folds import Folds
 from featgrad.search import rounds
@@ -121,7 +121,7 @@ def sets(dataset: Dataset) -> list[Subset]:
     """Of several sizes, found by the training rows."""
     tasks, order = [SearchTask(budget, TRAINING) for budget in (2.0, 6.0)], len(TRAINING) - 1
     return rounds.search(
-        dataset, singles(N_COLUMNS), tasks, filters.coefficients("monotone", order), 100, go_on
+        dataset, singles(N_COLUMNS), tasks, formulas.coefficients("monotone", order), 100, go_on
     )
 
 

@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
 from featgrad import FeatureGradientSelector, Learnability
-from featgrad.estimates.path import decisions_of
+from featgrad.estimates.estimate import decisions_of
 from searches import published, with_search
 
 TASKS = ["regression", "binary", "multiclass", "multilabel", "ordinal", "multi-output"]

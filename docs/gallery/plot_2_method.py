@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from featgrad import FeatureGradientSelector, Learnability, MiniBatch
-from featgrad.math.filters import up_to
+from featgrad.math.formulas import up_to
 from featgrad.report import PathDisplay
 
 rng = np.random.default_rng(0)

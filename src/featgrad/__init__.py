@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from featgrad.dataset.constraints import groups_by_origin
     from featgrad.estimates.diagnosis import DataWarning
-    from featgrad.estimates.estimate import Estimate
-    from featgrad.estimates.held_out import Score
+    from featgrad.estimates.estimate import Estimate, PathPoint, Score, Sizes
     from featgrad.estimates.learnability import Learnability, learnability
-    from featgrad.estimates.path import PathPoint, Sizes
     from featgrad.online.selector import OnlineFeatureSelector
     from featgrad.permutation import PermutationTest, permutation_test
     from featgrad.readers import open_source
@@ -45,10 +43,10 @@ _MODULES = {
     "Learnability": "estimates.learnability",
     "MiniBatch": "search.minibatch",
     "OnlineFeatureSelector": "online.selector",
-    "PathPoint": "estimates.path",
+    "PathPoint": "estimates.estimate",
     "PermutationTest": "permutation",
-    "Score": "estimates.held_out",
-    "Sizes": "estimates.path",
+    "Score": "estimates.estimate",
+    "Sizes": "estimates.estimate",
     "WorkingSet": "search.working_set",
     "groups_by_origin": "dataset.constraints",
     "learnability": "estimates.learnability",

@@ -24,10 +24,9 @@ from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
-from featgrad.estimates.estimate import Estimate, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Sizes, decisions_of, unknown
 from featgrad.estimates.held_out import HeldOutRows, SetEstimates
 from featgrad.estimates.learnability import Learnability
-from featgrad.estimates.path import PathPoint, Sizes, decisions_of
 from featgrad.math.tasks import Task
 from featgrad.plan import (
     ESTIMATE_ROWS,
@@ -42,8 +41,7 @@ from featgrad.plan import (
 from featgrad.readers import Source
 from featgrad.search.base import Job, OnStep, Outcome, Reporter, Search, Subset, joined
 from featgrad.search.minibatch import MiniBatch
-from featgrad.search.sizes import Budgets, read_budgets
-from featgrad.search.units import Units
+from featgrad.search.units import Budgets, Units, read_budgets
 from featgrad.search.working_set import WorkingSet
 
 # Those that "auto" chooses from: the first unless sets are larger than it is meant for.

@@ -42,8 +42,7 @@ from featgrad.columns.magnitude import in_range
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.collections import is_collection, only_columns, without_rows
 from featgrad.estimates.diagnosis import DataWarning, shared_labels
-from featgrad.estimates.held_out import Score
-from featgrad.estimates.path import NO_MODEL, PathPoint, Sizes
+from featgrad.estimates.estimate import NO_MODEL, PathPoint, Score, Sizes
 from featgrad.fitting import Choice, new_fit
 from featgrad.math.tasks import ordered_labels
 from featgrad.options import TASKS

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from featgrad.dataset import order as random_order
-from featgrad.dataset.order import Places, RandomOrder
+from featgrad.dataset import prepare as random_order
+from featgrad.dataset.prepare import Places, RandomOrder
 
 
 def drawn(n_rows: int) -> RandomOrder:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from featgrad.math.filters import coefficients
+from featgrad.math.formulas import coefficients
 
 X = np.linspace(0.001, 1, 1000)
 

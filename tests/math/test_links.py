@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from featgrad.math.links import LINKS, probit
+from featgrad.math.formulas import LINKS, probit
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -4,7 +4,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from featgrad.math.tuples import elementary_symmetric, tuple_weights, tuple_weights_without_each
+from featgrad.math.formulas import elementary_symmetric, tuple_weights, tuple_weights_without_each
 
 
 def brute_force(weights: np.ndarray, degree: int) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 import reference
 from device_builders import a_device
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.cells import Cells, Division, OutputMoments, make_cell, shares_of_classes
 from featgrad.moments.folds import Folds
 from matrix_kinds import relative_error
@@ -101,7 +101,7 @@ def assert_same(found: Folds, expected: Folds) -> None:
         np.testing.assert_allclose(one.cross, other.cross, atol=TOLERANCE)
     # Its gradient takes the products of every fold.
     mask = np.linspace(0.1, 1, found.n_columns)
-    question = mask, filters.coefficients("monotone", 2), 5.0, range(len(found.folds))
+    question = mask, formulas.coefficients("monotone", 2), 5.0, range(len(found.folds))
     value, gradient = found.value_and_gradient(*question)
     same_value, same_gradient = expected.value_and_gradient(*question)
     assert value == pytest.approx(same_value, rel=10 * TOLERANCE)

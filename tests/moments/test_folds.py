@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from device_builders import a_device
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.folds import Fold, Folds, Gradient
 from matrix_kinds import Example, example, relative_error
 from search_data import make_fold
@@ -91,7 +91,7 @@ def test_value_and_gradient(
 ):
     data = example(n_rows, n_features, n_outputs=n_outputs, weighted=weighted)
     parts, sequence = cut(n_rows, 8), [3, 0, 7, 5, 1, 2, 6, 4]
-    coefficients = filters.coefficients("monotone", order)
+    coefficients = formulas.coefficients("monotone", order)
     folds = folds_of(data, parts, storage)
     found = folds.value_and_gradient(data.mask, coefficients, SCALE, sequence)
     value, gradient = expected(data, parts, coefficients, sequence)
@@ -106,7 +106,7 @@ def test_folds_of_different_shapes_are_asked_at_once(storage: str, monkeypatch):
     tasks, values = [], []
     for n_folds, n_features, order in [(8, 9, 4), (6, 7, 3), (3, 4, 2)]:
         data, parts = example(60, n_features), cut(60, n_folds)
-        coefficients, sequence = filters.coefficients("monotone", order), range(n_folds)[::-1]
+        coefficients, sequence = formulas.coefficients("monotone", order), range(n_folds)[::-1]
         folds = folds_of(data, parts, storage)
         tasks.append(Gradient(folds, data.mask, coefficients, SCALE, list(sequence)))
         values.append(expected(data, parts, coefficients, sequence))
@@ -120,7 +120,7 @@ def test_folds_of_different_shapes_are_asked_at_once(storage: str, monkeypatch):
 def test_masks_of_the_same_folds_are_asked_at_once(at_once: int, monkeypatch):
     monkeypatch.setattr("featgrad.moments.folds._AT_ONCE", at_once)
     data, parts = example(60, 9, n_outputs=2), cut(60, 8)
-    folds, coefficients = folds_of(data, parts), filters.coefficients("monotone", 4)
+    folds, coefficients = folds_of(data, parts), formulas.coefficients("monotone", 4)
     asked = [
         (data.mask, SCALE, range(8)),
         (data.mask[::-1], 2 * SCALE, range(8)),
@@ -151,7 +151,7 @@ def test_products_are_taken_in_the_smaller_form():
 
 def test_gradient_is_the_slope_of_the_value():
     data = example(80, 6)
-    folds, coefficients = folds_of(data, cut(80, 6)), filters.coefficients("monotone", 4)
+    folds, coefficients = folds_of(data, cut(80, 6)), formulas.coefficients("monotone", 4)
     direction = np.linspace(-1, 1, 6)
 
     def along(step: float) -> float:
@@ -166,7 +166,7 @@ def test_gradient_is_the_slope_of_the_value():
 
 def test_folds_of_one_row_are_the_estimate_over_rows():
     data = example(30, 5, n_outputs=2)
-    coefficients = filters.coefficients("monotone", 4)
+    coefficients = formulas.coefficients("monotone", 4)
     folds = folds_of(data, [np.array([n]) for n in range(30)])
     found = folds.value_and_gradient(data.mask, coefficients, SCALE, range(30))
     value, gradient = reference.value_and_gradient(
@@ -180,7 +180,7 @@ def test_folds_of_one_row_are_the_estimate_over_rows():
 def test_moments_are_unbiased():
     rng = np.random.default_rng(0)
     mixing, slopes = rng.standard_normal((3, 3)), np.array([1.0, -0.5, 0.3])
-    mask, coefficients = np.array([1.0, 0.4, 0.7]), filters.coefficients("monotone", 3)
+    mask, coefficients = np.array([1.0, 0.4, 0.7]), formulas.coefficients("monotone", 3)
     covariance = mixing.T @ mixing
     power, population = covariance @ slopes, 0.0
     first = power
@@ -234,7 +234,9 @@ def test_divided_folds_are_those_of_divided_rows(storage: str, n_features: int):
     assert relative_error(found.covariance(), same.covariance()) <= TOLERANCE
     assert relative_error(found.cross(), same.cross()) <= TOLERANCE
     value, same_value = (
-        folds.value_and_gradient(data.mask, filters.coefficients("monotone", 3), SCALE, range(8))[0]
+        folds.value_and_gradient(data.mask, formulas.coefficients("monotone", 3), SCALE, range(8))[
+            0
+        ]
         for folds in (found, same)
     )
     assert relative_error(value, same_value) <= TOLERANCE
@@ -246,7 +248,7 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(storage: str, n_features
     chosen = np.array([2, 5, 8])
     mask = np.zeros(n_features)
     mask[chosen] = 1
-    folds, coefficients = folds_of(data, cut(60, 8), storage), filters.coefficients("monotone", 3)
+    folds, coefficients = folds_of(data, cut(60, 8), storage), formulas.coefficients("monotone", 3)
     all_columns = folds.value_and_gradient(mask, coefficients, SCALE, range(8))
     some = folds.columns(chosen).value_and_gradient(np.ones(3), coefficients, SCALE, range(8))
     assert relative_error(some[0], all_columns[0]) <= TOLERANCE

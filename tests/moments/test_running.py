@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.math.filters import coefficients
+from featgrad.math.formulas import coefficients
 from featgrad.moments.running import RunningSums
 
 N_ROWS, N_COLUMNS, BATCH = 60, 7, 15

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import reference
-from featgrad.math import filters
-from featgrad.math.tuples import tuple_weights
+from featgrad.math import formulas
+from featgrad.math.formulas import tuple_weights
 from featgrad.moments import uncertainty
 from matrix_kinds import KINDS, Kind, example, relative_error
 
@@ -85,7 +85,7 @@ def test_order_is_lowered_where_the_rows_cannot_bear_it():
     for n_rows in (20, 500):
         data = example(n_rows, 8, weighted=False)
         problem, _, _ = data.problem(KINDS["dense-float64"], 8, filter="chebyshev")
-        problem = replace(problem, filters=filters.up_to("chebyshev", 8))
+        problem = replace(problem, filters=formulas.up_to("chebyshev", 8))
         chosen.append(uncertainty.measure(problem, np.ones(8)).order)
     assert chosen[0] < chosen[1]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from featgrad._support.array_api import to_numpy
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.sweeps import RowMoments
 from matrix_kinds import KINDS, Kind, example, relative_error
 
@@ -92,7 +92,7 @@ def test_dense_matrices_of_small_and_whole_numbers(dtype: type):
     exact = Kind(lambda values: values)
     tolerance = 1e-9 if np.dtype(dtype).itemsize > 2 else 1e-4
     matrices = [kind.standardised(X.astype(np.float64), data.weights) for kind in (stored, exact)]
-    coefficients = filters.coefficients("monotone", 4)
+    coefficients = formulas.coefficients("monotone", 4)
     found, expected = (
         RowMoments(rows, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
             data.mask
@@ -124,7 +124,7 @@ def test_sparse_matrix_of_whole_numbers(index: str):
         Kind(lambda X: make(X).astype(np.int64)).standardised(whole, data.weights),
         KINDS["dense-float64"].standardised(whole, data.weights),
     ]
-    coefficients = filters.coefficients("monotone", 4)
+    coefficients = formulas.coefficients("monotone", 4)
     found, expected = (
         RowMoments(rows, data.outputs, data.weights, 1.0, (coefficients,), 5.0).value_and_gradient(
             data.mask

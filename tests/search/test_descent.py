@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.folds import Folds
 from featgrad.plan import FIRST_SHARPNESS, MOMENTUM, STEP
 from featgrad.search.base import Step, go_on
@@ -19,7 +19,7 @@ UNITS = {
         5.0,
     ),
 }
-COEFFICIENTS = filters.coefficients("monotone", 4)
+COEFFICIENTS = formulas.coefficients("monotone", 4)
 SEQUENCES = [[0, 1, 2, 3, 4, 5, 6, 7], [7, 5, 3, 1, 0, 2, 4, 6]]
 
 

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 import reference
-from featgrad.math import links
+from featgrad.math import formulas
 from featgrad.search.base import Step, go_on
 from featgrad.search.masks import PenaltyMask, over_groups
 from matrix_kinds import KINDS, Kind, example, relative_error
 
 
 def search(
-    groups, link=links.residual, penalty=1.0, tol=0.0, n_epochs=1, max_iter=10, on_step=go_on
+    groups, link=formulas.residual, penalty=1.0, tol=0.0, n_epochs=1, max_iter=10, on_step=go_on
 ) -> PenaltyMask:
     mask = PenaltyMask(np.zeros(groups[0][0].n_features), link, penalty, 0.1, tol, on_step)
     over_groups(groups, mask, n_epochs, max_iter)
@@ -41,7 +41,7 @@ def published(data, problem, steps: int, penalty: float) -> tuple[np.ndarray, li
 def test_steps_are_those_of_the_paper(penalty: float):
     data = example(80, 15)
     problem, _, _ = data.problem(KINDS["dense-float64"], 4, filter="kong-valiant")
-    found = search([[problem]], link=links.root, penalty=penalty)
+    found = search([[problem]], link=formulas.root, penalty=penalty)
     v, objectives = published(data, problem, 10, penalty)
     assert relative_error(found.v, v) <= 1e-8
     assert relative_error([step.objective for step in found.steps], objectives) <= 1e-8

@@ -7,20 +7,20 @@ from scipy import sparse
 from dataset_builders import in_memory, streamed
 from featgrad import FeatureGradientSelector, MiniBatch
 from featgrad.dataset.base import Dataset
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.moments.running import RunningSums
 from featgrad.plan import BATCH_STEPS
 from featgrad.readers import open_source
 from featgrad.search.base import Job, Subset, go_on
 from featgrad.search.masks import BatchDescent, BudgetMask
-from featgrad.search.sizes import Budgets
+from featgrad.search.units import Budgets
 from search_data import singles, units_of
 
 N_ROWS, N_COLUMNS, N_PLANTED = 1500, 1600, 505
 # What the largest correlations with the target recall; a third would be found by chance.
 BY_CORRELATION = 0.62
 CONSTANT = N_COLUMNS - 1
-COEFFICIENTS = filters.coefficients("monotone", 4)
+COEFFICIENTS = formulas.coefficients("monotone", 4)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import pytest
 
 from featgrad import Knockoffs, MiniBatch
 from featgrad.plan import AUTO_SIZES
-from featgrad.search.sizes import read_budgets
+from featgrad.search.units import read_budgets
 from search_data import singles, units_of
 
 PENALTY = MiniBatch(penalty=1.0)

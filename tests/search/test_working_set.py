@@ -8,7 +8,7 @@ from dataset_builders import folds_of_rows, in_memory, streamed
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Prices
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
 from featgrad.search import rounds
 from featgrad.search.base import SearchTask, Subset, go_on
@@ -17,7 +17,7 @@ from search_data import singles, units_of
 
 N_FOLDS = 12
 EVERY_FOLD = tuple(range(N_FOLDS))
-COEFFICIENTS = filters.coefficients("monotone", 4)
+COEFFICIENTS = formulas.coefficients("monotone", 4)
 
 
 def search(dataset: Dataset, units: Units, *tasks: SearchTask, max_iter=1000, on_step=go_on):

@@ -15,8 +15,8 @@ from featgrad.cli.fit import Fitting
 from featgrad.cli.load import LoadedRows, all_names, load_rows, open_file
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
+from featgrad.estimates.estimate import decisions_of
 from featgrad.estimates.learnability import Learnability
-from featgrad.estimates.path import decisions_of
 from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
 from featgrad.plan import CURVE_SIZES

@@ -34,8 +34,7 @@ from featgrad.columns.fences import Fences, some_rows
 from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.collections import is_array, is_frame
-from featgrad.dataset.order import Places, RandomOrder
-from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.prepare import Places, Preparation, RandomOrder
 from featgrad.dataset.reread import (
     Encoder,
     FirstSums,

@@ -22,8 +22,7 @@ from featgrad._support.types import Floats, Indices, Span
 from featgrad.checks import PREPROCESS, check_option, refuse_infinite, refuse_missing
 from featgrad.columns.sums import ArraySums, Fill, Standardiser
 from featgrad.dataset.memory import InMemory
-from featgrad.dataset.order import bits, hashes_of
-from featgrad.dataset.prepare import Preparation, Prepared, prepare
+from featgrad.dataset.prepare import Preparation, Prepared, bits, hashes_of, prepare
 from featgrad.dataset.sums import PartMeans, Rows
 from featgrad.moments.cells import Cell, Cells, CellShape
 from featgrad.moments.sweeps import RowMoments
@@ -190,7 +189,7 @@ class DeviceMatrix:
         raise NotImplementedError
 
     def hashes(self, keys: Any) -> Tensor:
-        """Of the rows (see `featgrad.dataset.order`); also looks for what is not a number."""
+        """Of the rows (see `featgrad.dataset.prepare`); also looks for what is not a number."""
         keys, found = sent(keys, self.device), []
         flags = torch.zeros(2, dtype=torch.bool, device=self.device)
         for block in self.blocks():

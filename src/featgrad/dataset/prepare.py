@@ -1,19 +1,172 @@
-"""From a validated matrix, target and weights to rows in random order."""
+"""From a validated matrix, target and weights to rows in random order, without copies of one row.
 
+The estimate is over ordered tuples of distinct rows, so rows are visited in a random order: rows
+sorted by the target would not be exchangeable. Of rows in memory the order is drawn from what a row
+holds, not from where it stands, which makes every result independent of the order of the rows. Of
+rows that are read again and again nothing is kept: each pass draws their places again.
+
+Copies of a row (oversampled data, weights written out) are not distinct: a tuple of copies would
+bring back the overfitting that distinct rows avoid. They are merged into one row of their common
+weight. Rows that agree by chance, as those of a few discrete columns do, are left alone.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
+from featgrad._support.array_api import namespace, placed_like, to_numpy
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_weights
-from featgrad.dataset.order import distinct_rows
 from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
-from featgrad.math import filters
+from featgrad.math import formulas
 from featgrad.math.targets import Target, centre, encode
 from featgrad.math.tasks import RowsOf, Task
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.sweeps import RowMoments
+from featgrad.plan import COPY_ROWS, EXACT_ORDER_ROWS, FEWEST_COPY_ROWS
+
+Hashes = NDArray[np.int64]
+
+_BLOCK_ENTRIES = 1 << 16
+_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+_LOW = (1 << 32) - 1
+_DRAWN_AT_ONCE = 1 << 20
+
+
+def distinct_rows(
+    X: Any,
+    outputs: Floats,
+    weights: Floats,
+    rng: np.random.RandomState,
+    labels: Indices | None = None,
+) -> tuple[Indices, Floats]:
+    """Rows of positive weight in random order, copies of one label merged, with their weights."""
+    hashes = hashes_of(X, random_keys(rng, X.shape[1]))
+    of_outputs = hashes_of(outputs, random_keys(rng, outputs.shape[1]))
+    rows, xp = np.flatnonzero(weights), namespace(hashes)
+    if labels is not None:
+        rows = rows[np.argsort(labels[rows], kind="stable")]
+    # Sums of like terms keep a trace of them in their order; one more mix takes it away. The signed
+    # numbers are in the order of unsigned ones.
+    total = (hashes + placed_like(hashes, of_outputs))[placed_like(hashes, rows)]
+    total = _mixed(_mixed(total)) ^ xp.iinfo(xp.int64).min
+    order = xp.argsort(total, stable=True)
+    rows, total = rows[to_numpy(order)], total[order]
+    is_new = np.append(True, to_numpy(total[1:] != total[:-1]))
+    if is_new.all() or not are_copies(X, rows[is_new]):
+        return rows, weights[rows]
+    if labels is not None:
+        is_new[1:] |= labels[rows[1:]] != labels[rows[:-1]]
+    first = np.flatnonzero(is_new)
+    return rows[first], np.add.reduceat(weights[rows], first)
+
+
+def are_copies(X: Any, distinct: Indices) -> bool:
+    """Whether some column differs in all distinct rows: then none agree by chance."""
+    if len(distinct) < FEWEST_COPY_ROWS:
+        return False
+    values = X[np.sort(distinct[:COPY_ROWS])]
+    if sparse.issparse(values):
+        # Only a column with one zero at most can differ in all rows.
+        stored = np.bincount(values.indices, minlength=values.shape[1])
+        values = values[:, np.flatnonzero(stored >= values.shape[0] - 1)].toarray()
+    values = np.sort(values, axis=0)
+    return bool(np.any(np.all(values[1:] != values[:-1], axis=0)))
+
+
+def random_keys(rng: np.random.RandomState, size: int) -> Hashes:
+    """Random odd multipliers."""
+    keys = rng.randint(1 << 32, size=size, dtype=np.uint64) | np.uint64(1)
+    return np.asarray(keys.view(np.int64))
+
+
+def hashes_of(X: Any, keys: Any) -> Any:
+    """A number per row that depends on its entries only; the same for dense and sparse rows."""
+    if hasattr(X, "hashes"):  # on a device
+        return X.hashes(keys)
+    if sparse.issparse(X):
+        # One entry more than there are, for the empty rows at the end.
+        entries = np.append(bits(X.data) * keys[X.indices], np.int64(0))
+        found = np.add.reduceat(entries, X.indptr[:-1])
+        found[np.diff(X.indptr) == 0] = 0
+        return found
+    step = max(1, _BLOCK_ENTRIES // X.shape[1]) if isinstance(X, np.ndarray) else X.shape[0]
+    blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
+    return namespace(X).concat([(bits(block) * keys).sum(1) for block in blocks])
+
+
+def bits(values: Any) -> Any:
+    """Bits of the values as doubles, mixed; 0 stays 0, and -0 is 0."""
+    xp = namespace(values)
+    return _mixed((xp.astype(values, xp.float64) + 0.0).view(xp.int64))
+
+
+def _mixed(numbers: Any) -> Any:
+    """As unsigned numbers are mixed: the shift is made to bring in zeros."""
+    mixed = numbers * _MIX
+    high = mixed >> 32
+    high &= _LOW
+    mixed ^= high
+    mixed *= _MIX
+    return mixed
+
+
+class Places(NamedTuple):
+    """Places of consecutive rows among many, drawn where they are needed."""
+
+    rng: np.random.RandomState  # as it is before the first of them
+    size: int
+    n_rows: int  # all there are
+
+    def drawn(self) -> Indices:
+        keys = copy.deepcopy(self.rng).random_sample(self.size)
+        return np.asarray(keys * self.n_rows, np.intp)
+
+
+class RandomOrder:
+    """Places from 0 up to the number of rows, as if rows were shuffled."""
+
+    def __init__(self, rng: np.random.RandomState, n_rows: int) -> None:
+        self._start, self._n_rows = copy.deepcopy(rng), n_rows
+        # Each row has a key between 0 and 1; of few rows the keys' order is that of the places.
+        self._sorted: Floats = np.zeros(0)
+        if n_rows <= EXACT_ORDER_ROWS:
+            self._sorted = np.sort(rng.random_sample(n_rows))
+        else:
+            _skip(rng, n_rows)
+
+    def again(self) -> Callable[[int], Indices]:
+        """A function that gives the places of the next rows, from the first one on."""
+        rng = copy.deepcopy(self._start)
+
+        def following(count: int) -> Indices:
+            keys = rng.random_sample(count)
+            if len(self._sorted):
+                return np.searchsorted(self._sorted, keys)
+            return (keys * self._n_rows).astype(np.intp)
+
+        return following
+
+    def runs(self, counts: Sequence[int]) -> list[Indices] | list[Places]:
+        """Places of runs of so many rows, which are all there are: known, or to be drawn."""
+        if len(self._sorted):
+            following = self.again()
+            return [following(count) for count in counts]
+        rng, runs = copy.deepcopy(self._start), []
+        for count in counts:
+            runs.append(Places(copy.deepcopy(rng), count, self._n_rows))
+            _skip(rng, count)
+        return runs
+
+
+def _skip(rng: np.random.RandomState, count: int) -> None:
+    """Draw so many keys, which are not needed here."""
+    for start in range(0, count, _DRAWN_AT_ONCE):
+        rng.random_sample(min(_DRAWN_AT_ONCE, count - start))
 
 
 class Preparation(NamedTuple):
@@ -30,7 +183,7 @@ class Preparation(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Rows of X in the order in which they are visited, their weights, target and filters."""
+    """Rows of X in the order in which they are visited, their weights, target and formulas."""
 
     rows: Indices
     weights: Floats
@@ -67,12 +220,12 @@ def prepare_encoded(
 def usable_filters(preparation: Preparation, n_rows: int) -> tuple[Floats, ...]:
     """The filter and those of lower orders, as far as there are rows for them."""
     order, filter = preparation.order, preparation.filter
-    return filters.up_to(filter, usable_order(order, filter, n_rows))
+    return formulas.up_to(filter, usable_order(order, filter, n_rows))
 
 
 def usable_order(order: int, filter: str | ArrayLike, n_rows: int) -> int:
     """The order, lowered where there are too few distinct rows for its longest tuples."""
-    order = filters.check_order(order)
+    order = formulas.check_order(order)
     if n_rows < 2:
         raise ValueError(
             f"Found {n_rows} sample(s) of positive weight while a minimum of 2 is required: pass "

@@ -16,8 +16,7 @@ from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
-from featgrad.dataset.order import RandomOrder
-from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.prepare import Preparation, RandomOrder
 from featgrad.dataset.reread import FirstSums, Reread, entries_per_row, origin_rows, used_rows
 from featgrad.dataset.sums import Rows
 from featgrad.readers import Block, Source, prefetched

@@ -23,7 +23,7 @@ from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.splits import Split
-from featgrad.estimates.estimate import Estimate, estimated, unknown
+from featgrad.estimates.estimate import Estimate, Score, estimated, unknown
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,
@@ -38,28 +38,6 @@ from featgrad.plan import HELD_OUT_RIDGE, ROWS_PER_COLUMN
 # Models of different groups share most of their rows, so that groups are not independent (Bates,
 # Hastie & Tibshirani 2024): errors as if they were, times this, cover simulated designs.
 _SHARED_ROWS = 1.2
-
-
-class Score(NamedTuple):
-    """How well a ridge model predicts held-out rows.
-
-    Parameters
-    ----------
-    name : {"AUC", "R2"}
-        Mean area under the curve of each class or label against the rest, or, for numbers, the
-        fraction of the variance that is predicted.
-    value : float
-        Of sets that were found without the rows, hence from fewer of them.
-    standard_error : float
-        Of the score of new rows, predicted by a model of all rows on the chosen features.
-    """
-
-    name: str
-    value: float
-    standard_error: float
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.value:.3f} (+- {self.standard_error:.3f})"
 
 
 class SetEstimates(NamedTuple):

@@ -27,7 +27,7 @@ from featgrad.dataset.base import RowSample
 from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.estimates.estimate import Estimate, estimated
-from featgrad.math.filters import up_to, value_at
+from featgrad.math.formulas import up_to, value_at
 from featgrad.math.tasks import ordered_labels
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.spectrum import spectrum

@@ -21,7 +21,7 @@ from scipy.linalg import blas, hankel, lapack
 
 from featgrad._support.array_api import namespace, placed_like, to_numpy
 from featgrad._support.types import Floats, Indices, Singles
-from featgrad.math.tuples import tuple_weights
+from featgrad.math.formulas import tuple_weights
 
 # Entries of b_f, for all masks, whose gradients are taken at once.
 _AT_ONCE = 1 << 16

@@ -32,7 +32,7 @@ from scipy.linalg import hankel
 from featgrad._support.array_api import namespace, on_cpu, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Span
-from featgrad.math.tuples import tuple_weights, tuple_weights_without_each
+from featgrad.math.formulas import tuple_weights, tuple_weights_without_each
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.spectrum import top_eigenvalue
 from featgrad.plan import DEVICE_BLOCKS

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad._support.types import Floats
-from featgrad.math.tuples import tuple_weights
+from featgrad.math.formulas import tuple_weights
 from featgrad.moments.sweeps import RowMoments
 
 _REPLICATES = 32

@@ -10,8 +10,8 @@ from sklearn.utils import check_array
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_raw_weights
 from featgrad.dataset.constraints import group_labels
+from featgrad.estimates.estimate import PathPoint
 from featgrad.estimates.learnability import Learnability
-from featgrad.estimates.path import PathPoint
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
 from featgrad.report.html import Group, Redundancy, ReportFacts, SizeFacts

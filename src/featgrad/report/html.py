@@ -21,8 +21,7 @@ import numpy as np
 
 from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Floats, Indices
-from featgrad.estimates.estimate import Estimate
-from featgrad.estimates.held_out import Score
+from featgrad.estimates.estimate import Estimate, Score
 from featgrad.moments.least_squares import Gains
 from featgrad.report.profiles import REDUNDANT, Profile
 from featgrad.report.svg import draw_curve, draw_heatmap

@@ -12,8 +12,7 @@ import numpy as np
 
 from featgrad._support.array_api import on_host
 from featgrad.dataset.constraints import group_labels
-from featgrad.estimates.estimate import Estimate, unknown
-from featgrad.estimates.held_out import Score
+from featgrad.estimates.estimate import Estimate, Score, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.options import version_of
 

@@ -10,9 +10,8 @@ import numpy as np
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
-from featgrad.estimates.estimate import Estimate
+from featgrad.estimates.estimate import NO_MODEL, Estimate
 from featgrad.estimates.learnability import Learnability
-from featgrad.estimates.path import NO_MODEL
 from featgrad.math.targets import encode
 from featgrad.report.profiles import nearest_chosen
 from featgrad.report.text import are_labels, listed

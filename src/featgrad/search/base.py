@@ -17,10 +17,10 @@ from sklearn.callback import CallbackContext
 
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset, Storage
-from featgrad.math.filters import check_order, up_to
+from featgrad.math.formulas import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanFacts, PlanLine
-from featgrad.search.sizes import Budgets
 from featgrad.search.stability import Stability
+from featgrad.search.units import Budgets
 
 
 class Step(NamedTuple):

@@ -21,7 +21,7 @@ from scipy.special import expit
 from featgrad._support.types import Floats, Indices, Singles
 from featgrad.dataset.base import Storage
 from featgrad.dataset.checkpoint import Arrays
-from featgrad.math.links import Link
+from featgrad.math.formulas import Link
 from featgrad.moments.running import RunningSums
 from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import (

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats
 from featgrad.checks import check_number, check_option
-from featgrad.math.filters import first_peak
-from featgrad.math.links import LINKS
+from featgrad.math.formulas import LINKS, first_peak
 from featgrad.moments.running import RunningSums
 from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import BATCH_ROWS, BATCH_SCALE, BATCH_STEPS, COLUMNS_PER_BATCH_ROW, Needs

@@ -23,7 +23,7 @@ from featgrad._support.array_api import is_foreign
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Model, Prices
-from featgrad.math.filters import first_peak
+from featgrad.math.formulas import first_peak
 from featgrad.moments.cells import Division, Scale
 from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import best_ridge, top_of_covariance

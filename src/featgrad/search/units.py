@@ -1,11 +1,16 @@
-"""What is chosen as one: a feature or a group of them, with its cost."""
+"""What is chosen as one, a feature or a group of them with its cost, and the budgets asked for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE, Planned
 
 
 @dataclass(frozen=True)
@@ -111,3 +116,145 @@ def best_first(scores: Floats, count: int) -> Indices:
     smallest = np.partition(scores, -count)[-count] if count else np.inf
     among = np.flatnonzero(scores >= smallest)
     return among[np.argsort(-scores[among], kind="stable")][:count]
+
+
+class Budgets(NamedTuple):
+    """Budgets, rising, and the place of the wanted one; None where held-out rows decide.
+
+    There are none where something other than a budget decides the size.
+    """
+
+    units: Units
+    values: list[float]
+    chosen: int | None
+    # Whether the sizes are those that are tried where none are given.
+    by_default: bool = False
+    # Whether no features at all may be chosen.
+    may_be_none: bool = False
+
+    def only(self, values: Sequence[float]) -> "Budgets":
+        """Some of the budgets; the first of them is chosen where the chosen one is not there."""
+        if self.chosen is None or not self.values:
+            return self
+        wanted = self.values[self.chosen]
+        place = values.index(wanted) if wanted in values else 0
+        return self._replace(values=list(values), chosen=place)
+
+    def for_rows(self, n_rows: int) -> "Budgets":
+        """Without sizes that are too large for so few rows, where none were asked for."""
+        if not self.by_default:
+            return self
+        few = [value for value in self.values if 2 * value <= n_rows]
+        return self._replace(values=few or self.values[:1])
+
+    def stages(self) -> list[list[float]]:
+        """Budgets that are tried together; larger ones only if smaller ones leave something."""
+        if not self.by_default:
+            return [self.values]
+        ends = np.searchsorted(self.values, AUTO_STAGES, side="right").tolist()
+        bounds = [0, *ends, len(self.values)]
+        parts = [self.values[start:stop] for start, stop in pairwise(bounds)]
+        return [part for part in parts if part]
+
+
+def read_budgets(
+    units: Units,
+    n_features: int,
+    *,
+    n_features_to_select: Any,
+    path_sizes: Any,
+    max_cost: float | None,
+    costs: Any,
+    keep: Any,
+    search: Planned | None,
+    min_features_to_select: int,
+) -> Budgets:
+    """Check the sizes; there are none where the search is to decide."""
+    if search is not None and search.size_rule is not None:
+        wanted = {"n_features_to_select": n_features_to_select, "path_sizes": path_sizes}
+        wanted["min_features_to_select"] = min_features_to_select or None
+        _check_unsized(search, {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep})
+        return Budgets(units, [], 0)
+    available = units.n_available
+    if costs is not None and max_cost is None:
+        raise ValueError(
+            "costs are given without max_cost: set max_cost, the total they may reach."
+        )
+    if max_cost is not None:
+        if n_features_to_select != "auto" or path_sizes is not None:
+            raise ValueError(
+                f"max_cost={max_cost!r} takes the place of n_features_to_select="
+                f"{n_features_to_select!r} and path_sizes={path_sizes!r}: leave those out."
+            )
+        _check_budget(units, float(max_cost), f"max_cost={max_cost!r}")
+        return Budgets(units, [float(max_cost)], 0)
+    auto = isinstance(n_features_to_select, str) and n_features_to_select == "auto"
+    sizes = _path(path_sizes, available, auto)
+    if auto:
+        if min_features_to_select > available:
+            raise ValueError(
+                f"min_features_to_select={min_features_to_select} is more than the {available} "
+                "features that can be chosen: ask for fewer."
+            )
+        least = max(units.smallest_budget, min_features_to_select)
+        budgets = sorted({float(size) for size in sizes if size >= least} or {float(least)})
+        may_be_none = not (min_features_to_select or units.kept.any())
+        return Budgets(units, budgets, None, path_sizes is None, may_be_none)
+    size = _size(n_features_to_select, n_features, available)
+    _check_budget(units, size, f"n_features_to_select={n_features_to_select!r}")
+    for other in sizes:
+        _check_budget(units, other, f"path_sizes with {other}")
+    budgets = sorted({float(other) for other in (*sizes, size)})
+    return Budgets(units, budgets, budgets.index(float(size)))
+
+
+def _size(k: Any, n_features: int, available: int) -> int:
+    whole = isinstance(k, Integral) and not isinstance(k, bool)
+    if whole and 1 <= int(k) <= available:
+        return int(k)
+    if isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1:
+        return min(available, max(1, int(float(k) * n_features)))
+    raise ValueError(
+        f"n_features_to_select={k!r} does not fit n_features={n_features} of X, {available} of "
+        f"them available: use a whole number from 1 to {available}, a fraction between 0 and 1 or "
+        "'auto'."
+    )
+
+
+def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
+    if path_sizes is None:
+        every = range(1, available + 1) if available <= EVERY_SIZE else AUTO_SIZES
+        return [size for size in every if size <= available] if auto else []
+    sizes = np.asarray(path_sizes)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or len(sizes) == 0:
+        raise ValueError(f"path_sizes={path_sizes!r} is not a list of whole numbers: give sizes.")
+    if sizes.min() < 1 or sizes.max() > available:
+        raise ValueError(
+            f"path_sizes={path_sizes!r} goes beyond 1 to {available}, the number of features that "
+            "can be chosen: leave those sizes out."
+        )
+    return [int(size) for size in sizes]
+
+
+def _check_unsized(search: Planned, others: dict[str, Any]) -> None:
+    for name, value in others.items():
+        if value is not None and not (isinstance(value, str) and value == "auto"):
+            raise ValueError(
+                f"search={search!r} decides which features are chosen and how many: leave out "
+                f"{name}, which is {value!r}."
+            )
+
+
+def _check_budget(units: Units, budget: float, argument: str) -> None:
+    least = units.smallest_budget
+    if least <= budget:
+        return
+    if units.kept.any():
+        raise ValueError(
+            f"keep asks for features that count {least:g} together but {argument}: keep fewer or "
+            "allow more."
+        )
+    raise ValueError(
+        f"{argument} is too little for any feature or group, the smallest of which counts "
+        f"{least:g}: allow more."
+    )

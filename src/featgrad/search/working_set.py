@@ -22,8 +22,8 @@ from featgrad.plan import (
 from featgrad.search import rounds
 from featgrad.search.base import Job, Outcome, Search, SearchTask, Subset, go_on
 from featgrad.search.comparison import Comparison, compare, division_tasks
-from featgrad.search.sizes import Budgets
 from featgrad.search.stability import of_pairs
+from featgrad.search.units import Budgets
 
 
 class WorkingSet(Search):

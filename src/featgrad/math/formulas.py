@@ -1,7 +1,9 @@
-"""Filters: polynomials ``p(x) = sum_i a_i x^(i+1)`` that approximate 1 on (0, 1].
+"""Formulas of the estimator: filters, links, and the normalisation of moments over tuples of rows.
 
-Applied to the spectrum of the masked covariance they turn the moments into the explained
-variance: the closer to 1 on the spectrum, the closer to least squares.
+Filters are polynomials ``p(x) = sum_i a_i x^(i+1)`` that approximate 1 on (0, 1]. Applied to the
+spectrum of the masked covariance they turn the moments into the explained variance: the closer to 1
+on the spectrum, the closer to least squares. Each link maps the explained fraction (of the total
+variance) to a loss, which is minimised, and its derivative.
 """
 
 import functools
@@ -142,3 +144,77 @@ def _from_array(filter: ArrayLike, order: int) -> Floats:
     if len(values) != check_order(order):
         raise ValueError(f"filter has {len(values)} coefficients but order={order}: give {order}.")
     return values.astype(np.float64)
+
+
+Link = Callable[[float], tuple[float, float]]
+
+# A link with a square root has no derivative at 0 and 1; estimates outside are clipped this far.
+_MARGIN = 1e-6
+
+
+def residual(explained: float) -> tuple[float, float]:
+    """``1 - z / var(y)``: the unexplained share of the variance."""
+    return 1.0 - explained, -1.0
+
+
+def root(explained: float) -> tuple[float, float]:
+    """``(1 - sqrt(z)) / 2``: the link of the paper's authors for labels -1 and 1."""
+    inside = _clip(explained)
+    return (1.0 - math.sqrt(inside)) / 2, -0.25 / math.sqrt(inside)
+
+
+def probit(explained: float) -> tuple[float, float]:
+    """``arccos(rho) / pi``: error rate of the best linear rule under a balanced probit model.
+
+    For labels -1 and 1 that are the sign of a Gaussian whose correlation with the linear
+    predictor is rho, ``z = 2 rho^2 / pi``.
+    """
+    inside = _clip(math.pi * explained / 2)
+    rho = math.sqrt(inside)
+    slope = -1.0 / (math.pi * math.sqrt(1 - inside)) * math.pi / (4 * rho)
+    return math.acos(rho) / math.pi, slope
+
+
+def _clip(value: float) -> float:
+    return min(max(value, _MARGIN), 1 - _MARGIN)
+
+
+LINKS: dict[str, Link] = {"residual": residual, "root": root, "probit": probit}
+
+
+def elementary_symmetric(weights: Floats, degree: int) -> Floats:
+    """``e_0 .. e_degree`` of the weights: the sums of products over distinct tuples.
+
+    They are the coefficients of ``prod_n (1 + w_n t)``, multiplied out pairwise as a tree, so
+    that no term cancels.
+    """
+    factors = np.zeros((len(weights), degree + 1))
+    factors[:, 0] = 1.0
+    factors[:, 1] = weights
+    while len(factors) > 1:
+        if len(factors) % 2:
+            factors = np.vstack([factors, np.eye(1, degree + 1)])
+        left, right = factors[0::2], factors[1::2]
+        factors = np.zeros_like(left)
+        for j in range(degree + 1):
+            factors[:, j:] += left[:, j : j + 1] * right[:, : degree + 1 - j]
+    return np.asarray(factors[0])
+
+
+def tuple_weights(weights: Floats, order: int) -> Floats:
+    """``e_(i+2)(w)`` for i = 0 .. order-1: the divisor of the i-th raw moment."""
+    return elementary_symmetric(weights, order + 1)[2:]
+
+
+def tuple_weights_without_each(weights: Floats, order: int) -> Floats:
+    """The same with each row left out in turn, shape (rows, order).
+
+    ``e_j(w without n) = e_j(w) - w_n e_(j-1)(w without n)``.
+    """
+    full = elementary_symmetric(weights, order + 1)
+    without = np.ones_like(weights)
+    columns = []
+    for j in range(1, order + 2):
+        without = full[j] - weights * without
+        columns.append(without)
+    return np.stack(columns[1:], axis=1)
