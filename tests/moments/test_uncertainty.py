@@ -53,8 +53,8 @@ def test_jackknife_equals_leaving_each_row_out(kind: Kind, n_rows: int):
     w, left_out = data.weights, np.array(left_out)
     influence = (w @ left_out - left_out) * (1 - w)
     expected = np.sum(influence**2) * n_rows / (n_rows - 1)
-    candidates = problem.coefficients[None]
-    _, found = uncertainty._replicates(problem, data.mask, candidates, data.outputs)
+    problem = replace(problem, filters=problem.filters[-1:])
+    _, found = uncertainty._replicates(problem, data.mask, data.outputs)
     assert relative_error(found[0, 0], expected) <= 20 * kind.tolerance
 
 
@@ -71,11 +71,11 @@ def test_measured_value_is_that_of_the_chosen_filter(kind: Kind):
 def test_all_replicates_are_made_where_only_a_few_fit_at_once(monkeypatch):
     data = example(40, 6)
     problem, _, _ = data.problem(KINDS["dense-float64"], 3)
-    candidates = problem.coefficients[None]
+    problem = replace(problem, filters=problem.filters[-1:])
     none_of_them = np.zeros(1)
-    at_once = uncertainty._null(problem, data.mask, candidates, none_of_them)
+    at_once = uncertainty._null(problem, data.mask, none_of_them)
     monkeypatch.setattr(uncertainty, "_MAX_FLOATS", 32 * 40 * 3 // 4)
-    in_parts = uncertainty._null(problem, data.mask, candidates, none_of_them)
+    in_parts = uncertainty._null(problem, data.mask, none_of_them)
     assert at_once[0].shape == in_parts[0].shape == (32, 1)
     assert np.all(in_parts[1] > 0)
 
@@ -94,10 +94,9 @@ def test_the_first_replicates_suffice_where_noise_is_negligible():
     """Many more rows than features: the jackknife is accurate without them."""
     data = example(2000, 3)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
-    candidates = problem.candidates
-    _, jackknife = uncertainty._replicates(problem, data.mask, candidates, problem.outputs)
-    first, _ = uncertainty._null(problem, data.mask, candidates, jackknife[0])
-    everything, _ = uncertainty._null(problem, data.mask, candidates, np.zeros(len(candidates)))
+    _, jackknife = uncertainty._replicates(problem, data.mask, problem.outputs)
+    first, _ = uncertainty._null(problem, data.mask, jackknife[0])
+    everything, _ = uncertainty._null(problem, data.mask, np.zeros_like(jackknife[0]))
     assert len(first) == 8
     np.testing.assert_array_equal(first, everything[:8])
     assert np.all(np.mean(everything**2, axis=0) < 0.2 * jackknife[0])

@@ -94,7 +94,9 @@ class OnDask(Reread):
         first.limits.check(None)
         used = np.flatnonzero(first.counts).tolist()
         counts = first.counts[used].tolist()
-        folds = [None] * len(used) if self._folds is None else self._split_folds(counts)
+        folds: list[Any] = [None] * len(used)
+        if self._folds is not None:
+            folds = np.split(self._folds, np.cumsum(counts)[:-1])
         runs = RandomOrder(preparation.rng, self.n_rows).runs(counts)
         self._parts: list[Any] = [
             (parts[i], run, own) for i, run, own in zip(used, runs, folds, strict=True)
@@ -127,10 +129,6 @@ class OnDask(Reread):
             batches.setdefault(begin // batch_rows, []).append(visited)
             begin += visited[1].size
         return list(batches.values())
-
-    def _split_folds(self, counts: list[int]) -> list[Any]:
-        assert self._folds is not None
-        return np.split(self._folds, np.cumsum(counts)[:-1])
 
 
 class PartitionSums(FirstSums):

@@ -80,16 +80,14 @@ class HeldOutRows:
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
         """What rows lose without each feature or its group, as far as found without them."""
-        _, units = np.unique(self._units_of(chosen), return_inverse=True)
+        own = np.searchsorted(self._columns, chosen)
+        _, units = np.unique(self._units[own], return_inverse=True)
         rows, counted = self._rows(chosen), []
         for (training, _), features in zip(self._divisions, found, strict=True):
             shares = each_explained(rows.take(training), self._rows(features).take(training))
             counted.append(np.bincount(units, shares) / np.bincount(units))
         gains = losses_without(rows, units, self._divisions, np.array(counted), HELD_OUT_RIDGE)
         return Gains(*(part[units] for part in gains))
-
-    def _units_of(self, columns: Indices) -> Indices:
-        return self._units[np.searchsorted(self._columns, columns)]
 
     def _learnability(self, chosen: Indices, parts: "Sequence[_Part]") -> Estimate:
         """What the best model on the sets leaves, relative to what a constant leaves."""

@@ -10,7 +10,6 @@ one with acceptable noise is used.
 """
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -37,24 +36,31 @@ class Measured(NamedTuple):
 
 def measure(moments: RowMoments, mask: Floats) -> Measured:
     """Estimate with the filter of the highest order whose noise is acceptable."""
-    candidates = moments.candidates
-    value, jackknife = _replicates(moments, mask, candidates, moments.outputs)
-    null_values, null_jackknife = _null(moments, mask, candidates, jackknife[0])
+    value, jackknife = _replicates(moments, mask, moments.outputs)
+    null_values, null_jackknife = _null(moments, mask, jackknife[0])
     null = np.mean(null_values**2, axis=0)
     chosen = int(np.max(np.flatnonzero(np.sqrt(null) <= _MAX_NOISE), initial=0))
     excess = np.mean(null_jackknife, axis=0) - null
     variance = max(float(jackknife[0, chosen] - excess[chosen]), float(null[chosen]))
-    order = moments.order - len(candidates) + chosen + 1
+    order = moments.order - len(null) + chosen + 1
     return Measured(float(value[0, chosen]), math.sqrt(variance), order)
 
 
-def _null(
-    moments: RowMoments, mask: Floats, candidates: Floats, jackknife: Floats
-) -> tuple[Floats, Floats]:
-    """Estimates and their jackknife variances for targets with random signs."""
-    values = variances = np.zeros((0, len(candidates)))
-    for outputs in _sign_flips(moments):
-        more_values, more_variances = _replicates(moments, mask, candidates, outputs)
+def _null(moments: RowMoments, mask: Floats, jackknife: Floats) -> tuple[Floats, Floats]:
+    """Estimates and their jackknife variances for targets with random signs.
+
+    As many targets at once as fit into memory.
+    """
+    rng = np.random.default_rng(0)
+    n_rows, n_outputs = moments.outputs.shape
+    capacity = _MAX_FLOATS // (max(n_rows, moments.n_features) * moments.order * n_outputs)
+    values = variances = np.zeros((0, len(jackknife)))
+    while len(values) < _REPLICATES:
+        wanted = _MIN_REPLICATES if len(values) < _MIN_REPLICATES else _REPLICATES
+        count = int(np.clip(capacity, 1, wanted - len(values)))
+        signs = rng.choice([-1.0, 1.0], size=(n_rows, count))
+        outputs = (signs[:, :, None] * moments.outputs[:, None, :]).reshape(n_rows, -1)
+        more_values, more_variances = _replicates(moments, mask, outputs)
         values = np.concatenate([values, more_values])
         variances = np.concatenate([variances, more_variances])
         if len(values) >= _MIN_REPLICATES and _is_negligible(values, variances, jackknife):
@@ -70,29 +76,12 @@ def _is_negligible(values: Floats, variances: Floats, jackknife: Floats) -> bool
     return bool(np.all((larger <= _NEGLIGIBLE * jackknife) & acceptable))
 
 
-def _sign_flips(moments: RowMoments) -> Iterator[Floats]:
-    """Targets with random signs, as many at once as fit into memory."""
-    rng = np.random.default_rng(0)
-    n_rows, n_outputs = moments.outputs.shape
-    capacity = _MAX_FLOATS // (max(n_rows, moments.n_features) * moments.order * n_outputs)
-    done = 0
-    while done < _REPLICATES:
-        wanted = (_MIN_REPLICATES if done < _MIN_REPLICATES else _REPLICATES) - done
-        count = int(np.clip(capacity, 1, wanted))
-        done += count
-        signs = rng.choice([-1.0, 1.0], size=(n_rows, count))
-        outputs = signs[:, :, None] * moments.outputs[:, None, :]
-        yield outputs.reshape(n_rows, -1)
-
-
-def _replicates(
-    moments: RowMoments, mask: Floats, candidates: Floats, outputs: Floats
-) -> tuple[Floats, Floats]:
+def _replicates(moments: RowMoments, mask: Floats, outputs: Floats) -> tuple[Floats, Floats]:
     """Estimates and jackknife variances, both (replicates, filters).
 
     `outputs` holds the output columns of all replicates.
     """
-    n_rows, n_outputs = moments.outputs.shape
+    (n_rows, n_outputs), candidates = moments.outputs.shape, moments.candidates
     through = moments.paths_through_rows(mask, outputs)
     through = through.reshape(n_rows, moments.order, -1, n_outputs).sum(axis=3)
     # A path of the moment i goes through i + 2 rows.
