@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from featgrad._support.array_api import on_host
 from featgrad._support.types import Keys
 from featgrad.checks import MATRIX, check_missing, check_raw_weights, naming_columns
-from featgrad.columns.fences import Fences, some_rows
-from featgrad.columns.magnitude import Limits
+from featgrad.columns.extremes import Fences, Limits, some_rows
 from featgrad.dataset.chunks import Accumulated
 from featgrad.fitting import Choice, filtering, new_fit
 from featgrad.math.targets import Encoding

@@ -20,11 +20,14 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from featgrad._support.array_api import (
+    is_dask,
     namespace,
     on_accelerator,
     on_host,
+    only_columns,
     placed_like,
     stays_in_library,
+    without_rows,
 )
 from featgrad.accumulating import AccumulatingMixin
 from featgrad.checks import (
@@ -37,10 +40,8 @@ from featgrad.checks import (
     check_option,
     naming_columns,
 )
-from featgrad.columns.fences import clipped
-from featgrad.columns.magnitude import in_range
+from featgrad.columns.extremes import clipped, in_range
 from featgrad.dataset.checkpoint import open_checkpoint
-from featgrad.dataset.collections import is_collection, only_columns, without_rows
 from featgrad.estimates.diagnosis import DataWarning, shared_labels
 from featgrad.estimates.estimate import NO_MODEL, PathPoint, Score, Sizes
 from featgrad.fitting import Choice, new_fit
@@ -273,7 +274,7 @@ class FeatureGradientSelector(
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        given = X if stays_in_library(X) and not is_collection(X) else None
+        given = X if stays_in_library(X) and not is_dask(X) else None
         storage, X, y = self._validated(X, y)
         if self.preprocess == "robust" and storage != "dask":
             X, y = clipped(X, y, on_host(sample_weight), self.task)
@@ -394,7 +395,7 @@ class FeatureGradientSelector(
             on an accelerator where X is one; a Dask collection, not yet computed, where X is one.
         """
         self._check_chosen()
-        if is_collection(X):
+        if is_dask(X):
             validate_data(self, without_rows(X), reset=False, skip_check_array=True)
             return only_columns(X, self.get_support(indices=True))
         check_same_namespace(X, self, attribute="scores_", method="transform")
@@ -438,7 +439,7 @@ class FeatureGradientSelector(
 
     def _validated(self, X: Any, y: Any) -> tuple[str, Any, Any]:
         """Where to fit; X as it is where it stays, and as scikit-learn takes it on the host."""
-        if is_collection(X):
+        if is_dask(X):
             validate_data(self, without_rows(X), skip_check_array=True)
             return "dask", X, y
         y = ordered_labels(on_host(y))

@@ -6,7 +6,7 @@ import pytest
 
 from featgrad import FeatureGradientSelector
 from featgrad.cli.load import ProgressSource
-from featgrad.cli.progress import Progress
+from featgrad.cli.output import Progress
 from featgrad.readers import open_source
 
 
@@ -56,7 +56,7 @@ def test_rows_are_counted_where_their_number_is_unknown(monkeypatch, rows):
 
 
 def test_a_terminal_sees_plain_lines_without_rich(monkeypatch, rows):
-    monkeypatch.setattr("featgrad.cli.progress.find_spec", lambda name: None)
+    monkeypatch.setattr("featgrad.cli.output.find_spec", lambda name: None)
     assert shown(monkeypatch, Terminal(), rows).startswith("a note\nread 50 rows, ")
 
 

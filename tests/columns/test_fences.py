@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import DataWarning, FeatureGradientSelector, Learnability, open_source
-from featgrad.columns.fences import Fences, clipped, far_off
+from featgrad.columns.extremes import Fences, clipped, far_off
 
 N_ROWS = 300
 

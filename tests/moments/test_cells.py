@@ -55,8 +55,7 @@ def cells_of(rows: Rows, storage: str) -> Cells:
     cells = [make_cell(X[own], rows.outputs[own], rows.weights[own]) for own in parts]
     if storage == "host":
         return Cells(cells, rows.n_strata)
-    from featgrad.moments.device_arrays import sent
-    from featgrad.moments.device_folds import DeviceCells
+    from featgrad.moments.device_folds import DeviceCells, sent
 
     grams = sent(np.array([cell.products() for cell in cells]), a_device())
     none = {"matrix": X[:0], "roots": np.zeros(0, np.float32)}

@@ -34,8 +34,7 @@ def folds_of(data: Example, parts: list[np.ndarray], storage: str = "host") -> F
 
 
 def there(folds: list[Fold]) -> Folds:
-    from featgrad.moments.device_arrays import sent
-    from featgrad.moments.device_folds import DeviceFolds
+    from featgrad.moments.device_folds import DeviceFolds, sent
 
     grams = np.array([fold.covariance() for fold in folds])
     return DeviceFolds(

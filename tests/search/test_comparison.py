@@ -9,7 +9,7 @@ from featgrad.dataset.memory import InMemory
 from featgrad.dataset.splits import Split, random_splits
 from featgrad.plan import HELD_OUT_RIDGE, NOISE_ERRORS, SIZE_TOLERANCE, TOLERANCE_FACTORS, HeldOut
 from featgrad.search.base import Subset
-from featgrad.search.comparison import Comparison, compare, division_tasks
+from featgrad.search.working_set import Comparison, compare, division_tasks
 
 N_FOLDS = 12
 SPLITS = random_splits(N_FOLDS)

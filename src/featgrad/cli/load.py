@@ -10,7 +10,7 @@ import numpy as np
 
 from featgrad import plan
 from featgrad._support.types import Indices
-from featgrad.cli.progress import Progress
+from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf

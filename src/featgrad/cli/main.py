@@ -60,7 +60,7 @@ def _run(arguments: Namespace) -> None:
     # Imported here: the library takes longer to load than help should take to appear.
     from featgrad._support.threads import one_blas_thread
     from featgrad.cli.commands import COMMANDS
-    from featgrad.cli.progress import Progress
+    from featgrad.cli.output import Progress
     from featgrad.estimates.diagnosis import DataWarning
 
     progress = arguments.progress = Progress(arguments.quiet)

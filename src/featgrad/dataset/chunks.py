@@ -17,7 +17,7 @@ from scipy import sparse
 from featgrad import plan
 from featgrad._support.array_api import dense
 from featgrad._support.types import Floats, Keys
-from featgrad.columns.fences import Fences
+from featgrad.columns.extremes import Fences
 from featgrad.columns.sample import KeyedSample
 from featgrad.columns.sums import Standardiser
 from featgrad.dataset.all_moments import FoldMoments

@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from featgrad._support.array_api import is_dask_array, is_dask_frame
 from featgrad._support.threads import one_thread
 from featgrad._support.types import Floats
 from featgrad.checks import MATRIX
-from featgrad.columns.fences import Fences, some_rows
+from featgrad.columns.extremes import Fences, some_rows
 from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
-from featgrad.dataset.collections import is_array, is_frame
 from featgrad.dataset.prepare import Places, Preparation, RandomOrder
 from featgrad.dataset.reread import (
     Encoder,
@@ -303,7 +303,7 @@ Part = Partition | Recipe | FilePart
 
 def partitions_of(X: Any, y: Any, sample_weight: Any, groups: Any) -> Sequence[Part]:
     """The partitions of Dask collections, which have to be alike."""
-    if is_frame(X):
+    if is_dask_frame(X):
         _check_numeric(X)
         chunks: Sequence[Sequence[Delayed]] = [[part] for part in X.to_delayed()]
     else:
@@ -347,8 +347,8 @@ def _column(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
             f"{name} is of type {type(given).__name__} but X is a Dask collection: give a Dask "
             "array or series with the partitions of X."
         )
-    parts = given.to_delayed(optimize_graph=not is_array(given))
-    if is_array(given):
+    parts = given.to_delayed(optimize_graph=not is_dask_array(given))
+    if is_dask_array(given):
         if given.ndim == 2 and parts.shape[1] > 1:
             raise ValueError(f"{name} has chunks of columns: rechunk it to have one.")
         parts = parts.ravel()
@@ -362,7 +362,7 @@ def _column(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
 
 def _differ(given: Any, X: Any) -> bool:
     """Whether rows are known to be divided differently."""
-    if not (is_array(given) and is_array(X)):
+    if not (is_dask_array(given) and is_dask_array(X)):
         return False
     pairs = zip(given.chunks[0], X.chunks[0], strict=True)
     return any(one != other for one, other in pairs if not np.isnan([one, other]).any())

@@ -36,8 +36,7 @@ if find_spec("torch") is None:
     )
 import torch
 
-from featgrad.moments.device_arrays import Tensor, as_tensor, fetched, sent
-from featgrad.moments.device_folds import DeviceCells
+from featgrad.moments.device_folds import DeviceCells, Tensor, as_tensor, fetched, sent
 
 # Entries of a block that is there, of one that is sent, and of sparse ones that are hashed at once.
 _BLOCK_ENTRIES = 1 << 26

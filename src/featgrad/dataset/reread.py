@@ -15,8 +15,7 @@ from scipy import sparse
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights
-from featgrad.columns.fences import Fences
-from featgrad.columns.magnitude import Limits
+from featgrad.columns.extremes import Fences, Limits
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill
 from featgrad.dataset.base import RowSample, Storage
 from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.columns.fences import Fences, some_rows
+from featgrad.columns.extremes import Fences, some_rows
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from featgrad._support.array_api import to_numpy
 from featgrad._support.types import Floats, Indices
-from featgrad.columns.fences import far_off
+from featgrad.columns.extremes import far_off
 from featgrad.dataset.base import RowSample
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.search.units import best_first

@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from featgrad._support.array_api import on_accelerator, on_host, placed_like, stays_in_library
+from featgrad._support.array_api import (
+    is_dask,
+    on_accelerator,
+    on_host,
+    placed_like,
+    stays_in_library,
+    without_rows,
+)
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import (
     MATRIX,
@@ -21,10 +28,8 @@ from featgrad.checks import (
     feature_indices,
     naming_columns,
 )
-from featgrad.columns.fences import clipped
-from featgrad.columns.magnitude import in_range
+from featgrad.columns.extremes import clipped, in_range
 from featgrad.dataset.base import RowSample
-from featgrad.dataset.collections import is_collection, without_rows
 from featgrad.dataset.prepare import Preparation, prepare
 from featgrad.estimates.estimate import Estimate, estimated
 from featgrad.math.formulas import up_to, value_at
@@ -103,18 +108,18 @@ class Learnability:
     ) -> None:
         check_option("missing", missing, MISSING)
         check_option("preprocess", preprocess, PREPROCESS)
-        is_dask = is_collection(X)
-        self.feature_names_in_ = _get_feature_names(without_rows(X) if is_dask else X)
+        from_dask = is_dask(X)
+        self.feature_names_in_ = _get_feature_names(without_rows(X) if from_dask else X)
         # No rows of X: just its library and device.
-        self._given = X[:0, :] if stays_in_library(X) and not is_dask else None
-        if not is_dask:
+        self._given = X[:0, :] if stays_in_library(X) and not from_dask else None
+        if not from_dask:
             y, sample_weight = ordered_labels(on_host(y)), on_host(sample_weight)
             check_consistent_length(X, y)
         self._is_exact = isinstance(filter, str) and filter == "auto"
         filter = "chebyshev" if self._is_exact else filter
         rng = check_random_state(random_state)
         preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)
-        if is_dask:
+        if from_dask:
             # Imported here: it needs Dask.
             from featgrad.dataset.dask import on_dask
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
-from featgrad.columns.magnitude import are_huge, refuse_huge
+from featgrad.columns.extremes import are_huge, refuse_huge
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
