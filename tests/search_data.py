@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from featgrad.moments.cells import make_cell
-from featgrad.moments.folds import Fold, Folds
+from featgrad.moments.folds import Fold, Folds, Gradient
 from featgrad.search.units import Units
 
 
@@ -18,6 +18,11 @@ def make_fold(values: np.ndarray, outputs: np.ndarray, weights: np.ndarray) -> F
     cell = make_cell(values.astype(np.float32), outputs, weights)
     sums = cell.weight, cell.squared_weights, cell.cross, cell.squares
     return Fold(*sums, cell.matrix, cell.roots is None)
+
+
+def value_and_gradient(folds: Folds, *asked) -> tuple[float, np.ndarray]:
+    """Of one mask: its filter, its scale and the order of the folds are asked for, too."""
+    return folds.gradients([Gradient(folds, *asked)])[0]
 
 
 def folds_of(X: np.ndarray, y: np.ndarray, n_folds: int = 8) -> Folds:

@@ -25,7 +25,7 @@ from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
 from featgrad.estimates.estimate import Estimate, PathPoint, Sizes, decisions_of, unknown
-from featgrad.estimates.held_out import HeldOutRows, SetEstimates
+from featgrad.estimates.held_out import HeldOutRows
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import Task
 from featgrad.plan import (
@@ -214,8 +214,7 @@ class Fit:
             # Where held-out rows have chosen the size, the estimate is from others than those.
             if place == outcome.chosen and len(subset.features) and outcome.divisions:
                 subset = replace(subset, divisions=outcome.divisions)
-            known = of_sets.known(subset, estimates, subset.budget in repeated)
-            path.append(PathPoint(len(subset.features), subset.features, *known))
+            path.append(of_sets.known(subset, estimates, subset.budget in repeated))
         budgets = self.budgets.for_rows(dataset.n_rows)
         sizes = _sizes(budgets, outcome, path) if outcome.held_out else None
         decisions = planned.decisions + (() if sizes is None else decisions_of(sizes))
@@ -263,19 +262,19 @@ class _Estimates:
     columns: Indices
     units: Units
 
-    def known(self, subset: Subset, estimates: bool, is_repeated: bool) -> SetEstimates:
+    def known(self, subset: Subset, estimates: bool, is_repeated: bool) -> PathPoint:
         """What is known of a set: from held-out rows where the search was repeated without them."""
-        features = subset.features
+        features, n_features = subset.features, len(subset.features)
         if subset.divisions:
             return self.held_out.estimate(features, subset.divisions)
         if not estimates:
-            return SetEstimates(None)
-        if len(features) == 0:
-            return SetEstimates(Estimate(0.0, 0.0, 0))
+            return PathPoint(n_features, features, None)
+        if n_features == 0:
+            return PathPoint(n_features, features, Estimate(0.0, 0.0, 0))
         if is_repeated:  # but rows were too few
-            return SetEstimates(unknown(len(features)))
+            return PathPoint(n_features, features, unknown(n_features))
         estimate = self.in_sample.estimate(np.searchsorted(self.columns, features))
-        return SetEstimates(replace(estimate, is_optimistic=True))
+        return PathPoint(n_features, features, replace(estimate, is_optimistic=True))
 
     @cached_property
     def held_out(self) -> HeldOutRows:

@@ -8,7 +8,7 @@ from device_builders import a_device
 from featgrad.math import formulas
 from featgrad.moments.folds import Fold, Folds, Gradient
 from matrix_kinds import Example, example, relative_error
-from search_data import make_fold
+from search_data import make_fold, value_and_gradient
 
 TOLERANCE = 1e-4  # folds hold single precision
 SCALE = 7.0
@@ -92,7 +92,7 @@ def test_value_and_gradient(
     parts, sequence = cut(n_rows, 8), [3, 0, 7, 5, 1, 2, 6, 4]
     coefficients = formulas.coefficients("monotone", order)
     folds = folds_of(data, parts, storage)
-    found = folds.value_and_gradient(data.mask, coefficients, SCALE, sequence)
+    found = value_and_gradient(folds, data.mask, coefficients, SCALE, sequence)
     value, gradient = expected(data, parts, coefficients, sequence)
     assert relative_error(found[0], value) <= TOLERANCE
     assert relative_error(found[1], gradient) <= TOLERANCE
@@ -127,7 +127,7 @@ def test_masks_of_the_same_folds_are_asked_at_once(at_once: int, monkeypatch):
     ]
     tasks = [Gradient(folds, mask, coefficients, *others) for mask, *others in asked]
     for found, task in zip(tasks[0].folds.gradients(tasks), tasks, strict=True):
-        value, gradient = folds.value_and_gradient(*task[1:])
+        value, gradient = value_and_gradient(folds, *task[1:])
         assert found[0] == pytest.approx(value)
         np.testing.assert_allclose(found[1], gradient, rtol=1e-4, atol=1e-7)
 
@@ -155,9 +155,9 @@ def test_gradient_is_the_slope_of_the_value():
 
     def along(step: float) -> float:
         mask = data.mask + step * direction
-        return folds.value_and_gradient(mask, coefficients, SCALE, range(6))[0]
+        return value_and_gradient(folds, mask, coefficients, SCALE, range(6))[0]
 
-    _, gradient = folds.value_and_gradient(data.mask, coefficients, SCALE, range(6))
+    _, gradient = value_and_gradient(folds, data.mask, coefficients, SCALE, range(6))
     # A polynomial of degree 4: two central differences give its slope but for rounding.
     slope = (8 * (along(0.1) - along(-0.1)) - (along(0.2) - along(-0.2))) / 1.2
     assert gradient @ direction == pytest.approx(slope, rel=1e-3)
@@ -167,7 +167,7 @@ def test_folds_of_one_row_are_the_estimate_over_rows():
     data = example(30, 5, n_outputs=2)
     coefficients = formulas.coefficients("monotone", 4)
     folds = folds_of(data, [np.array([n]) for n in range(30)])
-    found = folds.value_and_gradient(data.mask, coefficients, SCALE, range(30))
+    found = value_and_gradient(folds, data.mask, coefficients, SCALE, range(30))
     value, gradient = reference.value_and_gradient(
         data.X, data.outputs, data.mask, data.weights, coefficients, SCALE
     )
@@ -192,7 +192,7 @@ def test_moments_are_unbiased():
         y = (X @ slopes + rng.standard_normal(20))[:, None]
         parts = np.split(np.arange(20), [4, 8, 12, 16])
         folds = folds_of(Example(X, y, np.ones(20), mask), parts)
-        value, _ = folds.value_and_gradient(mask, coefficients, SCALE, range(5))
+        value, _ = value_and_gradient(folds, mask, coefficients, SCALE, range(5))
         values.append(value * folds.variance[0])
     error = np.std(values) / np.sqrt(len(values))
     assert error < 0.05 * population
@@ -233,7 +233,7 @@ def test_divided_folds_are_those_of_divided_rows(storage: str, n_features: int):
     assert relative_error(found.covariance(), same.covariance()) <= TOLERANCE
     assert relative_error(found.cross(), same.cross()) <= TOLERANCE
     value, same_value = (
-        folds.value_and_gradient(data.mask, formulas.coefficients("monotone", 3), SCALE, range(8))[
+        value_and_gradient(folds, data.mask, formulas.coefficients("monotone", 3), SCALE, range(8))[
             0
         ]
         for folds in (found, same)
@@ -248,8 +248,8 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(storage: str, n_features
     mask = np.zeros(n_features)
     mask[chosen] = 1
     folds, coefficients = folds_of(data, cut(60, 8), storage), formulas.coefficients("monotone", 3)
-    all_columns = folds.value_and_gradient(mask, coefficients, SCALE, range(8))
-    some = folds.columns(chosen).value_and_gradient(np.ones(3), coefficients, SCALE, range(8))
+    all_columns = value_and_gradient(folds, mask, coefficients, SCALE, range(8))
+    some = value_and_gradient(folds.columns(chosen), np.ones(3), coefficients, SCALE, range(8))
     assert relative_error(some[0], all_columns[0]) <= TOLERANCE
     assert relative_error(some[1], all_columns[1][chosen]) <= TOLERANCE
 

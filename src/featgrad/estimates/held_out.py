@@ -23,7 +23,7 @@ from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.splits import Split
-from featgrad.estimates.estimate import Estimate, Score, estimated, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Score, estimated, unknown
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,
@@ -38,14 +38,6 @@ from featgrad.plan import HELD_OUT_RIDGE, ROWS_PER_COLUMN
 # Models of different groups share most of their rows, so that groups are not independent (Bates,
 # Hastie & Tibshirani 2024): errors as if they were, times this, cover simulated designs.
 _SHARED_ROWS = 1.2
-
-
-class SetEstimates(NamedTuple):
-    """What is known of a set."""
-
-    learnability: Estimate | None
-    score: Score | None = None
-    gains: Gains | None = None
 
 
 class HeldOutRows:
@@ -71,12 +63,13 @@ class HeldOutRows:
         self._total = float(weights.sum())
         self._weights = weights / self._total
 
-    def estimate(self, chosen: Indices, found: Sequence[Indices]) -> SetEstimates:
+    def estimate(self, chosen: Indices, found: Sequence[Indices]) -> PathPoint:
         """Estimate what a set explains from those that were found in each division."""
         parts = [self._part(*one) for one in zip(found, self._divisions, strict=True)]
         gains = self._gains(chosen, found) if len(chosen) else None
         score = self._score(chosen, [part.centred for part in parts])
-        return SetEstimates(self._learnability(chosen, parts), score, gains)
+        learnability = self._learnability(chosen, parts)
+        return PathPoint(len(chosen), chosen, learnability, score, gains)
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
         """What rows lose without each feature or its group, as far as found without them."""

@@ -143,11 +143,6 @@ class DeviceFolds(Folds):
         others.diagonal(dim1=1, dim2=2).add_(ridge)
         return fetched(torch.linalg.solve(others, rest))
 
-    def value_and_gradient(
-        self, mask: Floats, coefficients: Floats, scale: float, sequence: Sequence[int]
-    ) -> tuple[float, Floats]:
-        return self.gradients([Gradient(self, mask, coefficients, scale, sequence)])[0]
-
     def gradients(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
         """Folds of about as many columns are taken at the same time."""
         found: dict[int, tuple[float, Floats]] = {}

@@ -140,13 +140,16 @@ def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tu
 
 
 class Gradient(NamedTuple):
-    """What `Folds.value_and_gradient` takes."""
+    """The explained fraction of the target's variance, and its gradient in the mask, are wanted.
+
+    Outputs count by their variance.
+    """
 
     folds: "Folds"
     mask: Floats
     coefficients: Floats
     scale: float
-    sequence: Sequence[int]
+    sequence: Sequence[int]  # the order of the folds
 
     @property
     def alpha(self) -> Floats:
@@ -272,17 +275,8 @@ class Folds:
         """With columns and outputs divided by these."""
         return Folds([fold.divided(columns, outputs) for fold in self.folds])
 
-    def value_and_gradient(
-        self, mask: Floats, coefficients: Floats, scale: float, sequence: Sequence[int]
-    ) -> tuple[float, Floats]:
-        """Explained fraction of the target's variance, and its gradient in the mask.
-
-        Outputs count by their variance. `sequence` is the order of the folds.
-        """
-        return self._together([Gradient(self, mask, coefficients, scale, sequence)])[0]
-
     def _together(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """The same for several masks, which have the filter and the order of folds in common."""
+        """Of several masks, which have the filter and the order of folds in common."""
         alpha, sequence = tasks[0].alpha, tasks[0].sequence
         order = len(alpha)
         # Arrays have the shape (folds, order, masks, outputs, columns).
