@@ -2,15 +2,17 @@
 
 import ast
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from featgrad import FeatureGradientSelector, Knockoffs, MiniBatch
-from featgrad.fitting import SEARCHES
-from featgrad.plan import LARGEST_SET, Needs, PlanFacts, Wanted, plan
-from featgrad.search.base import Job, Outcome, Search, Subset
+from featgrad.fitting import SEARCHES, Fit
+from featgrad.plan import LARGEST_SET, Needs, Plan
+from featgrad.search.base import Job, Outcome, Search, Subset, go_on
+from featgrad.search.units import Budgets, Units
 from golden_shapes import SHAPES
 
 SOURCE = Path(__file__).parents[1] / "src" / "featgrad"
@@ -46,8 +48,27 @@ def test_plans_of_known_shapes(name: str):
     assert (searches, found.moments_of_all_columns) == EXPECTED[name]
 
 
+class Wanted(NamedTuple):
+    """What a plan is asked for."""
+
+    budgets: list[float]
+    search: Search | None
+    single: bool
+    n_resamples: int
+
+    def plan(self, storage: str, n_features: int, held_out_by: str = "rows") -> Plan:
+        """Of 100 rows."""
+        of_column = np.arange(n_features) if self.single else np.arange(n_features) // 2
+        count = int(of_column.max()) + 1
+        units = Units(of_column, np.ones(count), np.zeros(count, bool))
+        given = {"estimate": True, "n_resamples": self.n_resamples}
+        rng = np.random.RandomState(0)
+        fit = Fit(storage, given, self.search, Budgets(units, self.budgets, 0), go_on, rng)
+        return fit.plan(n_features, 100, held_out_by=held_out_by)
+
+
 def wanted(*budgets: float, search=None, single: bool = True, n_resamples: int = 0) -> Wanted:
-    return Wanted(search, budgets, single, 4, False, True, n_resamples)
+    return Wanted(list(budgets), search, single, n_resamples)
 
 
 SMALL, LARGE = SEARCHES
@@ -69,8 +90,7 @@ PENALTY = MiniBatch(penalty=1.0)
     ],
 )
 def test_search_follows_from_shape_and_parameters(storage, n_features, request_, parts):
-    found = plan(PlanFacts(storage, 100, n_features, 1), request_, SEARCHES)
-    assert list(found.parts) == parts
+    assert list(request_.plan(storage, n_features).parts) == parts
 
 
 @pytest.mark.parametrize(
@@ -85,9 +105,8 @@ def test_search_follows_from_shape_and_parameters(storage, n_features, request_,
 )
 def test_searches_that_do_not_fit_are_refused(facts: tuple, request_: Wanted, message: str):
     storage, *held_out_by = facts
-    shape = PlanFacts(storage, 100, 2000, 1, 4, *held_out_by)
     with pytest.raises(ValueError, match=message):
-        plan(shape, request_, SEARCHES)
+        request_.plan(storage, 2000, *held_out_by)
 
 
 class Strongest(Search):
@@ -124,8 +143,7 @@ def test_a_search_is_one_class():
 
 
 def test_plan_names_the_limit_that_decided():
-    found = plan(PlanFacts("memory", 100, 10_000, 1), wanted(1000), SEARCHES)
-    assert f"more than {LARGEST_SET}" in str(found)
+    assert f"more than {LARGEST_SET}" in str(wanted(1000).plan("memory", 10_000))
 
 
 def test_held_out_rows_are_part_of_the_plan():

@@ -4,7 +4,6 @@ A fit takes these steps, one after the other: a storage of rows, a plan, a searc
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +12,8 @@ from sklearn.utils import check_random_state
 
 from featgrad._support.array_api import on_host
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Indices
 from featgrad.dataset.all_moments import AllMoments, FoldMoments, with_all_moments
-from featgrad.dataset.base import Dataset, RowSample, Storage
+from featgrad.dataset.base import Dataset, Storage
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.constraints import read_constraints
@@ -24,33 +22,43 @@ from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
-from featgrad.estimates.estimate import Estimate, PathPoint, Sizes, decisions_of, unknown
+from featgrad.estimates.estimate import PathPoint, Sizes, decisions_of, unknown
 from featgrad.estimates.held_out import HeldOutRows
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import Task
 from featgrad.plan import (
     ESTIMATE_ROWS,
     HELD_OUT_GROUPS,
+    LARGE_FACTOR,
+    MOMENT_ENTRIES,
+    Part,
     Plan,
-    PlanFacts,
     PlanLine,
-    Wanted,
     folds_of,
-    plan,
+    moments_fit,
 )
 from featgrad.readers import Source
-from featgrad.search.base import Job, OnStep, Outcome, Reporter, Search, Subset, joined
+from featgrad.search.base import Job, OnStep, Outcome, Reporter, Search, joined
 from featgrad.search.minibatch import MiniBatch
 from featgrad.search.units import Budgets, Units, read_budgets
 from featgrad.search.working_set import WorkingSet
 
 # Those that "auto" chooses from: the first unless sets are larger than it is meant for.
 SEARCHES: tuple[Search, ...] = (WorkingSet(), MiniBatch())
-
-
-def filtering(search: Any) -> Search:
-    """The search whose filter is used: those that "auto" chooses from have the same one."""
-    return search if isinstance(search, Search) else SEARCHES[0]
+# Where rows are, and what puts them there.
+_STORAGES = {
+    "memory": ("in memory", "X is an array"),
+    "source": ("read block by block", "fit_source"),
+    "chunks": ("from chunks", "partial_fit keeps a sample and exact sums"),
+    "device": ("on an accelerator", "X is there, or device sends it"),
+    "dask": ("in partitions", "workers of Dask have or read them"),
+}
+# What is held out.
+_HELD_OUT = {
+    "rows": "parts of the rows",
+    "groups": "parts of the groups of rows",
+    "cv": "test sets of cv",
+}
 
 
 def new_fit(
@@ -87,12 +95,22 @@ def new_fit(
 class Fit:
     """One fit: where the rows are, what is wanted, and where chance comes from."""
 
-    storage: str  # see `PlanFacts`
+    storage: str  # as in `Needs`
     given: dict[str, Any]  # the selector's parameters
     search: Search | None  # None where the plan decides
     budgets: Budgets
     on_step: OnStep
     rng: np.random.RandomState  # the order of rows, and halves of them
+
+    @property
+    def leading(self) -> Search:
+        """The search whose filter is used: those that "auto" chooses from have the same one."""
+        return SEARCHES[0] if self.search is None else self.search
+
+    @property
+    def n_folds(self) -> int:
+        """Folds of rows."""
+        return folds_of(self.leading.order)
 
     def of_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Dataset:
         """A validated matrix, or Dask collections."""
@@ -115,7 +133,7 @@ class Fit:
             from featgrad.dataset.dask import files_on_dask
 
             return files_on_dask(source, self._preparation())
-        balance = filtering(self.search).balances_classes
+        balance = self.leading.balances_classes
         return Streamed(source, self._preparation(), checkpoint, balance)
 
     def of_chunks(self, state: Accumulated) -> Dataset:
@@ -127,7 +145,7 @@ class Fit:
         preparation = self._preparation(kept.groups)
         roles = preparation.belonging.roles(None, len(kept.weights))
         prepared = prepare_encoded(kept.X, *encoded, preparation, roles)
-        if state.is_complete or filtering(self.search).needs.streams:
+        if state.is_complete or self.leading.needs.streams:
             return InMemory(kept.X, prepared, preprocess)
         if kept.groups is not None and len(np.unique(kept.groups)) < state.n_folds:
             raise ValueError(
@@ -177,53 +195,138 @@ class Fit:
         n_splits: int = HELD_OUT_GROUPS,
         held_out_by: str = "rows",
     ) -> Plan:
-        """The plan; refuses what cannot be done, also where no row is known yet."""
-        budgets = self.budgets.for_rows(n_rows)
-        wanted = Wanted(
-            self.search,
-            tuple(budgets.values),
-            budgets.units.are_single_columns,
-            filtering(self.search).order,
-            budgets.chosen is None,
-            self.given["estimate"],
-            self.given["n_resamples"],
-        )
-        facts = PlanFacts(self.storage, n_rows, n_features, n_outputs, n_splits, held_out_by)
-        return plan(facts, wanted, SEARCHES)
+        """Decide which search runs, and refuse what none can do, also where no row is known yet."""
+        budgets, n_folds = self.budgets.for_rows(n_rows), self.n_folds
+        compares_sizes = budgets.chosen is None
+        parts, reason = self._parts(tuple(budgets.values), n_features)
+        for part in parts:
+            self._check(part.search, held_out_by)
+        (main, values), *others = parts
+        place, because = _STORAGES[self.storage]
+        rows = f"{place}, {n_rows} x {n_features}, {n_outputs} output(s)"
+        lines = [PlanLine("search", repr(main), reason), PlanLine("rows", rows, because)]
+        lines += main.explain(n_features, values)
+        # Moments of all columns serve every size at once where they fit and rows are many.
+        of_all = False
+        if main.needs.moments:
+            fits = moments_fit(n_features, n_outputs, n_folds)
+            of_all = fits and n_rows >= max(n_features, n_folds) and self.storage != "device"
+            why = f"{'at most' if fits else 'more than'} {MOMENT_ENTRIES} entries for all"
+            if n_rows < max(n_features, n_folds):
+                why = "fewer rows than columns"
+            if self.storage == "device":
+                why = "the device takes them fast and keeps them"
+            lines.append(PlanLine("moments", "all columns" if of_all else "working sets", why))
+        for search, more in others:
+            sizes = ", ".join(f"{budget:g}" for budget in more)
+            limit = f"sets above {main.needs.largest} of {n_features} features"
+            lines.append(PlanLine("search of large sets", f"{search!r} for {sizes}", limit))
+        held_out = f"{n_splits} {_HELD_OUT[held_out_by]}"
+        if compares_sizes:
+            tried = f"one of {len(values)} up to {values[-1]:g}"
+            lines.append(PlanLine("size", tried, f"{held_out} are held out in turn"))
+        estimates, why = "held-out rows", f"the search is repeated without each of {held_out}"
+        if not (self.given["estimate"] or compares_sizes):
+            estimates, why = "none", "estimate=False"
+        elif not main.needs.repeats:
+            estimates, why = "in-sample", f"{main!r} is not repeated"
+        elif n_rows < 2 * n_folds:
+            estimates, why = "none", f"fewer than {2 * n_folds} rows"
+        lines.append(PlanLine("estimates", estimates, why))
+        if self.given["n_resamples"]:
+            halves = f"n_resamples={self.given['n_resamples']}"
+            lines.append(PlanLine("stability", "complementary halves of the folds", halves))
+        return Plan(tuple(parts), n_folds, of_all, tuple(lines), held_out_by=held_out_by)
+
+    def _parts(self, budgets: tuple[float, ...], n_features: int) -> tuple[list[Part], str]:
+        """Searches with their budgets, smaller ones first, and why."""
+        if self.search is not None:
+            return [Part(self.search, budgets)], self.search.size_rule or "asked for by search"
+        first, *others = SEARCHES
+        larger = [other for other in others if self._serves_large_sets(other)]
+        limit = first.needs.largest
+        up_to = f"sets of up to {limit} features or a limited budget"
+        if not larger or n_features <= LARGE_FACTOR * limit or budgets[-1] <= limit:
+            return [Part(first, budgets)], up_to
+        small = tuple(budget for budget in budgets if budget <= limit)
+        large = Part(larger[0], budgets[len(small) :])
+        if small:
+            return [Part(first, small), large], up_to
+        more = f"{budgets[0]:g} features are more than {limit}"
+        return [large], f"{more}, the largest set for which a working set is kept"
+
+    def _serves_large_sets(self, search: Search) -> bool:
+        needs = search.needs
+        # Of rows that came in chunks only a sample is left to stream.
+        is_kept = not (needs.streams and self.storage == "chunks")
+        fits = needs.groups_and_costs or self.budgets.units.are_single_columns
+        return search.size_rule is None and self.storage in needs.storages and is_kept and fits
+
+    def _check(self, search: Search, held_out_by: str) -> None:
+        """Refuse rows and wishes that a search cannot serve."""
+        needs, name = search.needs, f"search={search!r}"
+        if self.storage not in needs.storages:
+            places = " or ".join(_STORAGES[storage][0] for storage in needs.storages)
+            raise ValueError(
+                f"{name} needs rows {places} and takes none {_STORAGES[self.storage][0]}: use fit "
+                "with an array, a sample of the rows, or search='auto'."
+            )
+        if needs.independent_rows and held_out_by != "rows":
+            raise ValueError(
+                f"{name} is valid for independent rows only, which {held_out_by} contradicts: give "
+                "one row of each group, or use search='auto'."
+            )
+        if not (needs.groups_and_costs or self.budgets.units.are_single_columns):
+            raise ValueError(f"{name} takes neither groups nor costs: use search='auto'.")
+        if not needs.repeats and (self.budgets.chosen is None or self.given["n_resamples"]):
+            raise ValueError(
+                f"{name} is not repeated, as comparing sizes and resampling need it: give "
+                "n_features_to_select as a number and n_resamples=0, or ask for fewer features "
+                "with search='auto'."
+            )
 
     def _preparation(self, groups: Any = None) -> Preparation:
-        given, search = self.given, filtering(self.search)
+        given, search = self.given, self.leading
         columns = given["task"], given["preprocess"], given["missing"]
         belonging = Belonging(given["cv"], groups)
-        kind = search.order, search.filter
-        return Preparation(*kind, *columns, self.rng, folds_of(search.order), belonging)
+        return Preparation(search.order, search.filter, *columns, self.rng, self.n_folds, belonging)
 
     @one_blas_thread()
     def _estimated(self, dataset: Dataset, planned: Plan, outcome: Outcome, X: Any) -> "Choice":
         """The choice, with estimates of what each set explains."""
-        columns = [subset.features for subset in outcome.subsets]
-        columns += [found for subset in outcome.subsets for found in subset.divisions]
-        chosen, estimates = outcome.subsets[outcome.chosen], self.given["estimate"]
+        subsets, estimates = list(outcome.subsets), self.given["estimate"]
+        chosen = subsets[outcome.chosen]
+        # Where held-out rows have chosen the size, the estimate is from others than those.
+        if len(chosen.features) and outcome.divisions:
+            subsets[outcome.chosen] = replace(chosen, divisions=outcome.divisions)
+        path, found = [PathPoint(len(s.features), s.features, None) for s in subsets], []
+        if estimates or any(subset.divisions for subset in subsets):
+            features = looked_at(chosen.scores, dataset.n_rows) if estimates else chosen.features
+            used = [features, *(each for s in subsets for each in (s.features, *s.divisions))]
+            columns = np.unique(np.concatenate(used))
+            sample = dataset.sample(columns)
+            units = self.budgets.units.of_column[columns]
+            held_out = HeldOutRows(sample, columns, units, dataset.splits)
+            in_sample = Learnability.from_sample(sample, order=len(dataset.filters[-1]))
+            repeated = {b for search, own in planned.parts if search.needs.repeats for b in own}
+            for place, subset in enumerate(subsets):
+                if subset.divisions:
+                    path[place] = held_out.estimate(subset.features, subset.divisions)
+                elif estimates:
+                    n_features = len(subset.features)
+                    known = unknown(n_features)  # where rows were too few to repeat the search
+                    if n_features == 0 or subset.budget not in repeated:
+                        known = in_sample.estimate(np.searchsorted(columns, subset.features))
+                        known = replace(known, is_optimistic=n_features > 0)
+                    path[place] = path[place]._replace(learnability=known)
         if estimates:
-            features = looked_at(chosen.scores, dataset.n_rows)
-            columns.append(features)
-        of_sets = _Estimates(dataset, np.unique(np.concatenate(columns)), self.budgets.units)
-        repeated = {b for search, own in planned.parts if search.needs.repeats for b in own}
-        path = []
-        for place, subset in enumerate(outcome.subsets):
-            # Where held-out rows have chosen the size, the estimate is from others than those.
-            if place == outcome.chosen and len(subset.features) and outcome.divisions:
-                subset = replace(subset, divisions=outcome.divisions)
-            path.append(of_sets.known(subset, estimates, subset.budget in repeated))
+            among = sample, columns, features, len(chosen.features)
+            independent = self.given["cv"] is None and sample.clusters is None
+            found = findings(*among, as_independent=independent, X=X)
         budgets = self.budgets.for_rows(dataset.n_rows)
         sizes = _sizes(budgets, outcome, path) if outcome.held_out else None
         decisions = planned.decisions + (() if sizes is None else decisions_of(sizes))
         planned = replace(planned, held_out=outcome.held_out, decisions=decisions)
-        found = []
-        if estimates:
-            among = of_sets.sample, of_sets.columns, features, len(chosen.features)
-            independent = self.given["cv"] is None and of_sets.sample.clusters is None
-            found = findings(*among, as_independent=independent, X=X)
         return Choice(dataset.task, planned, outcome, path, found, sizes)
 
 
@@ -252,39 +355,3 @@ def _sizes(budgets: Budgets, outcome: Outcome, path: list[PathPoint]) -> Sizes:
     is_largest = outcome.subsets[outcome.best].budget == budgets.values[-1]
     more = best.size < budgets.units.n_available
     return Sizes(smallest, best, best.size if is_largest and more else None)
-
-
-@dataclass(frozen=True)
-class _Estimates:
-    """What sets of some columns explain."""
-
-    dataset: Dataset
-    columns: Indices
-    units: Units
-
-    def known(self, subset: Subset, estimates: bool, is_repeated: bool) -> PathPoint:
-        """What is known of a set: from held-out rows where the search was repeated without them."""
-        features, n_features = subset.features, len(subset.features)
-        if subset.divisions:
-            return self.held_out.estimate(features, subset.divisions)
-        if not estimates:
-            return PathPoint(n_features, features, None)
-        if n_features == 0:
-            return PathPoint(n_features, features, Estimate(0.0, 0.0, 0))
-        if is_repeated:  # but rows were too few
-            return PathPoint(n_features, features, unknown(n_features))
-        estimate = self.in_sample.estimate(np.searchsorted(self.columns, features))
-        return PathPoint(n_features, features, replace(estimate, is_optimistic=True))
-
-    @cached_property
-    def held_out(self) -> HeldOutRows:
-        units = self.units.of_column[self.columns]
-        return HeldOutRows(self.sample, self.columns, units, self.dataset.splits)
-
-    @cached_property
-    def in_sample(self) -> Learnability:
-        return Learnability.from_sample(self.sample, order=len(self.dataset.filters[-1]))
-
-    @cached_property
-    def sample(self) -> RowSample:
-        return self.dataset.sample(self.columns)

@@ -1,13 +1,8 @@
-"""Every limit that changes a choice, and which search runs because of them.
-
-`plan` is a pure function of the shape of the data and of the selector's parameters. The selector
-runs it and keeps it as `plan_`; `featgrad select --explain` prints it.
-"""
+"""Every limit that changes a choice, and the plan that says which search runs because of them."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -239,53 +234,14 @@ PATH_PATIENCE = 5
 PATH_SHARE = 0.5
 
 
-class PlanFacts(NamedTuple):
-    """What a plan depends on.
-
-    Attributes
-    ----------
-    storage : {"memory", "source", "chunks", "device", "dask"}
-        Where the rows are: in memory, read again block by block, kept from chunks, visited on an
-        accelerator, or in partitions that workers of Dask compute or read.
-    n_rows, n_features, n_outputs : int
-        Shape of the data.
-    n_splits : int
-        How often rows are held out.
-    held_out_by : {"rows", "groups", "cv"}
-        What is held out: rows by themselves, groups of them, or parts that a splitter makes.
-    """
-
-    storage: str
-    n_rows: int
-    n_features: int
-    n_outputs: int
-    n_splits: int = HELD_OUT_GROUPS
-    held_out_by: str = "rows"
-
-
-# What is held out, in words.
-_HELD_OUT = {
-    "rows": "parts of the rows",
-    "groups": "parts of the groups of rows",
-    "cv": "test sets of cv",
-}
-# In words, and what puts rows there.
-_STORAGES = {
-    "memory": ("in memory", "X is an array"),
-    "source": ("read block by block", "fit_source"),
-    "chunks": ("from chunks", "partial_fit keeps a sample and exact sums"),
-    "device": ("on an accelerator", "X is there, or device sends it"),
-    "dask": ("in partitions", "workers of Dask have or read them"),
-}
-
-
 class Needs(NamedTuple):
     """What a search declares: which rows and which wishes it can serve.
 
     Attributes
     ----------
-    storages : tuple of str
-        Where rows may be, as in `PlanFacts`.
+    storages : tuple of {"memory", "source", "chunks", "device", "dask"}
+        Where rows may be: in memory, read again block by block, kept from chunks, visited on an
+        accelerator, or in partitions that workers of Dask compute or read.
     groups_and_costs : bool
         Whether several columns may be one unit, and units differ in cost.
     moments : bool
@@ -310,54 +266,6 @@ class Needs(NamedTuple):
     largest: float = math.inf
 
 
-class Planned(Protocol):
-    """What a plan has to know of a search, and how it is run."""
-
-    @property
-    def needs(self) -> Needs:
-        """What it can serve."""
-
-    @property
-    def size_rule(self) -> str | None:
-        """How many features it chooses, in words; None where it takes budgets."""
-
-    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> "list[PlanLine]":
-        """What it decides by its limits."""
-
-    def run(self, job: Any) -> Any:
-        """The outcome of a job."""
-
-
-class Wanted(NamedTuple):
-    """What the parameters ask for.
-
-    Attributes
-    ----------
-    search : Planned or None
-        The search that was given; None where the plan decides.
-    budgets : tuple of float
-        Sizes or costs, rising; empty where the search decides the size.
-    single_columns : bool
-        Whether features are chosen one by one, at the same cost.
-    order : int
-        Of the filter.
-    compares_sizes : bool
-        Whether held-out rows choose among the sizes.
-    estimates : bool
-        Whether sets are estimated from held-out rows.
-    n_resamples : int
-        Choices from half the rows.
-    """
-
-    search: Planned | None
-    budgets: tuple[float, ...]
-    single_columns: bool
-    order: int
-    compares_sizes: bool
-    estimates: bool
-    n_resamples: int
-
-
 class PlanLine(NamedTuple):
     """One line of a plan: what was decided, and because of what."""
 
@@ -377,7 +285,7 @@ class HeldOut(NamedTuple):
 class Part(NamedTuple):
     """A search, and the budgets that it finds sets for."""
 
-    search: Planned
+    search: Any
     budgets: tuple[float, ...]
 
 
@@ -409,7 +317,7 @@ class Plan:
     held_out_by: str = "rows"
 
     @property
-    def search(self) -> Planned:
+    def search(self) -> Any:
         """The search for the sets, or for the smaller ones of a path."""
         return self.parts[0].search
 
@@ -420,108 +328,6 @@ class Plan:
             found = f"correlation {correlation:.3f} +- {error:.3f} on held-out rows"
             lines.append(f"{'size ' + format(budget, 'g'):{width}}  {found}")
         return "\n".join(lines)
-
-
-def plan(facts: PlanFacts, wanted: Wanted, searches: Sequence[Planned]) -> Plan:
-    """Decide which of the searches runs, and refuse what none of them can do.
-
-    Of several that could, the first is taken.
-    """
-    n_folds = folds_of(wanted.order)
-    parts, reason = _parts(facts, wanted, searches)
-    for part in parts:
-        _check(part.search, facts, wanted)
-    main, *others = parts
-    moments = _moments(facts, main.search, n_folds)
-    decisions = [PlanLine("search", repr(main.search), reason), _rows(facts)]
-    decisions += main.search.explain(facts, main.budgets)
-    if main.search.needs.moments:
-        decisions.append(moments)
-    for search, budgets in others:
-        sizes = ", ".join(f"{budget:g}" for budget in budgets)
-        limit = f"sets above {main.search.needs.largest} of {facts.n_features} features"
-        decisions.append(PlanLine("search of large sets", f"{search!r} for {sizes}", limit))
-    if wanted.compares_sizes:
-        groups = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]} are held out in turn"
-        tried = f"one of {len(wanted.budgets)} up to {wanted.budgets[-1]:g}"
-        decisions.append(PlanLine("size", tried, groups))
-    decisions.append(_estimates(facts, wanted, main.search, n_folds))
-    if wanted.n_resamples:
-        halves = f"n_resamples={wanted.n_resamples}"
-        decisions.append(PlanLine("stability", "complementary halves of the folds", halves))
-    of_all = moments.choice == "all columns"
-    return Plan(tuple(parts), n_folds, of_all, tuple(decisions), held_out_by=facts.held_out_by)
-
-
-def _parts(
-    facts: PlanFacts, wanted: Wanted, searches: Sequence[Planned]
-) -> tuple[Sequence[Part], str]:
-    """Searches with their budgets, smaller ones first, and why."""
-    if wanted.search is not None:
-        rule = wanted.search.size_rule
-        return [Part(wanted.search, wanted.budgets)], rule or "asked for by search"
-    first, larger = searches[0], [other for other in searches[1:] if _can(other, facts, wanted)]
-    limit = first.needs.largest
-    if not larger or facts.n_features <= LARGE_FACTOR * limit or wanted.budgets[-1] <= limit:
-        return [Part(first, wanted.budgets)], f"sets of up to {limit} features or a limited budget"
-    small = tuple(budget for budget in wanted.budgets if budget <= limit)
-    large = Part(larger[0], wanted.budgets[len(small) :])
-    if small:
-        return [Part(first, small), large], f"sets of up to {limit} features or a limited budget"
-    more = f"{wanted.budgets[0]:g} features are more than {limit}"
-    return [large], f"{more}, the largest set for which a working set is kept"
-
-
-def _can(search: Planned, facts: PlanFacts, wanted: Wanted) -> bool:
-    """Whether a search could take the place of the first one for large sets."""
-    needs = search.needs
-    # Of rows that came in chunks only a sample is left to stream.
-    is_kept = not (needs.streams and facts.storage == "chunks")
-    fits = needs.groups_and_costs or wanted.single_columns
-    return search.size_rule is None and facts.storage in needs.storages and is_kept and fits
-
-
-def _check(search: Planned, facts: PlanFacts, wanted: Wanted) -> None:
-    """Refuse rows and wishes that a search cannot serve."""
-    needs, name = search.needs, f"search={search!r}"
-    if facts.storage not in needs.storages:
-        places = " or ".join(_STORAGES[storage][0] for storage in needs.storages)
-        raise ValueError(
-            f"{name} needs rows {places} and takes none {_STORAGES[facts.storage][0]}: use fit "
-            "with an array, a sample of the rows, or search='auto'."
-        )
-    if needs.independent_rows and facts.held_out_by != "rows":
-        raise ValueError(
-            f"{name} is valid for independent rows only, which {facts.held_out_by} contradicts: "
-            "give one row of each group, or use search='auto'."
-        )
-    if not (needs.groups_and_costs or wanted.single_columns):
-        raise ValueError(f"{name} takes neither groups nor costs: use search='auto'.")
-    if not needs.repeats and (wanted.compares_sizes or wanted.n_resamples):
-        raise ValueError(
-            f"{name} is not repeated, as comparing sizes and resampling need it: give "
-            "n_features_to_select as a number and n_resamples=0, or ask for fewer features with "
-            "search='auto'."
-        )
-
-
-def _estimates(facts: PlanFacts, wanted: Wanted, search: Planned, n_folds: int) -> PlanLine:
-    """From which rows sets are estimated."""
-    if not wanted.estimates and not wanted.compares_sizes:
-        return PlanLine("estimates", "none", "estimate=False")
-    if not search.needs.repeats:
-        return PlanLine("estimates", "in-sample", f"{search!r} is not repeated")
-    if facts.n_rows < 2 * n_folds:
-        return PlanLine("estimates", "none", f"fewer than {2 * n_folds} rows")
-    parts = f"{facts.n_splits} {_HELD_OUT[facts.held_out_by]}"
-    repeated = f"the search is repeated without each of {parts}"
-    return PlanLine("estimates", "held-out rows", repeated)
-
-
-def _rows(facts: PlanFacts) -> PlanLine:
-    place, reason = _STORAGES[facts.storage]
-    shape = f"{facts.n_rows} x {facts.n_features}, {facts.n_outputs} output(s)"
-    return PlanLine("rows", f"{place}, {shape}", reason)
 
 
 def moments_fit(n_features: int, n_outputs: int, n_folds: int) -> bool:
@@ -547,16 +353,3 @@ def candidates_of(size: int) -> int:
 def folds_of(order: int) -> int:
     """Folds of rows for an order of the filter."""
     return max(FOLDS, 2 * order + 4)
-
-
-def _moments(facts: PlanFacts, search: Planned, n_folds: int) -> PlanLine:
-    """Moments of all columns serve every size at once where they fit and rows are many."""
-    if not search.needs.moments:
-        return PlanLine("moments", "none", f"{search!r} needs none")
-    if facts.storage == "device":
-        return PlanLine("moments", "working sets", "the device takes them fast and keeps them")
-    if facts.n_rows < facts.n_features or facts.n_rows < n_folds:
-        return PlanLine("moments", "working sets", "fewer rows than columns")
-    if not moments_fit(facts.n_features, facts.n_outputs, n_folds):
-        return PlanLine("moments", "working sets", f"more than {MOMENT_ENTRIES} entries for all")
-    return PlanLine("moments", "all columns", f"at most {MOMENT_ENTRIES} entries for all")

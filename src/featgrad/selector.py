@@ -11,13 +11,20 @@ from warnings import warn
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from featgrad._support.array_api import (
     is_dask,
@@ -29,7 +36,6 @@ from featgrad._support.array_api import (
     stays_in_library,
     without_rows,
 )
-from featgrad.accumulating import AccumulatingMixin
 from featgrad.checks import (
     MATRIX,
     MISSING,
@@ -38,28 +44,26 @@ from featgrad.checks import (
     check_number,
     check_on_accelerator,
     check_option,
+    check_raw_weights,
     naming_columns,
 )
-from featgrad.columns.extremes import clipped, in_range
+from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_rows
 from featgrad.dataset.checkpoint import open_checkpoint
+from featgrad.dataset.chunks import Accumulated
 from featgrad.estimates.diagnosis import DataWarning, shared_labels
-from featgrad.estimates.estimate import NO_MODEL, PathPoint, Score, Sizes
+from featgrad.estimates.estimate import NO_MODEL
 from featgrad.fitting import Choice, new_fit
-from featgrad.math.tasks import ordered_labels
+from featgrad.math.targets import Encoding
+from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.options import TASKS
-from featgrad.plan import Plan, pays_on_device
+from featgrad.plan import pays_on_device
 from featgrad.readers import Source
+from featgrad.readers.arrays import group_keys
 from featgrad.report.text import as_html
-from featgrad.search.base import Certificate, Discoveries, Search, Step
-from featgrad.search.stability import Stability
+from featgrad.search.base import Search, Step
 
 
-class FeatureGradientSelector(
-    AccumulatingMixin,
-    CallbackSupportMixin,  # type: ignore[misc]
-    SelectorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Select the features that a target can best be predicted from, by gradient descent.
 
     A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
@@ -199,14 +203,6 @@ class FeatureGradientSelector(
           dtype=object)
     """
 
-    stability_: Stability | None
-    discoveries_: Discoveries | None
-    score_: Score | None
-    plan_: Plan
-    path_: list[PathPoint]
-    sizes_: Sizes | None
-    certificate_: Certificate | None
-
     def __init__(
         self,
         n_features_to_select: int | float | str = "auto",
@@ -290,7 +286,7 @@ class FeatureGradientSelector(
         if self.estimate and storage == "memory" and names is not None:
             choice.findings.extend(shared_labels(X, names, choice.plan))
         self._adopt(choice, given)
-        self._forget_rows()
+        self.__dict__.pop("_state", None)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -343,7 +339,15 @@ class FeatureGradientSelector(
             )
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        self._adopt_features(source)
+        if not hasattr(source, "block_rows"):
+            raise ValueError(
+                f"source is of type {type(source).__name__}, which cannot be read block by block: "
+                "pass what featgrad.open_source makes of it."
+            )
+        self.n_features_in_ = source.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(list(source.feature_names), dtype=object)
         fit = new_fit(self, "source" if client is None else "dask", source.n_features, context)
         with (
             open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes,
@@ -352,9 +356,151 @@ class FeatureGradientSelector(
             fit = replace(fit, rng=passes.random(fit.rng))
             self._adopt(fit.choose(fit.of_source(source, passes)))
             passes.remove()
-        self._forget_rows()
+        self.__dict__.pop("_state", None)
         context.call_on_fit_task_end(estimator=self)
         return self
+
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None
+    ) -> Self:
+        """Add rows to those seen; no features are chosen before `finalize` is called.
+
+        All rows are kept as long as they have no more than 32 million entries; until then the
+        features are those that `fit` would choose. Beyond, a random sample of that size stays and
+        exact sums over all rows are kept: of all products up to some 1,100 features, of each
+        feature with the target where there are more. Memory and the time to choose do not grow with
+        the rows. What missing entries count as is settled when the sums begin. Where the penalty
+        decides the size, the sample alone decides.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target. The first call decides which task it is.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows; a row of weight zero counts as absent.
+        classes : array-like, default=None
+            All classes, in the first call, where its y may lack some.
+        groups : array-like of shape (n_rows,) or (n_rows, n_columns), default=None
+            Labels of rows that belong together, in this call and others (see `fit`): in each call
+            or in none.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from featgrad import FeatureGradientSelector
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> selector = FeatureGradientSelector(3, random_state=0)
+        >>> for start in range(0, len(X), 100):
+        ...     rows = slice(start, start + 100)
+        ...     selector = selector.partial_fit(X[rows], y[rows], classes=[0, 1])
+        >>> selector.finalize().get_support(indices=True)
+        array([20, 21, 27])
+        """
+        self._check_parameters()
+        state: Accumulated | None = self.__dict__.get("_state")
+        X, y, sample_weight = on_host(X), ordered_labels(on_host(y)), on_host(sample_weight)
+        with naming_columns():
+            X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
+        check_missing(X, self.missing)
+        limits = Limits()
+        limits.add(X)
+        limits.check(getattr(self, "feature_names_in_", None))
+        fit = new_fit(self, "chunks", X.shape[1])
+        weights = check_raw_weights(sample_weight, X.shape[0])
+        keys = None if groups is None else group_keys(on_host(groups), X.shape[0])
+        used = np.flatnonzero(weights)
+        if len(used) == 0:
+            return self
+        if len(used) < len(weights):
+            X, y, weights = X[used], y[used], weights[used]
+            keys = None if keys is None else keys[used]
+        if state is None:
+            rows = RowsOf(X.__getitem__, np.arange(X.shape[0]), keys)
+            encoding = Encoding.of(y, self.task, classes, rows)
+            is_robust = self.preprocess == "robust"
+            fences = Fences.of([some_rows(X, y)], encoding.task) if is_robust else None
+            options = sparse.issparse(X), self.preprocess, fit.n_folds
+            rng = np.random.RandomState(fit.rng.randint(1 << 31))
+            state = Accumulated(encoding, X.shape[1], *options, rng, fences)
+        elif classes is not None:
+            state.encoding.check_classes(classes)
+        if state.fences is not None:
+            X, y = state.fences.columns(X), state.fences.target(y)
+        state.add(X, y, weights, keys)
+        self._adopt_state(state)
+        return self
+
+    def finalize(self) -> Self:
+        """Choose features from the rows that `partial_fit` and `merge` have added.
+
+        This is where the search runs, and takes its time. More rows can be added afterwards; the
+        selector has to be finalized again then.
+
+        Returns
+        -------
+        self
+        """
+        state = self._accumulated("this selector")
+        fit = new_fit(self, "chunks", state.n_features)
+        self._adopt(fit.choose(fit.of_chunks(state), state.n_rows))
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another selector has seen; `finalize` then chooses from all of them.
+
+        Selectors that still keep all their rows can always be merged. Beyond that they have to
+        begin with `shard` of one selector, so that their sums are of the same things.
+
+        Parameters
+        ----------
+        other : FeatureGradientSelector
+            One with rows of the same features and target; it stays as it is.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from featgrad import FeatureGradientSelector
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> here = FeatureGradientSelector(3, random_state=0).partial_fit(X[:300], y[:300])
+        >>> there = here.shard().partial_fit(X[300:], y[300:])
+        >>> here.merge(there).finalize().get_support(indices=True)
+        array([20, 21, 27])
+        """
+        state = self._accumulated("this selector")
+        if not isinstance(other, FeatureGradientSelector):
+            raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
+        names = [getattr(one, "feature_names_in_", None) for one in (self, other)]
+        if not np.array_equal(*names):  # type: ignore[arg-type]
+            raise ValueError("other has different feature_names_in_: merge selectors of one table.")
+        state.merge(other._accumulated("other"))
+        self._adopt_state(state)
+        return self
+
+    def shard(self) -> Self:
+        """A selector without rows, for other rows of the same table, to be merged with this one.
+
+        Returns
+        -------
+        FeatureGradientSelector
+            It standardises columns as this one does, which has to have seen some rows for it.
+        """
+        state = self._accumulated("this selector")
+        other: Self = clone(self)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in self.__dict__:
+                setattr(other, name, getattr(self, name))
+        other._adopt_state(state.shard())
+        return other
 
     def at(self, size: int) -> Self:
         """The selector for another size of its path, without fitting again.
@@ -458,17 +604,6 @@ class FeatureGradientSelector(
         check_missing(X, self.missing)
         return "memory", in_range(X, self.preprocess, getattr(self, "feature_names_in_", None)), y
 
-    def _adopt_features(self, source: Source) -> None:
-        if not hasattr(source, "block_rows"):
-            raise ValueError(
-                f"source is of type {type(source).__name__}, which cannot be read block by block: "
-                "pass what featgrad.open_source makes of it."
-            )
-        self.n_features_in_ = source.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if source.feature_names is not None:
-            self.feature_names_in_ = np.array(list(source.feature_names), dtype=object)
-
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task
         self.plan_ = choice.plan
@@ -507,6 +642,32 @@ class FeatureGradientSelector(
         self.n_iter_ = len(subset.steps)
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))
         self.history_ = dict(zip(Step._fields, columns.T, strict=True))
+
+    def _accumulated(self, argument: str) -> Accumulated:
+        if "_state" not in self.__dict__:
+            check_is_fitted(self)
+            raise ValueError(f"{argument} has not kept its rows: use partial_fit in place of fit.")
+        state: Accumulated = self.__dict__["_state"]
+        return state
+
+    def _adopt_state(self, state: Accumulated) -> None:
+        """Rows that no features are chosen from yet."""
+        kept = ("n_features_in_", "feature_names_in_")
+        for name in [name for name in self.__dict__ if name.endswith("_") and name not in kept]:
+            delattr(self, name)
+        self.__dict__.pop("_place", None)
+        self._state, self.task_ = state, state.encoding.task
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_place" in self.__dict__
+
+    def _check_chosen(self) -> None:
+        """Refuse to go on where no features are chosen, or rows came after they were."""
+        if "_state" in self.__dict__ and "_place" not in self.__dict__:
+            raise NotFittedError(
+                "Rows were added and no features chosen from them yet: call finalize() first."
+            )
+        check_is_fitted(self)
 
     def _check_parameters(self) -> None:
         if isinstance(self.search, Search):

@@ -18,7 +18,7 @@ from sklearn.callback import CallbackContext
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.formulas import check_order, up_to
-from featgrad.plan import HeldOut, Needs, PlanFacts, PlanLine
+from featgrad.plan import HeldOut, Needs, PlanLine
 from featgrad.search.stability import Stability
 from featgrad.search.units import Budgets
 
@@ -323,13 +323,13 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether two classes count the same, however rare one of them is."""
         return True
 
-    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
+    def explain(self, n_features: int, budgets: Sequence[float]) -> list[PlanLine]:
         """What the search decides by its limits, for the plan.
 
         Parameters
         ----------
-        facts : PlanFacts
-            Where the rows are, and their shape.
+        n_features : int
+            Of X.
         budgets : sequence of float
             Sizes or costs that it finds sets for.
 

@@ -43,7 +43,6 @@ from featgrad.plan import (
     SCREENING_ROWS,
     TESTED_RATE,
     Needs,
-    PlanFacts,
     PlanLine,
 )
 from featgrad.search.base import Discoveries, Job, Outcome, Search
@@ -92,10 +91,10 @@ class Knockoffs(Search):
         """The rate decides the size."""
         return f"as many as keep the expected share of false ones below {self.fdr:g}"
 
-    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
+    def explain(self, n_features: int, budgets: Sequence[float]) -> list[PlanLine]:
         agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose "
         lines = [PlanLine("knockoffs", f"{KNOCKOFF_COPIES} copies", f"{agree}none")]
-        if facts.n_features > KNOCKOFF_COLUMNS:
+        if n_features > KNOCKOFF_COLUMNS:
             part = f"{SCREENING_ROWS:.0%} of the rows, which are not used again"
             lines.append(PlanLine("screening", part, f"more than {KNOCKOFF_COLUMNS} features"))
         return lines

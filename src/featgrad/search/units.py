@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE, Planned
+from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def read_budgets(
     max_cost: float | None,
     costs: Any,
     keep: Any,
-    search: Planned | None,
+    search: Any,
     min_features_to_select: int,
 ) -> Budgets:
     """Check the sizes; there are none where the search is to decide."""
@@ -236,7 +236,7 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _check_unsized(search: Planned, others: dict[str, Any]) -> None:
+def _check_unsized(search: Any, others: dict[str, Any]) -> None:
     for name, value in others.items():
         if value is not None and not (isinstance(value, str) and value == "auto"):
             raise ValueError(

@@ -35,7 +35,6 @@ from featgrad.plan import (
     WORKING_SET_FACTOR,
     HeldOut,
     Needs,
-    PlanFacts,
     PlanLine,
 )
 from featgrad.search import rounds
@@ -196,12 +195,12 @@ class WorkingSet(Search):
         super().check()
         check_number("max_iter", self.max_iter, Integral, at_least=1)
 
-    def explain(self, facts: PlanFacts, budgets: Sequence[float]) -> list[PlanLine]:
-        size = min(facts.n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * budgets[-1])))
+    def explain(self, n_features: int, budgets: Sequence[float]) -> list[PlanLine]:
+        size = min(n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * budgets[-1])))
         limits = f"at least {WORKING_SET}, {WORKING_SET_FACTOR} per feature"
         choice, reason = "certificate only", "the working set has all columns"
-        if size < facts.n_features:
-            choice = f"up to {ROUNDS} rounds over all {facts.n_features} columns"
+        if size < n_features:
+            choice = f"up to {ROUNDS} rounds over all {n_features} columns"
             reason = "the working set has fewer columns"
         first = PlanLine("first working set", f"up to {size} units", limits)
         return [first, PlanLine("pricing", choice, reason)]
