@@ -243,10 +243,11 @@ class Fit:
         if self.search is not None:
             return [Part(self.search, budgets)], self.search.size_rule or "asked for by search"
         first, *others = SEARCHES
-        larger = [other for other in others if self._serves_large_sets(other)]
         limit = first.needs.largest
         up_to = f"sets of up to {limit} features or a limited budget"
-        if not larger or n_features <= LARGE_FACTOR * limit or budgets[-1] <= limit:
+        is_large = budgets[-1] > limit and n_features > LARGE_FACTOR * limit
+        larger = [other for other in others if is_large and self._serves_large_sets(other)]
+        if not larger:
             return [Part(first, budgets)], up_to
         small = tuple(budget for budget in budgets if budget <= limit)
         large = Part(larger[0], budgets[len(small) :])
@@ -307,7 +308,6 @@ class Fit:
             sample = dataset.sample(columns)
             units = self.budgets.units.of_column[columns]
             held_out = HeldOutRows(sample, columns, units, dataset.splits)
-            in_sample = Learnability.from_sample(sample, order=len(dataset.filters[-1]))
             repeated = {b for search, own in planned.parts if search.needs.repeats for b in own}
             for place, subset in enumerate(subsets):
                 if subset.divisions:
@@ -316,7 +316,8 @@ class Fit:
                     n_features = len(subset.features)
                     known = unknown(n_features)  # where rows were too few to repeat the search
                     if n_features == 0 or subset.budget not in repeated:
-                        known = in_sample.estimate(np.searchsorted(columns, subset.features))
+                        rows = Learnability.from_sample(sample, len(dataset.filters[-1]))
+                        known = rows.estimate(np.searchsorted(columns, subset.features))
                         known = replace(known, is_optimistic=n_features > 0)
                     path[place] = path[place]._replace(learnability=known)
         if estimates:
