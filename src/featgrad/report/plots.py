@@ -21,12 +21,34 @@ _ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
 
 
 class Display:
-    """Base class of the displays."""
+    """Base class of the displays; a subclass has `of`, from an estimator, and `_draw`."""
 
     ax_: Any
     figure_: Any
     _is_new: bool
+    of: Callable[..., Self]
     _draw: Callable[..., None]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Draw what a fitted selector has found.
+
+        Parameters
+        ----------
+        estimator : FeatureGradientSelector or OnlineFeatureSelector
+            Fitted; `StabilityDisplay` needs `n_resamples`, `TimelineDisplay` an
+            `OnlineFeatureSelector`.
+        ax : matplotlib axes, default=None
+            Axes to draw on; None creates new ones.
+        **options
+            As for `plot`.
+
+        Returns
+        -------
+        Display
+        """
+        check_is_fitted(estimator)
+        return cls.of(estimator).plot(ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> Self:
         """Draw the display.
@@ -100,26 +122,10 @@ class PathDisplay(Display):
         self.sizes, self.estimates, self.chosen = sizes, estimates, chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> Self:
-        """Draw the path of a fitted selector.
-
-        Parameters
-        ----------
-        estimator : FeatureGradientSelector
-            Fitted, with a `path_`.
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        **line
-            For matplotlib's `plot`.
-
-        Returns
-        -------
-        PathDisplay
-        """
-        check_is_fitted(estimator, "path_")
+    def of(cls, estimator: Any) -> Self:
         sizes = [point.size for point in estimator.path_]
         estimates = [point.learnability or unknown(point.size) for point in estimator.path_]
-        return cls(sizes, estimates, estimator.n_features_).plot(ax, **line)
+        return cls(sizes, estimates, estimator.n_features_)
 
     def _draw(self, **line: Any) -> None:
         low, high = zip(*(estimate.interval for estimate in self.estimates), strict=True)
@@ -183,32 +189,13 @@ class StabilityDisplay(Display):
         self.names, self.chosen, self.title = names, np.asarray(chosen, dtype=bool), title
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, max_features: int = _MAX_FEATURES, ax: Any = None
-    ) -> Self:
-        """Draw the stability of a fitted selector.
-
-        Parameters
-        ----------
-        estimator : FeatureGradientSelector
-            Fitted with `n_resamples`, hence with a `stability_`.
-        max_features : int, default=20
-            Number of features to show.
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-
-        Returns
-        -------
-        StabilityDisplay
-        """
-        check_is_fitted(estimator, "stability_")
+    def of(cls, estimator: Any) -> Self:
         stability = estimator.stability_
         if stability is None:
             raise ValueError("estimator was fitted with n_resamples=0: use 2 or more, such as 20.")
         low, high = stability.interval
         title = f"stability {stability.index:.2f} ({low:.2f} to {high:.2f})"
-        names, chosen = feature_names(estimator), estimator.get_support()
-        return cls(stability.frequencies, names, chosen, title).plot(ax, max_features=max_features)
+        return cls(stability.frequencies, feature_names(estimator), estimator.get_support(), title)
 
     def _draw(self, *, max_features: int = _MAX_FEATURES) -> None:
         shown = np.argsort(-self.frequencies, kind="stable")[:max_features]
@@ -271,28 +258,9 @@ class TimelineDisplay(Display):
             self.scores[own, column] = decision.scores
 
     @classmethod
-    def from_estimator(cls, selector: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Draw the history of an `OnlineFeatureSelector`.
-
-        Parameters
-        ----------
-        selector : OnlineFeatureSelector
-            One that has seen rows.
-        ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        **options
-            As for `plot`.
-
-        Returns
-        -------
-        TimelineDisplay
-        """
-        return cls.of(selector, feature_names(selector)).plot(ax, **options)
-
-    @classmethod
-    def of(cls, selector: Any, names: Sequence[str]) -> Self:
-        check_is_fitted(selector)
-        return cls(selector.timeline_, selector.alarms_, selector.n_rows_seen_, names)
+    def of(cls, estimator: Any, names: Sequence[str] | None = None) -> Self:
+        names = feature_names(estimator) if names is None else names
+        return cls(estimator.timeline_, estimator.alarms_, estimator.n_rows_seen_, names)
 
     def longest(self, count: int) -> Indices:
         """Places of the features that were chosen for longest, in the order of their entry."""

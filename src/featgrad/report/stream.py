@@ -11,7 +11,7 @@ from featgrad._support.atomic import atomic_path
 from featgrad.report.html import asset, breakable, page_head
 from featgrad.report.plots import TimelineDisplay
 from featgrad.report.svg import ALARMS, MAX_FEATURES, draw_timeline
-from featgrad.report.text import counted, escape, feature_names
+from featgrad.report.text import counted, escape
 
 
 def write_stream_report(
@@ -42,9 +42,8 @@ def write_stream_report(
 
 
 def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
-    names = feature_names(selector) if names is None else names
     display = TimelineDisplay.of(selector, names)
-    features = selector.features_
+    names, features = display.names, selector.features_
     headline = f"{len(features)} of {counted(len(names), 'feature')} after "
     scores = selector.scores_[features]
     count = len(display.features)
