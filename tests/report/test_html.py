@@ -10,7 +10,8 @@ from fact_builders import facts, many_facts, profile
 from featgrad import Estimate
 from featgrad.estimates.estimate import unknown
 from featgrad.report import write_report
-from featgrad.report.html import Group, _curve, render
+from featgrad.report.html import _curve, render
+from featgrad.report.text import Group
 from featgrad.report.warnings import Concern
 
 EVIL = '<script>alert(1)</script>"&\u2028\u202e\x1b'

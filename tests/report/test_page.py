@@ -6,7 +6,7 @@ from browser import PROGRAM, Browser
 from fact_builders import facts, many_facts
 
 from featgrad.report import write_report
-from featgrad.report.html import Group
+from featgrad.report.text import Group
 
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no Chromium on this machine (Debian: apt install chromium)"

@@ -7,7 +7,7 @@ import pytest
 from featgrad import Estimate, FeatureGradientSelector, Learnability
 from featgrad.estimates.estimate import unknown
 from featgrad.report import summarise
-from featgrad.report.text import Row, as_text
+from featgrad.report.text import Described, Row
 
 
 def chosen(X, y, k: int, **options) -> FeatureGradientSelector:
@@ -52,8 +52,10 @@ def test_gains_are_in_per_cent_of_the_variance():
 
 
 def test_gains_that_round_to_nothing_have_no_sign():
-    text = as_text([Row("a", ["a"], -0.0004, 0.003)], None, None, unknown(1))
-    assert text.splitlines()[2] == "a         0.0% +- 0.3"
+    X = np.random.default_rng(0).standard_normal((50, 1))
+    selection = Described(chosen(X, X[:, 0], 1), X, X[:, 0], None, ["a"])
+    selection.rows = [Row("a", ["a"], -0.0004, 0.003)]
+    assert str(selection).splitlines()[2] == "a         0.0% +- 0.3"
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")

@@ -24,8 +24,8 @@ from featgrad.readers import Source, convert
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.report import ReportFacts, gather_facts, write_report
 from featgrad.report.profiles import summarise_data
-from featgrad.report.text import as_text, counted, estimate_of_all, listed, selection_rows
-from featgrad.report.warnings import concerns_of
+from featgrad.report.text import Described, counted, listed
+from featgrad.report.warnings import Concern, concerns_of
 from featgrad.selector import FeatureGradientSelector
 
 # How pandas reads files that need no options, and columns up to which this is shown.
@@ -46,18 +46,16 @@ def select(arguments: Namespace) -> None:
     rows = load_rows(open_file(arguments), read_all=False)
     selector, fitted = _selected(Fitting(rows, arguments), arguments)
     rows = fitted.for_estimates()
-    data = _data(rows, arguments, selector.task_)
-    features = selector.get_support(indices=True)
-    candidates = all_names(rows.source)
-    names = [candidates[i] for i in features]
-    table = selection_rows(selector, data, candidates)
-    gains = {name: row for row in table for name in row.features}
+    X, y, features = rows.block.X, rows.block.y, selector.get_support(indices=True)
+    described = Described(selector, X, y, rows.block.weight, all_names(rows.source))
+    names = [described.names[i] for i in features]
+    gains = {name: row for row in described.rows for name in row.features}
     answer = {
         "features": names,
         "columns": features.tolist(),
         "gains": [gains[name].gain for name in names],
         "gain_errors": [gains[name].standard_error for name in names],
-        "table": [row._asdict() for row in table],
+        "table": [row._asdict() for row in described.rows],
         "learnability": as_json(selector.learnability_),
         "score": None if selector.score_ is None else selector.score_._asdict(),
         "task": selector.task_,
@@ -83,26 +81,23 @@ def select(arguments: Namespace) -> None:
         explained += [] if certificate is None else [f"certificate: {certificate}"]
     elif selector.sizes_ is not None:
         explained += ["{}: {} ({})".format(*line) for line in decisions_of(selector.sizes_)]
-    everything = estimate_of_all(selector, data)
     if arguments.report is not None:
-        concerning = list(_report(selector, rows, arguments).concerns)
+        concerning: Sequence[Concern] = _report(selector, rows, arguments).concerns
     else:
-        known = {"names": candidates, "univariate": data.alone()}
-        known["everything"] = everything
-        concerning = concerns_of(selector, data, rows.block.X, rows.block.y, **known)
+        concerning = concerns_of(described, X, y)
     answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
         output.write_table(blocks, features, names, arguments.target or "y", arguments.write)
-    text = as_text(table, selector.learnability_, selector.score_, everything)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
-    lines = [text, *_about_task(selector.task_, arguments), *_about_rows(rows), *warned, *explained]
+    lines = [str(described), *_about_task(selector.task_, arguments), *_about_rows(rows)]
+    lines += [*warned, *explained]
     suspects = [name for concern in concerning for name in concern.suspects]
     answer["next"] = [
         *_without(suspects, rows.source, arguments),
-        *_next_steps(arguments, len(features), [row.name for row in table]),
+        *_next_steps(arguments, len(features), [row.name for row in described.rows]),
     ]
     if answer["next"] and not arguments.quiet:
         lines += ["", *answer["next"]]
@@ -174,7 +169,10 @@ def score(arguments: Namespace) -> None:
     if arguments.features is not None:
         features = load.features_named(source, "features", arguments.features)
     rows = load_rows(source, read_all=True).for_estimates()
-    data = _data(rows, arguments, rows.encoding(arguments.task).task)
+    options: dict[str, Any] = {"task": arguments.task, "missing": "mean"}
+    options |= {"sample_weight": rows.block.weight, "random_state": arguments.seed}
+    options["preprocess"] = "robust" if arguments.robust else "zscore"
+    data = Learnability(rows.block.X, rows.block.y, **options)
     estimate = data.estimate(features)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]
@@ -275,14 +273,6 @@ def _about_rows(rows: LoadedRows) -> list[str]:
     if not rows.is_complete:
         lines.append(f"estimated from {len(rows.block):,} random rows of {rows.n_rows:,}")
     return lines
-
-
-def _data(rows: LoadedRows, arguments: Namespace, task: str) -> Learnability:
-    """The same estimates as those of a selector."""
-    options: dict[str, Any] = {"task": task, "missing": "mean"}
-    options["sample_weight"] = rows.block.weight
-    options["preprocess"] = "robust" if arguments.robust else "zscore"
-    return Learnability(rows.block.X, rows.block.y, random_state=arguments.seed, **options)
 
 
 COMMANDS = {

@@ -9,13 +9,12 @@ from sklearn.utils import check_array
 
 from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_raw_weights
-from featgrad.dataset.constraints import group_labels
 from featgrad.estimates.estimate import PathPoint
-from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
-from featgrad.report.html import Group, Redundancy, ReportFacts, SizeFacts
+from featgrad.report.html import Redundancy, ReportFacts, SizeFacts
 from featgrad.report.profiles import REDUNDANT, Profile, Series
+from featgrad.report.text import Described, Group, named_groups
 from featgrad.report.warnings import concerns_of
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
@@ -83,15 +82,11 @@ def gather_facts(
     """
     # 1. Estimates and warnings, of all candidates.
     target, y = _name(y) if target is None else target, ordered_labels(y)
-    data = text.data_of(selector, X, y, sample_weight)
+    selection = Described(selector, X, y, sample_weight, names)
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    names = text.feature_names(selector) if names is None else names
-    known = {"everything": text.estimate_of_all(selector, data), "univariate": data.alone()}
-    concerns = concerns_of(selector, data, X, y, names=names, **known)
-    summary = profiles.summarise_data(X, y, data.task_)
-    labels = group_labels(
-        selector.feature_groups, X.shape[1], getattr(selector, "feature_names_in_", None)
-    )
+    names, labels, univariate = selection.names, selection.labels, selection.univariate
+    concerns, task = concerns_of(selection, X, y), selection.data.task_
+    summary = profiles.summarise_data(X, y, task)
     provenance = {
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
         "Seed": str(selector.random_state),
@@ -99,18 +94,19 @@ def gather_facts(
         "Versions": text.versions(),
     }
     # 2. Candidates that a page can show; from here on features are positions among these.
-    shown = _shown(selector.path_, known["univariate"])
-    groups = _groups(selector.feature_groups, labels, shown, names)
+    shown = _shown(selector.path_, univariate)
+    groups = [
+        Group(name, np.searchsorted(shown, features))
+        for name, features in named_groups(selector, names)
+        if np.isin(features, shown).all()
+    ]
     if len(shown) < X.shape[1]:
         summary["Shown here"] = f"{len(shown):,} candidates, those that explain most by themselves"
         X, names, labels = X[:, shown], [names[i] for i in shown], labels[shown]
-        known["univariate"] = known["univariate"][shown]
+        univariate = univariate[shown]
     weights = check_raw_weights(sample_weight, X.shape[0])
-    series = profiles.target_series(
-        y, data.task_, "the target" if target is None else target, weights
-    )
-    chosen = [point.size for point in selector.path_].index(selector.n_features_)
-    sizes = _sizes(data, X, series, selector.path_, chosen, shown, labels)
+    series = profiles.target_series(y, task, "the target" if target is None else target, weights)
+    sizes = _sizes(selection, X, series, shown)
     missing, stability = profiles.count_missing(X), getattr(selector, "stability_", None)
     # Lines of the caller come first and override those of the summary.
     about = about or {}
@@ -121,13 +117,14 @@ def gather_facts(
         data={**about, **summary, **about},
         provenance=provenance,
         names=list(names),
-        **known,
+        univariate=univariate,
+        everything=selection.everything,
         sizes=sizes,
-        chosen=chosen,
+        chosen=selection.place,
         missing=missing / X.shape[0] if missing.any() else None,
         series=tuple(series.names),
         stability=None if stability is None else np.asarray(stability.frequencies)[shown],
-        groups=groups,
+        groups=tuple(groups),
         concerns=tuple(concerns),
     )
     own, redundancy = _profiles(X, series, facts), _redundancy(X, labels, facts)
@@ -148,48 +145,23 @@ def _shown(path: Sequence[PathPoint], univariate: Floats) -> Indices:
     return np.unique(np.concatenate([best, *(point.features for point in path)]))
 
 
-def _sizes(
-    data: Learnability,
-    X: Any,
-    series: Series,
-    path: Sequence[PathPoint],
-    chosen: int,
-    shown: Indices,
-    labels: Indices,
-) -> tuple[SizeFacts, ...]:
+def _sizes(selection: Described, X: Any, series: Series, shown: Indices) -> tuple[SizeFacts, ...]:
     """Each set of the path, with correlations at every size where candidates are few."""
+    path, chosen = selection.selector.path_, selection.place
     compared = range(len(path)) if len(path) * len(shown) <= _CORRELATIONS else [chosen]
     positions = [np.searchsorted(shown, point.features) for point in path]
     found = profiles.nearest_chosen(X, [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
     sizes = []
-    for i, (_, features, learnability, score, gains) in enumerate(path):
-        if learnability is None:
-            learnability = replace(data.estimate(features), is_optimistic=True)
-        own, effect = positions[i], None
+    for i, (point, own) in enumerate(zip(path, positions, strict=True)):
+        gains, effect = point.gains, None
         if X.shape[0] * len(own) ** 2 <= (_GAIN_WORK if i == chosen else _OTHER_GAIN_WORK):
-            gains = data.gains(features, labels[own]) if gains is None else gains
+            gains = selection.gains(point)
             if len(series.names) == 1:
                 effect = profiles.effects(X, series.values, series.weights, own)
-        near_here = near.get(i, (None, None))
-        sizes.append(SizeFacts(own, learnability, score, gains, effect, *near_here))
+        known = own, selection.estimate(point), point.score, gains, effect
+        sizes.append(SizeFacts(*known, *near.get(i, (None, None))))
     return tuple(sizes)
-
-
-def _groups(
-    feature_groups: Any, labels: Indices, shown: Indices, names: Sequence[str]
-) -> tuple[Group, ...]:
-    """Groups of more than one feature, in the order of their columns."""
-    if feature_groups is None:
-        return ()
-    order = np.argsort(labels, kind="stable")
-    members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    groups = sorted((group for group in members if len(group) > 1), key=lambda group: group[0])
-    titles = {i: f"{names[i]} and {len(group) - 1} more" for group in groups for i in group[:1]}
-    if text.are_labels(feature_groups):
-        titles = {i: str(feature_groups[i]) for i in titles}
-    whole = (group for group in groups if np.isin(group, shown).all())
-    return tuple(Group(titles[group[0]], np.searchsorted(shown, group)) for group in whole)
 
 
 def _profiles(X: Any, series: Series, facts: ReportFacts) -> dict[int, Profile]:

@@ -25,7 +25,7 @@ from featgrad.estimates.estimate import Estimate, Score
 from featgrad.moments.least_squares import Gains
 from featgrad.report.profiles import REDUNDANT, Profile
 from featgrad.report.svg import draw_curve, draw_heatmap
-from featgrad.report.text import counted, escape, number_text, visible
+from featgrad.report.text import Group, counted, escape, number_text, visible
 from featgrad.report.warnings import Concern
 
 # What gains mean depends on the rows that they come from.
@@ -57,14 +57,6 @@ class SizeFacts:
     @property
     def size(self) -> int:
         return len(self.features)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Features that are selected together."""
-
-    name: str
-    features: Indices
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,19 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from featgrad._support.array_api import on_host
+from featgrad._support.types import Floats, Indices
 from featgrad.dataset.constraints import group_labels
-from featgrad.estimates.estimate import Estimate, Score, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, unknown
 from featgrad.estimates.learnability import Learnability
+from featgrad.moments.least_squares import Gains
 from featgrad.options import version_of
 
 # Control characters, and those that change the direction of text: a terminal or a page would obey.
@@ -73,6 +77,32 @@ def are_labels(groups: Any) -> bool:
     return groups is not None and np.ndim(next(iter(groups))) == 0
 
 
+def _labels(selector: Any) -> Indices:
+    """The group of each feature; a feature in none is one of its own."""
+    names = getattr(selector, "feature_names_in_", None)
+    return group_labels(selector.feature_groups, selector.n_features_in_, names)
+
+
+class Group(NamedTuple):
+    """Features that are selected together."""
+
+    name: str
+    features: Indices
+
+
+def named_groups(selector: Any, names: Sequence[str]) -> list[Group]:
+    """Groups of more than one feature, in the order of their columns."""
+    labels, given = _labels(selector), selector.feature_groups
+    order = np.argsort(labels, kind="stable")
+    order = order[np.bincount(labels)[labels[order]] > 1]
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
+    found = []
+    for group in sorted(groups, key=lambda group: group[0]):
+        title = f"{names[group[0]]} and {len(group) - 1} more"
+        found.append(Group(str(given[group[0]]) if are_labels(given) else title, group))
+    return found
+
+
 class Row(NamedTuple):
     """A feature or a group of features, and the explained fraction that is lost without it."""
 
@@ -124,63 +154,74 @@ def summarise(
     ridge model on them:           R2 0.450 (+- 0.040)
     explained by all 10 features:  0.507 (0.442 to 0.571)
     """
-    data = data_of(selector, X, y, sample_weight)
-    names = feature_names(selector) if names is None else names
-    rows = selection_rows(selector, data, names)
-    return as_text(rows, selector.learnability_, selector.score_, estimate_of_all(selector, data))
+    return str(Described(selector, X, y, sample_weight, names))
 
 
-def data_of(selector: Any, X: Any, y: Any, sample_weight: Any) -> Learnability:
-    """What a selector was fitted on, as it was fitted."""
-    options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
-    return Learnability(X, y, sample_weight=sample_weight, task=selector.task_, **options)
+class Described:
+    """A selection, the rows that it is described by, and names of all features."""
 
+    def __init__(
+        self, selector: Any, X: Any, y: Any, sample_weight: Any, names: Sequence[str] | None
+    ) -> None:
+        options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
+        options |= {"sample_weight": sample_weight, "task": selector.task_}
+        self.selector, self.data = selector, Learnability(X, y, **options)
+        self.names = feature_names(selector) if names is None else names
+        self.labels = _labels(selector)
+        # Position of the chosen set in the path.
+        self.place = [point.size for point in selector.path_].index(selector.n_features_)
+        self.chosen: PathPoint = selector.path_[self.place]
 
-def estimate_of_all(selector: Any, data: Learnability) -> Estimate:
-    """What all features explain, which takes rows that are independent of each other."""
-    is_known = selector.plan_.held_out_by == "rows"
-    return data.estimate() if is_known else unknown(data.n_features_in_)
+    @cached_property
+    def everything(self) -> Estimate:
+        """What all features explain, which takes rows that are independent of each other."""
+        is_known = self.selector.plan_.held_out_by == "rows"
+        return self.data.estimate() if is_known else unknown(self.data.n_features_in_)
 
+    @cached_property
+    def univariate(self) -> Floats:
+        """What each feature explains by itself."""
+        return np.asarray(self.data.alone())
 
-def selection_rows(selector: Any, data: Learnability, names: Sequence[str]) -> list[Row]:
-    """One row for each chosen feature or group, the best first."""
-    chosen = selector.get_support(indices=True)
-    seen = getattr(selector, "feature_names_in_", None)
-    groups = selector.feature_groups
-    labels = group_labels(groups, selector.n_features_in_, seen)[chosen]
-    titles = {}
-    if are_labels(groups):
-        titles = {label: str(groups[i]) for i, label in zip(chosen, labels, strict=True)}
-    point = next(point for point in selector.path_ if point.size == len(chosen))
-    gains = data.gains(chosen, labels) if point.gains is None else point.gains
-    rows: dict[int, Row] = {}
-    for i, label, gain, error in zip(chosen, labels, *gains, strict=True):
-        title = titles.get(label, names[i])
-        row = rows.setdefault(label, Row(title, [], float(gain), float(error)))
-        row.features.append(names[i])
-    return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
+    def estimate(self, point: PathPoint) -> Estimate:
+        """Of held-out rows, or of those that chose where none were held out."""
+        return point.learnability or replace(self.data.estimate(point.features), is_optimistic=True)
 
+    def gains(self, point: PathPoint) -> Gains:
+        """In the same way."""
+        return point.gains or self.data.gains(point.features, self.labels[point.features])
 
-def as_text(
-    rows: Sequence[Row], chosen: Estimate | None, score: Score | None, everything: Estimate
-) -> str:
-    """The rows aligned, and estimates below."""
-    width = max([len("feature"), *(len(str(row)) for row in rows)])
-    lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -------------"]
-    lines += [
-        f"{row!s:<{width}}  {100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}"
-        for row in rows
-    ]
-    count = sum(len(row.features) for row in rows)
-    these, them = ("this feature", "it") if count == 1 else (f"these {count} features", "them")
-    total = everything.n_features
-    every = "the only feature" if total == 1 else f"all {total} features"
-    labels = {f"explained by {these}": chosen, f"ridge model on {them}": score}
-    labels |= {f"explained by {every}": everything}
-    known = {label: value for label, value in labels.items() if value is not None}
-    longest = max(map(len, known))
-    lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
-    return "\n".join(lines)
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One row for each chosen feature or group, the best first."""
+        given = self.selector.feature_groups
+        rows: dict[int, Row] = {}
+        for i, gain, error in zip(self.chosen.features, *self.gains(self.chosen), strict=True):
+            title = str(given[i]) if are_labels(given) else self.names[i]
+            row = rows.setdefault(self.labels[i], Row(title, [], float(gain), float(error)))
+            row.features.append(self.names[i])
+        return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
+
+    def __str__(self) -> str:
+        """The rows aligned, and estimates below."""
+        width = max([len("feature"), *(len(str(row)) for row in self.rows)])
+        lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -------------"]
+        lines += [
+            f"{row!s:<{width}}  {100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}"
+            for row in self.rows
+        ]
+        count, total = self.chosen.size, self.everything.n_features
+        these, them = ("this feature", "it") if count == 1 else (f"these {count} features", "them")
+        every = "the only feature" if total == 1 else f"all {total} features"
+        labels = {
+            f"explained by {these}": self.chosen.learnability,
+            f"ridge model on {them}": self.chosen.score,
+            f"explained by {every}": self.everything,
+        }
+        known = {label: value for label, value in labels.items() if value is not None}
+        longest = max(map(len, known))
+        lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
+        return "\n".join(lines)
 
 
 def as_html(selector: Any) -> str:

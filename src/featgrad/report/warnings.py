@@ -2,19 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support.types import Flags, Floats
 from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
 from featgrad.estimates.estimate import NO_MODEL, Estimate
-from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.report.profiles import nearest_chosen
-from featgrad.report.text import are_labels, listed
+from featgrad.report.text import Described, listed, named_groups
 from featgrad.search.base import Discoveries
 
 # Share of the target's variance from which one feature is suspected to hold the target itself.
@@ -37,26 +35,17 @@ class Concern(NamedTuple):
     suspects: tuple[str, ...] = ()
 
 
-def concerns_of(
-    selector: Any,
-    data: Learnability,
-    X: Any,
-    y: Any,
-    *,
-    names: Sequence[str],
-    univariate: Floats,
-    everything: Estimate,
-) -> list[Concern]:
+def concerns_of(selection: Described, X: Any, y: Any) -> list[Concern]:
     """What the fit has warned of, and what its rows and its choice show otherwise."""
-    features = selector.get_support(indices=True)
+    features, names = selection.chosen.features, selection.names
     chosen, columns = [names[i] for i in features], X[:, features]
     return [
-        *_of_rows(selector, X, names),
-        *_leaks(univariate, names),
-        *_group_leaks(data, features, selector.feature_groups),
-        *_weakness(selector, data, everything),
+        *_of_rows(selection.selector, X, names),
+        *_leaks(selection.univariate, names),
+        *_group_leaks(selection),
+        *_weakness(selection),
         *_near_duplicates(columns, chosen),
-        *_drift(columns, encode(y, data.task_)[0], chosen),
+        *_drift(columns, encode(y, selection.data.task_)[0], chosen),
     ]
 
 
@@ -76,14 +65,14 @@ def _leaks(univariate: Floats, names: Sequence[str]) -> list[Concern]:
     return _leak(suspects, explained, "A feature that")
 
 
-def _group_leaks(data: Learnability, features: Indices, groups: Any) -> list[Concern]:
-    """Chosen groups, given by one label per feature, that explain the target by themselves."""
-    labels = [groups[i] for i in features] if are_labels(groups) else []
-    suspects = []
-    for label in dict.fromkeys(labels):
-        members = features[[other == label for other in labels]]
-        if len(members) > 1 and data.estimate(members).interval[0] >= _LEAK:
-            suspects.append(str(label))
+def _group_leaks(selection: Described) -> list[Concern]:
+    """Chosen groups that explain the target by themselves."""
+    suspects = [
+        group.name
+        for group in named_groups(selection.selector, selection.names)
+        if np.isin(group.features, selection.chosen.features).all()
+        and selection.data.estimate(group.features).interval[0] >= _LEAK
+    ]
     return _leak(suspects, "the target almost completely", "What")
 
 
@@ -140,13 +129,11 @@ def _shifts(X: Any) -> Flags:
     return np.asarray(significant & (gap > _SHIFT * np.sqrt(statistics(X).variance)))
 
 
-def _weakness(selector: Any, data: Learnability, everything: Estimate) -> list[Concern]:
+def _weakness(selection: Described) -> list[Concern]:
     """What limits the estimate, or a path that ends while it still rises."""
-    here, sizes = selector.learnability_, [point.size for point in selector.path_]
-    if here is None:
-        here = replace(data.estimate(selector.get_support()), is_optimistic=True)
-    is_last = len(sizes) > 1 and selector.n_features_ == sizes[-1]
-    found = _limits(here, selector.discoveries_)
+    here, everything = selection.estimate(selection.chosen), selection.everything
+    is_last = 0 < selection.place == len(selection.selector.path_) - 1
+    found = _limits(here, selection.selector.discoveries_)
     if not found and is_last and everything.interval[0] > here.interval[1]:
         text = (
             f"The chosen size is the largest tried, and all candidates together explain "
