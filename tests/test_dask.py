@@ -1,6 +1,7 @@
 """Fits of Dask collections against the same rows in one process."""
 
 import contextlib
+import json
 import os
 import signal
 from pathlib import Path
@@ -352,7 +353,8 @@ def folder(request, tmp_path) -> Path:
         rows = sparse.csr_array(X.astype(np.float32))
         idx = pa.ListArray.from_arrays(rows.indptr, rows.indices)
         val = pa.ListArray.from_arrays(rows.indptr, rows.data)
-        table = pa.table({"idx": idx, "val": val, "y": y})
+        metadata = {"featgrad": json.dumps({"n_features": X.shape[1], "features": None})}
+        table = pa.table({"idx": idx, "val": val, "y": y}, metadata=metadata)
     for i, start in enumerate((0, 250, 260)):
         part = table.slice(start, (250, 10, 340)[i])
         pq.write_table(part, tmp_path / f"part-{i}.parquet", row_group_size=70)

@@ -8,9 +8,11 @@ import pytest
 from featgrad.readers import open_source
 from source_rows import read
 
+METADATA = {"featgrad": json.dumps({"n_features": 4, "features": None})}
 
-def save(path, columns: dict, metadata=None, batches: int = 1):
-    table = pa.table(columns).replace_schema_metadata(metadata)
+
+def save(path, columns: dict, metadata=METADATA, batches: int = 1):
+    table = pa.table(columns, metadata=metadata)
     if path.suffix == ".parquet":
         pa.parquet.write_table(table, path)
         return path
@@ -43,7 +45,7 @@ def test_lists_are_rows(tmp_path, suffix: str, index):
 def test_blocks_are_views_of_the_mapped_file(tmp_path):
     columns = {"idx": lists(IDX, pa.int32()), "val": lists(VAL, pa.float32()), "y": [1.0] * 4}
     path = save(tmp_path / "rows.arrow", columns)
-    for block in open_source(path, n_features=4, block_rows=2):
+    for block in open_source(path, block_rows=2):
         for values in (block.X.data, block.X.indices):
             assert not values.flags.owndata
             assert not values.flags.writeable
@@ -58,40 +60,57 @@ def test_fixed_lists_are_dense_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("idx", "val", "y", "reason"),
+    ("idx", "val", "reason"),
     [
-        ([0, 9], [1.0, 2.0], 1, "idx does not increase within 0 to 3"),
-        ([-1, 0], [1.0, 2.0], 1, "idx does not increase"),
-        ([1, 1], [1.0, 2.0], 1, "idx does not increase"),
-        ([2, 1], [1.0, 2.0], 1, "idx does not increase"),
-        ([0, 1], [1.0], 1, "lists of one length"),
-        ([0, None], [1.0, 2.0], 1, "lists of one length"),
-        ([0, 1], [1.0, None], 1, "lists of one length"),
-        (None, [], 1, "lists of one length"),
-        ([0], [np.nan], 1, "a value is missing"),
-        ([0], [np.inf], 1, "a value is infinite"),
-        ([0], [1.0], None, "the target is missing"),
+        ([0, 9], [1.0, 2.0], "indices must be|column index"),
+        ([-1, 0], [1.0, 2.0], "indices must be|column index"),
+        ([0, 1], [1.0], "lists of one length"),
+        ([0, None], [1.0, 2.0], "a list is missing, or an entry"),
+        ([0, 1], [1.0, None], "a list is missing, or an entry"),
+        (None, [], "a list is missing, or an entry"),
     ],
 )
 @pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
-def test_a_bad_row_raises_or_is_skipped(tmp_path, idx, val, y, reason: str, suffix: str):
+def test_a_damaged_list_makes_the_file_unreadable(tmp_path, idx, val, reason: str, suffix: str):
     columns = {
         "idx": lists([*IDX[:2], idx, *IDX[2:]], pa.int32()),
         "val": lists([*VAL[:2], val, *VAL[2:]], pa.float32()),
+        "y": pa.array([1, 0, 1, 1, 0], pa.float64()),
+    }
+    path = save(tmp_path / f"rows{suffix}", columns)
+    with pytest.raises(ValueError, match=rf"rows{suffix} cannot be read: .*{reason}"):
+        read(open_source(path))
+
+
+def test_entries_need_no_order(tmp_path):
+    columns = {"idx": lists([[2, 0, 2]], pa.int32()), "val": lists([[1.0, 2, 4]], pa.float32())}
+    source = open_source(save(tmp_path / "rows.arrow", columns | {"y": [1.0]}))
+    block = next(iter(source))
+    assert block.X.has_canonical_format
+    np.testing.assert_array_equal(block.X.toarray(), [[2, 0, 5, 0]])
+
+
+@pytest.mark.parametrize(
+    ("val", "y", "reason"),
+    [
+        (np.nan, 1, "a value is missing"),
+        (np.inf, 1, "a value is infinite"),
+        (1.0, None, "the target is missing"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
+def test_a_bad_row_raises_or_is_skipped(tmp_path, val, y, reason: str, suffix: str):
+    columns = {
+        "idx": lists([*IDX[:2], [0], *IDX[2:]], pa.int32()),
+        "val": lists([*VAL[:2], [val], *VAL[2:]], pa.float32()),
         "y": pa.array([1, 0, y, 1, 0], pa.float64()),
     }
     path = save(tmp_path / f"rows{suffix}", columns)
     with pytest.raises(ValueError, match=rf"rows{suffix}, row 3: .*{reason}"):
-        read(open_source(path, n_features=4))
-    source = open_source(path, n_features=4, on_bad_rows="skip")
+        read(open_source(path))
+    source = open_source(path, on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).X, X)
     assert source.skipped == 1
-
-
-def test_a_huge_index_is_no_number_of_features(tmp_path):
-    columns = {"idx": lists([[2**30]], pa.int32()), "val": lists([[1.0]], pa.float32()), "y": [1]}
-    with pytest.raises(ValueError, match="pass n_features"):
-        open_source(save(tmp_path / "rows.arrow", columns))
 
 
 @pytest.mark.parametrize(
@@ -133,5 +152,12 @@ def test_a_cut_file_is_reported(tmp_path, suffix: str, left: int):
 
 def test_lists_of_text_are_reported(tmp_path):
     columns = {"idx": lists([["a"]], pa.string()), "val": lists([[1.0]], pa.float32()), "y": [1]}
-    with pytest.raises(ValueError, match="'idx' holds lists of string"):
-        open_source(save(tmp_path / "rows.arrow", columns))
+    with pytest.raises(ValueError, match="cannot be read"):
+        read(open_source(save(tmp_path / "rows.arrow", columns)))
+
+
+def test_lists_that_convert_did_not_write_are_a_table(tmp_path):
+    columns = {"idx": lists(IDX, pa.int32()), "val": lists(VAL, pa.float32()), "y": [1.0] * 4}
+    path = save(tmp_path / "rows.arrow", columns, metadata=None)
+    with pytest.raises(ValueError, match=r"'idx' holds List"):
+        open_source(path, target="y")

@@ -16,8 +16,6 @@ from featgrad.readers.invalid_rows import InvalidRows
 if TYPE_CHECKING:
     from featgrad.readers.tokens import Tokens
 
-# Key of the schema metadata that holds the number of features and their layout as JSON.
-METADATA_KEY = b"featgrad"
 _NAMES = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|index|rowid|row)|.*[a-z]I[Dd]|unnamed.*", re.I)
 
 

@@ -84,8 +84,7 @@ def open_source(
         Number of features that text columns are hashed into, an equal share for each column. None
         uses one-hot encoding.
     n_features : int, default=None
-        Number of features of svmlight text or of lists without metadata; None reads the file once
-        to find it.
+        Number of features of svmlight text; None reads the file once to find it.
     zero_based : bool, default=None
         Whether svmlight indices start at 0; None reads the file once to see if a 0 occurs.
     sep : str, default=None

@@ -1,4 +1,4 @@
-"""Arrow and Parquet files that store whole rows in list columns, and how they are written.
+"""Arrow and Parquet files that store whole rows in list columns, as `convert` writes them.
 
 Either `idx` and `val`, lists whose buffers are those of a CSR matrix, or `x`, lists of a fixed
 size whose buffer is a dense matrix; also `y`, and optionally `weight`.
@@ -6,209 +6,96 @@ size whose buffer is a dense matrix; also `y`, and optionally `weight`.
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support.atomic import atomic_path
-from featgrad._support.types import Flags, Floats
-from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
-from featgrad.readers.columns import METADATA_KEY, EncodedColumn, Layout, UnknownColumnError
-from featgrad.readers.frames import ArrowTable, BatchFiles, numbers_in, require_pyarrow
+from featgrad.readers.block import MAX_FEATURES, Block, canonical, csr
+from featgrad.readers.columns import EncodedColumn, Layout, check_column
+from featgrad.readers.frames import ArrowTable, BatchFiles, require_pyarrow
 from featgrad.readers.invalid_rows import raise_unreadable
 from featgrad.readers.source import BaseSource, Source, StoredRows, prefetched
 
-
-def stores_rows(schema: Any) -> bool:
-    """Whether the schema is that of stored rows rather than of a table."""
-    from pyarrow import types
-
-    def is_list(name: str) -> bool:
-        kind = schema.field(name).type if name in schema.names else None
-        return kind is not None and (types.is_list(kind) or types.is_large_list(kind))
-
-    fixed = "x" in schema.names and types.is_fixed_size_list(schema.field("x").type)
-    return fixed or (is_list("idx") and is_list("val"))
+# Key of the schema metadata that holds the number of features and their layout as JSON.
+_METADATA_KEY = b"featgrad"
 
 
 def open_batches(data: Any, format: str, block_rows: int | None) -> StoredRows | ArrowTable:
     """A file of stored rows, or of a table."""
     file = BatchFiles(data, format)
-    if not stores_rows(file.schema):
-        return ArrowTable(file, block_rows)
-    weight = "weight" if "weight" in file.schema.names else None
-    options = {"target": "y", "weight": weight, "n_features": None}
-    return StoredRows(ArrowRowsSource, file, options)
+    if _METADATA_KEY in (file.schema.metadata or {}):
+        return StoredRows(ArrowRowsSource, file, {"target": "y"})
+    return ArrowTable(file, block_rows)
 
 
 class ArrowRowsSource(BaseSource):
-    """Rows of one file."""
+    """Rows of files that `convert` wrote; one that was changed since then cannot be read."""
 
-    def __init__(
-        self,
-        file: BatchFiles,
-        *,
-        target: str,
-        weight: str | None,
-        n_features: int | None,
-        **common: Any,
-    ) -> None:
+    def __init__(self, file: BatchFiles, target: str, **common: Any) -> None:
         super().__init__(**common)
-        self._file, self._target, self._weight = file, target, weight
+        check_column("target", target, file.name, file.schema.names)
+        self._file, self._target = file, target
         self.n_rows = None if self._invalid.skip else file.n_rows
-        self._dense = "x" in file.schema.names
-        self._check_types()
-        size, layout = _read_metadata(file)
-        if self._dense:
-            size = file.schema.field("x").type.list_size
-        self.n_features = size or n_features or self._find_n_features()
-        if n_features is not None and self.n_features != n_features:
-            raise ValueError(f"{file.name} has {size} features, not n_features={n_features}.")
-        if layout is not None and len(layout) != self.n_features:
-            raise ValueError(f"{file.name} has {size} features but {len(layout)} names.")
-        self.feature_names = layout
+        try:
+            metadata = json.loads(file.schema.metadata[_METADATA_KEY])
+            self.n_features, columns = metadata["n_features"], metadata["features"]
+            layout = None if columns is None else Layout.from_json(columns)
+            n_names = self.n_features if layout is None else len(layout)
+            if not 0 < self.n_features <= MAX_FEATURES or n_names != self.n_features:
+                raise ValueError(f"it has {self.n_features} features but {n_names} names")
+            self.feature_names = layout
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise_unreadable(file.name, error)
 
     def parts(self) -> list[Self]:
         return [self._part(file.path, _file=file) for file in self._file.parts()]
 
-    def _check_types(self) -> None:
-        from pyarrow import types
-
-        schema, name = self._file.schema, self._file.name
-        for column in filter(None, (self._target, self._weight)):
-            if column not in schema.names:
-                raise UnknownColumnError(f"{name} has no column {column!r} but {schema.names}.")
-        sparse_types = {"idx": types.is_integer, "val": types.is_floating}
-        for column, test in ({"x": types.is_floating} if self._dense else sparse_types).items():
-            kind = schema.field(column).type.value_type
-            if not test(kind):
-                raise ValueError(f"{name}: column {column!r} holds lists of {kind}.")
-
-    def _find_n_features(self) -> int:
-        """Read the whole file once for its largest index."""
-        highest, entries = -1, 0
-        for batch in self._file.batches(self.block_rows):
-            indices = batch.column("idx").flatten().to_numpy(zero_copy_only=False)
-            highest = max(highest, int(np.nanmax(indices)) if indices.size else -1)
-            entries += indices.size
-        check_largest(self._file.name, highest, entries)
-        return highest + 1
-
     def _chunks(self) -> Iterator[Block]:
         self._invalid.skipped, first = 0, 0
         for batch in self._file.batches(self.block_rows):
-            n_rows = batch.num_rows
-            rows = np.arange(first, first + n_rows)
-            for is_invalid, reason in self._checks():
-                invalid = is_invalid(batch)
-                if invalid.any():
-                    for row in rows[invalid].tolist():
-                        self._invalid.report(row, reason)
-                    batch, rows = batch.filter(~invalid), rows[~invalid]
-            X = self._dense_rows(batch) if self._dense else self._sparse_rows(batch)
-            yield self._invalid.clean(Block(X, *self._target_and_weight(batch)), first)
-            first += n_rows
+            try:
+                rows = self._rows(batch)
+            except (ValueError, KeyError) as error:
+                raise_unreadable(self._file.name, error)
+            yield self._invalid.clean(rows, first)
+            first += len(rows)
 
-    def _checks(self) -> list[tuple[Callable[[Any], Flags], str]]:
-        """Tests of rows one after the other, and what is wrong with those that fail."""
-        no_target = (lambda batch: _is_null(batch.column(self._target))), "the target is missing"
-        if self._dense:
-            return [no_target]
-        within = partial(_without_order, n_features=self.n_features)
-        return [
-            no_target,
-            (_invalid_lists, "idx and val are not lists of one length, or hold a null"),
-            (within, f"idx does not increase within 0 to {self.n_features - 1}"),
-        ]
-
-    def _target_and_weight(self, batch: Any) -> tuple[NDArray[Any], Floats | None]:
-        import pyarrow as pa
-
-        wanted = [*filter(None, (self._target, self._weight))]
-        frame = nw.from_native(pa.Table.from_batches([batch]).select(wanted), eager_only=True)
-        column, weight = frame[self._target], None
-        is_text = isinstance(column.dtype, nw.String | nw.Categorical)
-        y = np.array(column.to_list(), str) if is_text else numbers_in(column, {})
-        if self._weight is not None:
-            weight = numbers_in(frame[self._weight], {})
-        return y, weight
-
-    def _dense_rows(self, batch: Any) -> NDArray[Any]:
-        x = batch.column("x")
-        values = x.values.slice(x.offset * self.n_features, len(x) * self.n_features)
-        X = values.to_numpy(zero_copy_only=False).reshape(len(x), self.n_features)
-        if x.null_count:
-            X = np.where(_is_null(x)[:, None], np.nan, X)
+    def _rows(self, batch: Any) -> Block:
+        """On the buffers of the batch."""
+        if "x" in batch.schema.names:
+            values = batch.column("x").flatten().to_numpy(zero_copy_only=False)
+            X = values.reshape(len(batch), self.n_features)
+        else:
+            (indptr, indices), (others, values) = (_lists(batch.column(c)) for c in ("idx", "val"))
+            if not np.array_equal(indptr, others):
+                raise ValueError("idx and val are not lists of one length")
+            X = csr(values, indices.astype(np.int32, copy=False), indptr, self.n_features)
+            X.check_format(full_check=True)
+            X = canonical(X)
+        y, weight = batch.column(self._target), None
+        is_text = str(y.type) == "string"
+        if is_text and y.null_count:
+            raise ValueError("a target is missing")
+        if "weight" in batch.schema.names:
+            weight = batch.column("weight").to_numpy(zero_copy_only=False).astype(np.float64)
+        labels = np.array(y.to_pylist(), str) if is_text else y.to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore"):
-            return np.asarray(X, dtype=self._dtype)
-
-    def _sparse_rows(self, batch: Any) -> Any:
-        """A CSR matrix on the buffers of the batch."""
-        indptr, indices = _list_buffers(batch.column("idx"))
-        _, values = _list_buffers(batch.column("val"))
-        with np.errstate(over="ignore"):
-            values = values.astype(self._dtype, copy=False)
-        return csr(values, indices.astype(np.int32, copy=False), indptr, self.n_features)
+            return Block(X.astype(self._dtype, copy=False), labels, weight)
 
 
-def _is_null(column: Any) -> Flags:
-    if column.null_count == 0:
-        return np.zeros(len(column), bool)
-    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-
-
-def _invalid_lists(batch: Any) -> Flags:
-    """Rows whose lists differ in length, are null, or hold a null."""
-    idx, val = columns = batch.column("idx"), batch.column("val")
-    invalid: Flags = np.diff(idx.offsets.to_numpy()) != np.diff(val.offsets.to_numpy())
-    for column in columns:
-        invalid = invalid | _is_null(column)
-        offsets = column.offsets.to_numpy()
-        nulls = np.flatnonzero(_is_null(column.values))
-        rows = np.searchsorted(offsets, nulls, side="right") - 1
-        invalid[rows[(nulls >= offsets[0]) & (nulls < offsets[-1])]] = True
-    return invalid
-
-
-def _list_buffers(column: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _lists(column: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Row pointers from 0, and the elements of all rows."""
     offsets = column.offsets.to_numpy()
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
-    return (offsets - offsets[0]).astype(np.int32), values.to_numpy(zero_copy_only=False)
-
-
-def _without_order(batch: Any, n_features: int) -> Flags:
-    """Rows whose indices do not increase within ``[0, n_features)``."""
-    indptr, indices = _list_buffers(batch.column("idx"))
-    wrong = indices >= n_features
-    wrong[1:] |= indices[1:] <= indices[:-1]
-    invalid = np.zeros(len(indptr) - 1, bool)
-    first = indptr[:-1][np.diff(indptr) > 0]
-    wrong[first] = (indices[first] < 0) | (indices[first] >= n_features)
-    invalid[np.searchsorted(indptr, np.flatnonzero(wrong), side="right") - 1] = True
-    return invalid
-
-
-def _read_metadata(file: BatchFiles) -> tuple[int | None, Layout | None]:
-    """The number of features and their layout as `convert` writes them."""
-    try:
-        text = (file.schema.metadata or {}).get(METADATA_KEY)
-        if text is None:
-            return None, None
-        metadata = json.loads(text)
-        columns, n_features = metadata["features"], metadata["n_features"]
-        if type(n_features) is not int or not 0 < n_features <= MAX_FEATURES:
-            raise ValueError(f"n_features is {str(n_features)[:40]}")
-        return n_features, None if columns is None else Layout.from_json(columns)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise_unreadable(file.name, error)
+    if column.null_count or values.null_count:
+        raise ValueError("a list is missing, or an entry of it")
+    return (offsets - offsets[0]).astype(np.int32), values.to_numpy()
 
 
 def convert(source: Source, path: str | os.PathLike[str]) -> Source:
@@ -279,7 +166,7 @@ def _schema(source: Source, first: Block) -> Any:
         names = Layout([EncodedColumn(name) for name in names])
     columns = None if names is None else names.to_json()
     metadata = {"version": 1, "n_features": source.n_features, "features": columns}
-    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata)})
+    return pa.schema(fields, metadata={_METADATA_KEY: json.dumps(metadata)})
 
 
 def _batch(block: Block, schema: Any) -> Any:
