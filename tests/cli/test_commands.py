@@ -264,7 +264,7 @@ def test_an_interrupt_is_reported_and_leaves_no_file(table, capsys, monkeypatch)
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featgrad.cli.commands.Fitting", interrupted)
+    monkeypatch.setattr("featgrad.cli.commands.fit", interrupted)
     assert main(["select", "sales.csv", "--target", "price", "--out", "selected.txt"]) == 1
     assert "interrupted" in capsys.readouterr().err
     assert not Path("selected.txt").exists()

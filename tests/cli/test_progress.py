@@ -24,40 +24,32 @@ def rows():
 def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int | None = 50) -> str:
     """Output while rows are read and a search runs."""
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("featgrad.cli.output._INTERVAL_S", 0)
     progress = Progress(quiet)
     progress.note("a note")
     source = open_source(rows[0], target=rows[1], block_rows=25)
     assert len(list(ProgressSource(source, expected, progress))) == 2
     selector = FeatureGradientSelector(2)
-    selector.set_callbacks(progress.searching(1)).fit(*rows)
-    progress.line("a line")
+    selector.set_callbacks(progress).fit(*rows)
+    progress.note("a line")
     progress.close()
     return stream.getvalue()
 
 
-def test_a_terminal_sees_bars_that_move_and_go(monkeypatch, rows):
-    pytest.importorskip("rich")
+def test_a_terminal_sees_rows_and_steps_counted_on_a_line_that_goes(monkeypatch, rows):
     text = shown(monkeypatch, Terminal(), rows)
-    assert "a note" in text
-    assert "reading" in text
-    assert "100%" in text
-    assert "50 rows" in text
-    assert "searching" in text
-    assert "\x1b[2K" in text.split("searching")[-1]  # the line is erased
-    assert "a line" not in text
+    assert "\r\x1b[2Kreading: 25 rows, 50%\r\x1b[2Kreading: 50 rows, 100%\r\x1b[2K" in text
+    assert "\r\x1b[2Ksearching: 2 steps\r\x1b[2K" in text
+    # All that stays is whole lines.
+    stays = [line.split("\r\x1b[2K")[-1] for line in text.split("\n")]
+    assert stays[0] == "a note"
+    assert stays[1].startswith("read 50 rows, ")
+    assert stays[2:] == ["a line", ""]
 
 
 def test_rows_are_counted_where_their_number_is_unknown(monkeypatch, rows):
-    pytest.importorskip("rich")
     text = shown(monkeypatch, Terminal(), rows, expected=None)
-    assert "50 rows" in text
-    assert "100%" not in text.split("searching")[0]
-
-
-def test_a_terminal_sees_plain_lines_without_rich(monkeypatch, rows):
-    monkeypatch.setattr("featgrad.cli.output.find_spec", lambda name: None)
-    assert shown(monkeypatch, Terminal(), rows).startswith("a note\nread 50 rows, ")
+    assert "reading: 50 rows\r" in text
 
 
 def test_elsewhere_there_are_plain_lines(monkeypatch, rows):

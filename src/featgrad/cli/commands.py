@@ -11,16 +11,16 @@ import numpy as np
 
 from featgrad.cli import load, output
 from featgrad.cli.arguments import UsageError
-from featgrad.cli.fit import Fitting
-from featgrad.cli.load import LoadedRows, all_names, load_rows, open_file
+from featgrad.cli.load import LoadedRows, all_names, fit, load_rows, open_file
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
 from featgrad.estimates.estimate import decisions_of
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
-from featgrad.plan import CURVE_SIZES
+from featgrad.plan import AUTO_SIZES, CURVE_SIZES
 from featgrad.readers import Source, convert
+from featgrad.readers.columns import DistinctTexts, Table, numbered
 from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.report import ReportFacts, gather_facts, write_report
 from featgrad.report.profiles import summarise_data
@@ -44,7 +44,16 @@ def select(arguments: Namespace) -> None:
     }
     check_outputs(arguments, {**written, "checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
-    selector, fitted = _selected(Fitting(rows, arguments), arguments)
+    if arguments.fdr is not None:
+        if arguments.k != "auto":
+            raise UsageError("--fdr decides how many features are selected: leave -k out.")
+        selector, fitted = fit(rows, arguments, ())
+    elif arguments.k == "auto":
+        selector, fitted = fit(rows, arguments, (), AUTO_SIZES)
+    else:
+        selector, fitted = fit(
+            rows, arguments, [arguments.k], CURVE_SIZES if arguments.report else ()
+        )
     rows = fitted.for_estimates()
     X, y, features = rows.block.X, rows.block.y, selector.get_support(indices=True)
     described = Described(selector, X, y, rows.block.weight, all_names(rows.source))
@@ -129,19 +138,6 @@ def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list
     return lines
 
 
-def _selected(fitting: Fitting, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:
-    """A selector of the requested size or rate; a report also shows other sizes."""
-    wanted = arguments.k
-    if arguments.fdr is not None:
-        if wanted != "auto":
-            raise UsageError("--fdr decides how many features are selected: leave -k out.")
-        return fitting.fit_rate(arguments.fdr)
-    sizes = fitting.default_sizes() if wanted == "auto" else [wanted]
-    if wanted != "auto" and arguments.report is not None:
-        sizes += fitting.default_sizes(CURVE_SIZES)
-    return fitting.fit("-k", wanted, sizes)
-
-
 def _report(
     selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace
 ) -> ReportFacts:
@@ -185,9 +181,9 @@ def score(arguments: Namespace) -> None:
 def path(arguments: Namespace) -> None:
     check_outputs(arguments, {"checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
-    fitting = Fitting(rows, arguments)
-    sizes = arguments.sizes or fitting.default_sizes()
-    selector, rows = fitting.fit("--sizes", max(sizes), sizes)
+    selector, rows = fit(
+        rows, arguments, arguments.sizes or (), () if arguments.sizes else AUTO_SIZES
+    )
     names = all_names(rows.source)
     answer = [
         as_json(point.learnability) | {"features": [names[i] for i in point.features]}
@@ -205,7 +201,7 @@ def info(arguments: Namespace) -> None:
     lines: dict[str, str] = {}
     if table is not None:
         invalid = InvalidRows(table.name, arguments.on_bad_rows, "nan")
-        found = load.describe_columns(table, invalid)
+        found = _describe_columns(table, invalid)
         for label in ("columns", "date_columns", "boolean_columns", "text_columns"):
             found[label] = [name for name in found[label] if name != arguments.target]
         lines = {
@@ -235,6 +231,36 @@ def info(arguments: Namespace) -> None:
     width = max(map(len, lines))
     text = "\n".join(f"{label:<{width}}  {line}" for label, line in lines.items())
     show(answer, text, json_output=arguments.json)
+
+
+def _describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
+    """Columns by what they hold, from one pass over all rows; `rows` is their number."""
+    texts = [name for name, kind in table.kinds.items() if kind == "text"]
+    numbers = [name for name in table.columns if table.kinds[name] != "text"]
+    distinct = {name: DistinctTexts() for name in texts}
+    low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
+    n_rows, skipping = 0, InvalidRows(table.name, "skip", "nan")
+    first = (chunk.numbers for chunk in table.chunks(numbers, (), skipping))
+    id_like = dict(numbered(numbers, first))
+    for chunk in table.chunks(numbers, texts, invalid):
+        length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
+        for row in sorted(chunk.reasons):
+            invalid.report(n_rows + row, chunk.reasons[row])
+        low = np.fmin(low, [np.fmin.reduce(column) for column in chunk.numbers])
+        high = np.fmax(high, [np.fmax.reduce(column) for column in chunk.numbers])
+        for name, seen in distinct.items():
+            seen.add(chunk.texts[name])
+        n_rows += length
+    id_like |= {name: seen.reason for name, seen in distinct.items() if seen.reason}
+    constant = [numbers[i] for i in np.flatnonzero(low >= high)]
+    constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
+    kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
+             "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
+    found = {
+        label: [name for name in table.columns if table.kinds[name] in holding]
+        for label, holding in kinds.items()
+    }
+    return {**found, "constant_columns": constant, "id_columns": list(id_like), "rows": n_rows}
 
 
 def _listed(names: Sequence[str]) -> str:

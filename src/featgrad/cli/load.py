@@ -1,26 +1,32 @@
-"""Open FILE as a source, load its rows, and find features by the names of columns."""
+"""Open FILE as a source, load its rows, and fit a selector to them."""
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad import plan
 from featgrad._support.types import Indices
+from featgrad.cli.arguments import UsageError
 from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.block import concatenate
-from featgrad.readers.columns import DistinctTexts, Layout, Table, check_column, numbered
-from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.columns import Layout, Table, check_column
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.source import SourceWrapper
+from featgrad.report.text import counted, listed
+from featgrad.search.knockoffs import Knockoffs
+from featgrad.selector import FeatureGradientSelector
 
 # Options of the command line that are arguments of `open_source`: how text is written, and others.
 _DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
@@ -31,11 +37,11 @@ _OTHERS = ("format", "target", "weight", "exclude", "categorical", "hash_dim", "
 class ProgressSource(SourceWrapper):
     """A source that reports progress while it is read.
 
-    The first complete iteration after `collect_sample` was set leaves random rows in `sample`.
+    The first complete iteration after `collect_sample` was set leaves random rows in `sample`; rows
+    that have a time have to be in its order then.
     """
 
     collect_sample = False
-    must_be_in_order = False
     skipped: int
 
     def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
@@ -50,7 +56,7 @@ class ProgressSource(SourceWrapper):
         with self._progress.reading(self.expected_rows):
             for block in self._source:
                 rows += len(block)
-                if self.must_be_in_order and block.time is not None and len(block):
+                if self.collect_sample and block.time is not None and len(block):
                     if last > block.time[0] or np.any(np.diff(block.time) < 0):
                         raise ValueError(
                             f"{self.name} is read block by block and its rows are not in the order "
@@ -100,11 +106,6 @@ class LoadedRows:
         block = concatenate([block for some in drawn for block in some])
         return LoadedRows(self.source, sum(n_rows), block, len(block) == sum(n_rows))
 
-    @classmethod
-    def from_sample(cls, source: ProgressSource, sample: KeyedSample) -> "LoadedRows":
-        """All rows, or random ones if they were too many."""
-        return cls(source, sample.n_rows, sample.rows(), sample.is_complete)
-
 
 def table_of(arguments: Namespace) -> Table | None:
     """FILE as a table, where it has columns."""
@@ -130,7 +131,7 @@ def open_file(arguments: Namespace) -> ProgressSource:
 
 
 def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
-    """Load all rows; if they are too many, a random sample or the first block."""
+    """All rows; if they are too many, a random sample or the first block."""
     sample = KeyedSample(plan.LOADED_BYTES, n_bytes)
     for block in prefetched(source):
         sample.add(block)
@@ -138,8 +139,7 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
             return LoadedRows(source, sample.n_rows, block, is_complete=False)
     if sample.n_rows == 0:
         raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
-    loaded = LoadedRows.from_sample(source, sample)
-    return replace(loaded, block=loaded.block.in_order())
+    return LoadedRows(source, sample.n_rows, sample.rows().in_order(), sample.is_complete)
 
 
 def _is_too_large(sample: KeyedSample, expected_rows: int | None) -> bool:
@@ -167,34 +167,118 @@ def _drawn(part: Source, number: int, share: float) -> tuple[list[Block], int, i
     return kept, n_rows, part.skipped
 
 
-def describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
-    """Columns by what they hold, from one pass over all rows; `rows` is their number."""
-    texts = [name for name, kind in table.kinds.items() if kind == "text"]
-    numbers = [name for name in table.columns if table.kinds[name] != "text"]
-    distinct = {name: DistinctTexts() for name in texts}
-    low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
-    n_rows, skipping = 0, InvalidRows(table.name, "skip", "nan")
-    first = (chunk.numbers for chunk in table.chunks(numbers, (), skipping))
-    id_like = dict(numbered(numbers, first))
-    for chunk in table.chunks(numbers, texts, invalid):
-        length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
-        for row in sorted(chunk.reasons):
-            invalid.report(n_rows + row, chunk.reasons[row])
-        low = np.fmin(low, [np.fmin.reduce(column) for column in chunk.numbers])
-        high = np.fmax(high, [np.fmax.reduce(column) for column in chunk.numbers])
-        for name, seen in distinct.items():
-            seen.add(chunk.texts[name])
-        n_rows += length
-    id_like |= {name: seen.reason for name, seen in distinct.items() if seen.reason}
-    constant = [numbers[i] for i in np.flatnonzero(low >= high)]
-    constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
-    kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
-             "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
-    found = {
-        label: [name for name in table.columns if table.kinds[name] in holding]
-        for label, holding in kinds.items()
-    }
-    return {**found, "constant_columns": constant, "id_columns": list(id_like), "rows": n_rows}
+def fit(
+    rows: LoadedRows, arguments: Namespace, given: Sequence[int], others: Sequence[int] = ()
+) -> tuple[FeatureGradientSelector, LoadedRows]:
+    """Fit a selector to all rows as the options define it; also returns rows for more estimates.
+
+    Sizes are those given, and those of the others up to half the number of rows: beyond, an
+    estimate is mostly noise.
+    """
+    source, progress, is_path = rows.source, arguments.progress, arguments.run == "path"
+    groups = None if arguments.ungrouped else groups_of(source)
+    # Columns of FILE whose features are selected together, and how many these are.
+    widths = Counter(groups or [""])
+    wanted: dict[str, Any] = {}
+    if given or others:
+        smallest = min(widths.values())
+        largest = max(smallest, min(source.n_features, rows.n_rows // 2))
+        tried = [size for size in others if smallest <= size <= largest]
+        sizes = [*given, *(tried or [smallest] * bool(others))]
+        most = max(sizes)
+        wanted = {"n_features_to_select": most if is_path else arguments.k, "path_sizes": sizes}
+        if most > source.n_features:
+            option = "--sizes" if is_path else "-k"
+            raise UsageError(f"{option} {most} is more than the {source.n_features} features.")
+        wide = sorted(str(name) for name, width in widths.items() if width > most)
+        if groups and wide:
+            progress.note(
+                f"never selected, as they have more than {counted(most, 'feature')} each: "
+                f"{listed(wide[:10], 10)}; allow more with -k, or select single values with "
+                "--ungrouped"
+            )
+    else:
+        wanted["search"] = Knockoffs(fdr=arguments.fdr)
+    selector = FeatureGradientSelector(
+        **wanted,
+        feature_groups=groups,
+        keep=arguments.keep and features_named(source, "keep", arguments.keep).tolist(),
+        n_resamples=arguments.resamples,
+        cv=_splitter(arguments),
+        task=arguments.task,
+        missing="mean",
+        preprocess="robust" if arguments.robust else "zscore",
+        device=arguments.device,
+        random_state=arguments.seed,
+    )
+    selector.set_callbacks(progress)
+    if arguments.dask is not None:
+        with _connected(arguments.dask) as client:
+            selector.fit_source(source, checkpoint=arguments.checkpoint, client=client)
+            rows = rows if rows.is_complete else rows.drawn_by(client)
+    elif rows.is_complete:
+        block = rows.block
+        selector.fit(block.X, block.y, sample_weight=block.weight, groups=block.groups)
+    else:
+        progress.note("too large for memory: read block by block")
+        source.collect_sample = True
+        with _resumable(arguments.checkpoint):
+            selector.fit_source(source, checkpoint=arguments.checkpoint)
+        drawn = source.sample
+        # A fit that was resumed from a checkpoint may have read nothing.
+        rows = (
+            load_rows(source, read_all=True)
+            if drawn is None
+            else LoadedRows(source, drawn.n_rows, drawn.rows(), drawn.is_complete)
+        )
+    for point in selector.path_:
+        progress.note(f"size {point.size}: {point.learnability}")
+    selector.set_callbacks()
+    return selector, rows
+
+
+def _splitter(arguments: Namespace) -> TimeSeriesSplit | None:
+    """Holds out later rows where they are in order of time."""
+    if not arguments.in_order and arguments.time is None:
+        return None
+    if arguments.groups is not None:
+        raise UsageError("--group and --in-order or --time are two ways: leave one out.")
+    if arguments.time is not None and arguments.dask is not None:
+        raise UsageError(
+            "--time is not looked at by the workers of --dask: sort the rows, and use --in-order."
+        )
+    return TimeSeriesSplit()
+
+
+@contextmanager
+def _resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Add to an interrupt how to resume from the checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            message = "nothing was written: give --checkpoint PATH to be able to resume"
+        elif checkpoint.exists():
+            message = f"progress was saved in {checkpoint}: repeat the command to resume"
+        else:
+            message = "nothing was written: checkpoints are written every half minute"
+        raise KeyboardInterrupt(message) from None
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """A client of the cluster at an address, or of a new one on this machine for "local"."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise UsageError("--dask needs Dask: pip install 'featgrad[dask]'.") from None
+    if address != "local":
+        with Client(address) as client:
+            yield client
+        return
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
 
 
 def all_names(source: Source) -> list[str]:
@@ -206,7 +290,7 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
     """Features by name; the name of a text column stands for all of its features."""
     found: dict[str, list[int]] = {}
     for i, (name, column) in enumerate(_origins(source)):
-        for key in {name, column.name} if column else {name}:
+        for key in dict.fromkeys([name, column.name if column else name]):
             found.setdefault(key, []).append(i)
     for name in named:
         check_column(argument, name, source.name, list(found))
