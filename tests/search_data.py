@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad.moments.cells import make_cell
-from featgrad.moments.folds import Fold, Folds, Gradient
+from featgrad.moments.folds import Folds, Gradient, gradients
 from featgrad.search.units import Units
 
 
@@ -13,27 +12,35 @@ def standard(values: np.ndarray) -> np.ndarray:
     return (values - values.mean(axis=0)) / values.std(axis=0)
 
 
-def make_fold(values: np.ndarray, outputs: np.ndarray, weights: np.ndarray) -> Fold:
-    """Fold of rows that are standardised already."""
-    cell = make_cell(values.astype(np.float32), outputs, weights)
-    sums = cell.weight, cell.squared_weights, cell.cross, cell.squares
-    return Fold(*sums, cell.matrix, cell.roots is None)
+def folds_of_parts(
+    X: np.ndarray, outputs: np.ndarray, weights: np.ndarray, parts: list[np.ndarray]
+) -> Folds:
+    """Folds of rows that are standardised already; few rows are kept as they are."""
+    weights = weights / sum(weights[rows].sum() for rows in parts)
+    root, n_rows = np.sqrt(weights)[:, None], max(len(rows) for rows in parts)
+    matrix = np.zeros((len(parts), n_rows, X.shape[1]), np.float32)
+    for own, rows in zip(matrix, parts, strict=True):
+        own[: len(rows)] = (X * root)[rows]
+    is_gram = 2 * n_rows > X.shape[1]
+    return Folds(
+        np.array([weights[rows].sum() for rows in parts]),
+        1 / sum(np.sum(weights[rows] ** 2) for rows in parts),
+        np.array([(weights[rows, None] * X[rows]).T @ outputs[rows] for rows in parts]),
+        np.array(sum(weights[rows] @ outputs[rows] ** 2 for rows in parts)),
+        matrix.mT @ matrix if is_gram else matrix,
+        is_gram,
+    )
 
 
 def value_and_gradient(folds: Folds, *asked) -> tuple[float, np.ndarray]:
     """Of one mask: its filter, its scale and the order of the folds are asked for, too."""
-    return folds.gradients([Gradient(folds, *asked)])[0]
+    return gradients([Gradient(folds, *asked)])[0]
 
 
 def folds_of(X: np.ndarray, y: np.ndarray, n_folds: int = 8) -> Folds:
     """Folds of standardised rows of one weight."""
-    X, y = standard(X), standard(y.reshape(len(y), -1))
-    return Folds(
-        [
-            make_fold(X[rows], y[rows], np.ones(len(rows)))
-            for rows in np.array_split(np.arange(len(X)), n_folds)
-        ]
-    )
+    parts = np.array_split(np.arange(len(X)), n_folds)
+    return folds_of_parts(standard(X), standard(y.reshape(len(y), -1)), np.ones(len(X)), parts)
 
 
 def units_of(of_column, costs=None, kept=()) -> Units:

@@ -147,8 +147,8 @@ def test_folds_of_few_columns_add_up_to_all_rows(monkeypatch):
     Z, target = standardised(X, y, weights)
     Z = Z[:, chosen]
     assert folds.variance == pytest.approx(1)
-    np.testing.assert_allclose(folds.covariance(), Z.T @ (weights[:, None] * Z), atol=1e-4)
-    np.testing.assert_allclose(folds.cross()[:, 0], Z.T @ (weights * target), atol=1e-4)
+    np.testing.assert_allclose(folds.totals().covariance, Z.T @ (weights[:, None] * Z), atol=1e-4)
+    np.testing.assert_allclose(folds.totals().cross[:, 0], Z.T @ (weights * target), atol=1e-4)
 
 
 def test_squared_weights_of_folds(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from featgrad.columns.sums import Standardiser
 from featgrad.dataset.sums import CellSums, Rows
-from featgrad.moments.cells import Cell, CellShape, make_cell
+from featgrad.moments.cells import Cells, CellShape
 from matrix_kinds import Example, example, relative_error
 
 TOLERANCE = 1e-4  # cells hold single precision
@@ -29,7 +29,7 @@ def test_cell_of_rows_in_parts_is_that_of_all_of_them(n_features: int, size: int
     data, sums = example(60, n_features, n_outputs=2, far=3.0), empty_sums(n_features, 2)
     for start in range(0, 60, size):
         add(sums, data, slice(start, start + size))
-    assert_same(sums.cells().cells[0], data)
+    assert_same(sums.cells(), data)
 
 
 @pytest.mark.parametrize("n_features", [3, 25, 130])
@@ -40,34 +40,36 @@ def test_merged_cells_are_the_cell_of_the_rows_of_both(n_features: int, seen: in
     add(one, data, slice(seen))
     add(other, data, slice(seen, 60))
     one.merge(other)
-    assert_same(one.cells().cells[0], data)
+    assert_same(one.cells(), data)
 
 
 def test_cell_without_rows_has_no_weight():
-    found = empty_sums(4, 2).cells().cells[1]
-    assert (found.weight, found.squared_weights) == (0, 0)
-    assert found.cross.shape == (4, 2)
-    assert not found.products().any()
+    found = empty_sums(4, 2).cells()
+    assert (found.outputs.weights[1], found.outputs.squared_weights[1]) == (0, 0)
+    assert found.crosses.shape == (2, 4, 3)
+    assert not found.matrix.any()
 
 
-def assert_same(found: Cell, data: Example) -> None:
-    """The cell of all rows."""
-    weighted = data.weights[:, None] * data.X
-    assert found.weight == pytest.approx(data.weights.sum())
-    assert found.squared_weights == pytest.approx(np.sum(data.weights**2))
-    np.testing.assert_allclose(found.squares, data.weights @ data.outputs**2)
-    np.testing.assert_allclose(found.output_sums, data.weights @ data.outputs, atol=1e-12)
-    assert relative_error(found.sums, weighted.sum(axis=0)) <= TOLERANCE
-    assert relative_error(found.cross, weighted.T @ data.outputs) <= TOLERANCE
-    assert relative_error(found.products(), weighted.T @ data.X) <= TOLERANCE
+def assert_same(found: Cells, data: Example) -> None:
+    """The first cell has all rows."""
+    weighted, outputs = data.weights[:, None] * data.X, found.outputs
+    assert outputs.weights[0] == pytest.approx(data.weights.sum())
+    assert outputs.squared_weights[0] == pytest.approx(np.sum(data.weights**2))
+    np.testing.assert_allclose(outputs.squares[0], data.weights @ data.outputs**2)
+    np.testing.assert_allclose(outputs.sums[0], data.weights @ data.outputs, atol=1e-12)
+    assert relative_error(found.crosses[0, :, 0], weighted.sum(axis=0)) <= TOLERANCE
+    assert relative_error(found.crosses[0, :, 1:], weighted.T @ data.outputs) <= TOLERANCE
+    matrix = found.matrix[0] if found.roots is None else found.matrix[0].T @ found.matrix[0]
+    assert relative_error(matrix, weighted.T @ data.X) <= TOLERANCE
 
 
 @pytest.mark.parametrize("n_features", [3, 25, 119, 121])
 def test_rows_of_a_cell_are_kept_where_they_are_fewer_than_half_the_columns(n_features: int):
     data = example(60, n_features, n_outputs=2, far=3.0)
-    cell = make_cell(data.X.astype(np.float32), data.outputs, data.weights)
-    assert (cell.roots is None) == (n_features < 120)
-    assert_same(cell, data)
+    sums = empty_sums(n_features, 2)
+    add(sums, data, slice(60))
+    assert (sums.cells().roots is None) == (n_features < 120)
+    assert_same(sums.cells(), data)
 
 
 @pytest.mark.parametrize("seen", [2, 30, 31])
@@ -78,6 +80,8 @@ def test_cells_go_on_from_their_state(seen: int):
     resumed.restore(whole.state())
     for sums in (whole, resumed):
         add(sums, data, slice(seen, 60))
-    found, expected = resumed.cells().cells[0], whole.cells().cells[0]
-    for one, other in zip(found, expected, strict=True):
+    found, expected = resumed.cells(), whole.cells()
+    for one, other in zip(found.outputs, expected.outputs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(found[1:], expected[1:], strict=True):
         np.testing.assert_array_equal(one, other)

@@ -7,16 +7,20 @@ import pytest
 
 import reference
 from device_builders import a_device
+from featgrad._support.array_api import to_numpy
+from featgrad.columns.sums import Standardiser
+from featgrad.dataset.sums import CellSums
+from featgrad.dataset.sums import Rows as BlockOfRows
 from featgrad.math import formulas
-from featgrad.moments.cells import Cells, Division, OutputMoments, make_cell, shares_of_classes
+from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.folds import Folds
 from matrix_kinds import relative_error
-from search_data import make_fold, value_and_gradient
+from search_data import folds_of_parts, value_and_gradient
 
 N_ROWS, N_FOLDS = 120, 6
 TRAINING, TEST = (0, 2, 3, 5), (1, 4)
 TOLERANCE = 1e-4  # cells hold single precision
-# Columns; of 200 each cell keeps its rows, of 30 those of a rare class only, or of a small fold.
+# Columns; of 200 cells keep their rows.
 WIDTHS = [6, 30, 200]
 
 
@@ -51,20 +55,24 @@ def rows_of(width: int, *, is_binary: bool) -> Rows:
 
 
 def cells_of(rows: Rows, storage: str) -> Cells:
-    X, parts = rows.X.astype(np.float32), [rows.cells == i for i in range(N_FOLDS * rows.n_strata)]
-    cells = [make_cell(X[own], rows.outputs[own], rows.weights[own]) for own in parts]
-    if storage == "host":
-        return Cells(cells, rows.n_strata)
-    from featgrad.moments.device_folds import DeviceCells, sent
+    width, shape = rows.X.shape[1], CellShape(N_FOLDS, rows.n_strata, rows.outputs.shape[1])
+    as_they_are = Standardiser(np.zeros(width), "center", is_sparse=False)
+    arrays, like = (rows.outputs, rows.weights, rows.cells, rows.X), None
+    if storage == "device":
+        import torch
 
-    grams = sent(np.array([cell.products() for cell in cells]), a_device())
-    none = {"matrix": X[:0], "roots": np.zeros(0, np.float32)}
-    return DeviceCells([cell._replace(**none) for cell in cells], rows.n_strata, grams)
+        like = torch.zeros(1, device=a_device())
+        arrays = tuple(torch.from_numpy(array).to(like.device) for array in arrays)
+    sums, block = CellSums(shape, np.arange(width), as_they_are, like), BlockOfRows(*arrays)
+    own = [(i, np.flatnonzero(rows.cells == i)) for i in range(shape.n_cells)]
+    sums.add(block if like is None else block._replace(of_cells=own))
+    return sums.cells()
 
 
 def division_of(rows: Rows, folds: tuple[int, ...]) -> Division:
     cells = np.eye(N_FOLDS * rows.n_strata)[rows.cells].T * rows.weights
-    moments = cells.sum(axis=1), cells @ rows.outputs, cells @ rows.outputs**2
+    weights = cells.sum(axis=1), cells @ rows.weights
+    moments = *weights, cells @ rows.outputs, cells @ rows.outputs**2
     return OutputMoments(*moments, rows.n_strata).division(folds)
 
 
@@ -78,8 +86,8 @@ def weights_of(rows: Rows, folds: tuple[int, ...]) -> np.ndarray:
 
 
 def folds_of(Z, outputs, weights, rows: Rows, folds: tuple[int, ...]) -> Folds:
-    parts = (rows.folds == fold for fold in folds)
-    return Folds([make_fold(Z[own], outputs[own], weights[own]) for own in parts])
+    parts = [np.flatnonzero(rows.folds == fold) for fold in folds]
+    return folds_of_parts(Z, outputs, weights, parts)
 
 
 @pytest.fixture(params=["host", "device"])
@@ -93,14 +101,12 @@ def assert_same(found: Folds, expected: Folds) -> None:
     assert found.n_effective == pytest.approx(expected.n_effective, abs=1e-4)
     np.testing.assert_allclose(found.weights, expected.weights)
     np.testing.assert_allclose(found.variance, expected.variance)
-    assert relative_error(found.cross(), expected.cross()) <= TOLERANCE
-    assert relative_error(found.covariance(), expected.covariance()) <= TOLERANCE
-    for one, other in zip(found.folds, expected.folds, strict=True):
-        np.testing.assert_allclose(one.squares, other.squares)
-        np.testing.assert_allclose(one.cross, other.cross, atol=TOLERANCE)
+    np.testing.assert_allclose(found.crosses, expected.crosses, atol=TOLERANCE)
+    assert relative_error(to_numpy(found.grams), expected.grams) <= TOLERANCE
     # Its gradient takes the products of every fold.
     mask = np.linspace(0.1, 1, found.n_columns)
-    question = mask, formulas.coefficients("monotone", 2), 5.0, range(len(found.folds))
+    n_folds = len(found.weights)
+    question = mask, formulas.coefficients("monotone", min(2, n_folds - 1)), 5.0, range(n_folds)
     value, gradient = value_and_gradient(found, *question)
     same_value, same_gradient = value_and_gradient(expected, *question)
     assert value == pytest.approx(same_value, rel=10 * TOLERANCE)
@@ -122,7 +128,7 @@ def test_divided_cells_are_folds_of_rows_that_the_division_standardises(
     variances = np.where(varies, weights @ Z**2, 1)
     found, scale = cells_of(rows, storage).divided(division, variances, varies)
     assert_same(found, folds_of(Z, outputs, weights, rows, TRAINING))
-    assert not found.covariance()[2].any()
+    assert not found.grams[:, 2].any()
     np.testing.assert_allclose(scale.means, weights @ rows.X, rtol=1e-4, atol=1e-5)
     deviations = np.sqrt(weights @ (rows.X - weights @ rows.X) ** 2)
     expected = np.where(varies, deviations if preprocess == "zscore" else 1, np.inf)
@@ -153,10 +159,10 @@ def test_effective_rows_of_a_division(storage: str, is_binary: bool):
 
 
 @pytest.mark.parametrize("is_binary", [False, True], ids=["numbers", "two classes"])
-def test_cells_of_thirty_columns_hold_rows_and_products(is_binary: bool):
+def test_cells_hold_rows_where_these_are_few(is_binary: bool):
     """What the tests of divided cells rely on."""
-    cells = cells_of(rows_of(30, is_binary=is_binary), "host").cells
-    assert {cell.roots is None for cell in cells} == {True, False}
+    cells = [cells_of(rows_of(width, is_binary=is_binary), "host") for width in WIDTHS]
+    assert [one.roots is None for one in cells] == [True, True, False]
 
 
 def test_classes_count_alike_and_one_without_rows_as_it_comes():

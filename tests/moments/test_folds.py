@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -5,10 +6,11 @@ import pytest
 
 import reference
 from device_builders import a_device
+from featgrad._support.array_api import to_numpy
 from featgrad.math import formulas
-from featgrad.moments.folds import Fold, Folds, Gradient
+from featgrad.moments.folds import Folds, Gradient, gradients
 from matrix_kinds import Example, example, relative_error
-from search_data import make_fold, value_and_gradient
+from search_data import folds_of_parts, value_and_gradient
 
 TOLERANCE = 1e-4  # folds hold single precision
 SCALE = 7.0
@@ -29,18 +31,16 @@ def storage(request: pytest.FixtureRequest) -> str:
 
 
 def folds_of(data: Example, parts: list[np.ndarray], storage: str = "host") -> Folds:
-    folds = [make_fold(data.X[rows], data.outputs[rows], data.weights[rows]) for rows in parts]
-    return Folds(folds) if storage == "host" else there(folds)
+    folds = folds_of_parts(data.X, data.outputs, data.weights, parts)
+    if storage == "host":
+        return folds
+    from featgrad.dataset.device import sent
+
+    return replace(folds, matrix=sent(folds.grams, a_device()), is_gram=True)
 
 
-def there(folds: list[Fold]) -> Folds:
-    from featgrad.moments.device_folds import DeviceFolds, sent
-
-    grams = np.array([fold.covariance() for fold in folds])
-    return DeviceFolds(
-        [fold._replace(matrix=fold.matrix[:0], is_gram=False) for fold in folds],
-        sent(grams, a_device()),
-    )
+def covariance_of(folds: Folds) -> np.ndarray:
+    return to_numpy(folds.totals().covariance)
 
 
 def alpha(data: Example, parts, coefficients) -> np.ndarray:
@@ -101,7 +101,7 @@ def test_value_and_gradient(
 def test_folds_of_different_shapes_are_asked_at_once(storage: str, monkeypatch):
     if storage == "device":
         # One batch has two of them, the other one.
-        monkeypatch.setattr("featgrad.moments.device_folds._AT_ONCE", 2 * 8 * 9 * 9)
+        monkeypatch.setattr("featgrad.moments.folds._AT_ONCE_ON_DEVICE", 2 * 8 * 9 * 9)
     tasks, values = [], []
     for n_folds, n_features, order in [(8, 9, 4), (6, 7, 3), (3, 4, 2)]:
         data, parts = example(60, n_features), cut(60, n_folds)
@@ -110,7 +110,7 @@ def test_folds_of_different_shapes_are_asked_at_once(storage: str, monkeypatch):
         tasks.append(Gradient(folds, data.mask, coefficients, SCALE, list(sequence)))
         values.append(expected(data, parts, coefficients, sequence))
     for _ in range(2):
-        for found, (value, gradient) in zip(tasks[0].folds.gradients(tasks), values, strict=True):
+        for found, (value, gradient) in zip(gradients(tasks), values, strict=True):
             assert relative_error(found[0], value) <= TOLERANCE
             assert relative_error(found[1], gradient) <= TOLERANCE
 
@@ -126,7 +126,7 @@ def test_masks_of_the_same_folds_are_asked_at_once(at_once: int, monkeypatch):
         (data.mask, SCALE, range(8)[::-1]),
     ]
     tasks = [Gradient(folds, mask, coefficients, *others) for mask, *others in asked]
-    for found, task in zip(tasks[0].folds.gradients(tasks), tasks, strict=True):
+    for found, task in zip(gradients(tasks), tasks, strict=True):
         value, gradient = value_and_gradient(folds, *task[1:])
         assert found[0] == pytest.approx(value)
         np.testing.assert_allclose(found[1], gradient, rtol=1e-4, atol=1e-7)
@@ -137,15 +137,9 @@ def test_totals_of_few_rows_are_kept_as_rows():
     totals, chosen = folds.totals(), np.array([1, 5, 30])
     assert totals.matrix.shape == (20, 40)
     some = totals.columns(chosen)
-    expected = folds.covariance()[np.ix_(chosen, chosen)]
+    expected = folds.grams.sum(axis=0)[np.ix_(chosen, chosen)]
     assert relative_error(some.covariance, expected) <= TOLERANCE
     assert relative_error(some.variances, np.diagonal(expected)) <= TOLERANCE
-
-
-def test_products_are_taken_in_the_smaller_form():
-    folds = folds_of(example(50, 40), cut(50, 8)).folds
-    assert [fold.is_gram for fold in folds] == [2 * len(part) > 40 for part in cut(50, 8)]
-    assert make_fold(np.ones((21, 40)), np.ones((21, 1)), np.ones(21)).is_gram
 
 
 def test_gradient_is_the_slope_of_the_value():
@@ -208,8 +202,8 @@ def test_moments_of_all_rows(storage: str, n_features: int):
     effective = 1 / np.sum(data.weights**2)
     assert folds.n_effective == pytest.approx(effective, abs=1e-5)
     np.testing.assert_allclose(folds.weights.sum(), 1)
-    assert relative_error(folds.cross(), weighted.T @ data.outputs) <= TOLERANCE
-    assert relative_error(folds.covariance(), weighted.T @ data.X) <= TOLERANCE
+    assert relative_error(folds.totals().cross, weighted.T @ data.outputs) <= TOLERANCE
+    assert relative_error(covariance_of(folds), weighted.T @ data.X) <= TOLERANCE
     assert relative_error(folds.variance, data.weights @ data.outputs**2) <= 1e-12
 
 
@@ -229,9 +223,9 @@ def test_divided_folds_are_those_of_divided_rows(storage: str, n_features: int):
     rows = Example(data.X / columns, data.outputs / outputs, data.weights, data.mask)
     same = folds_of(rows, parts, storage)
     np.testing.assert_allclose(found.variance, same.variance)
-    assert not found.covariance()[4].any()
-    assert relative_error(found.covariance(), same.covariance()) <= TOLERANCE
-    assert relative_error(found.cross(), same.cross()) <= TOLERANCE
+    assert not covariance_of(found)[4].any()
+    assert relative_error(covariance_of(found), covariance_of(same)) <= TOLERANCE
+    assert relative_error(found.totals().cross, same.totals().cross) <= TOLERANCE
     value, same_value = (
         value_and_gradient(folds, data.mask, formulas.coefficients("monotone", 3), SCALE, range(8))[
             0
@@ -256,17 +250,15 @@ def test_only_some_columns_are_a_mask_of_zeros_and_ones(storage: str, n_features
 
 @pytest.mark.parametrize("ridge", [0.05, 2.0])
 @pytest.mark.parametrize("n_outputs", [1, 2])
-@pytest.mark.parametrize("n_features", [4, 12, 40])
+@pytest.mark.parametrize("n_features", [4, 40])
 def test_coefficients_without_a_fold_are_those_of_solving_anew(
     storage: str, n_features: int, n_outputs: int, ridge: float
 ):
-    """Of 4 columns every fold holds its gram, of 40 most hold rows, of 12 some of each."""
     data = example(60, n_features, n_outputs=n_outputs)
     data = Example(data.X, data.outputs, 3 * data.weights, data.mask)
     parts = cut(60, 6)
     folds = folds_of(data, parts, storage)
-    inverse = np.linalg.inv(folds.covariance() + ridge * np.eye(n_features))
-    found = folds.without_each(inverse.astype(np.float32), ridge)
+    found = folds.without_each(ridge)
     for place, left_out in enumerate(parts):
         # Sums are over the other rows, while all rows together have the weight 1.
         rest = np.setdiff1d(np.arange(60), left_out)
@@ -277,7 +269,7 @@ def test_coefficients_without_a_fold_are_those_of_solving_anew(
         assert relative_error(found[place], anew) <= 10 * TOLERANCE
 
 
-def test_folds_of_twelve_columns_hold_rows_and_grams():
-    """What the test of leaving a fold out relies on."""
-    kinds = {fold.is_gram for fold in folds_of(example(60, 12), cut(60, 6)).folds}
-    assert kinds == {True, False}
+def test_folds_of_forty_columns_hold_rows():
+    """What the tests above rely on."""
+    kinds = {width: folds_of(example(60, width), cut(60, 8)).is_gram for width in (9, 40)}
+    assert kinds == {9: True, 40: False}

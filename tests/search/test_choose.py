@@ -22,7 +22,7 @@ def refined(folds: Folds, start, **options) -> list[int]:
 
 def explained(folds: Folds, columns) -> float:
     """Explained variance by solving anew."""
-    C, b = folds.covariance()[np.ix_(columns, columns)], folds.cross()[columns]
+    C, b = folds.totals().covariance[np.ix_(columns, columns)], folds.totals().cross[columns]
     penalised = C + swap_ridge(folds.totals()) * np.eye(len(columns))
     return float(np.sum(b * np.linalg.solve(penalised, b)))
 
@@ -65,7 +65,7 @@ def test_swap_within_chance_is_made_where_it_completes_the_set():
 
 def test_swap_within_chance_is_not_made_where_others_explain_something_too():
     folds = weak_everywhere()
-    ranked = np.argsort(-(folds.cross()[:, 0] ** 2))
+    ranked = np.argsort(-(folds.totals().cross[:, 0] ** 2))
     start = sorted(ranked[[0, 1, 2, 3, 5]].tolist())
     assert explained(folds, best_swap(folds, start)) > explained(folds, start)
     assert refined(folds, start) == start

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from featgrad.math import formulas
-from featgrad.moments.folds import Folds
 from featgrad.plan import FIRST_SHARPNESS, MOMENTUM, STEP
 from featgrad.search.base import Step, go_on
 from featgrad.search.descent import Descent, budgeted, descend
@@ -122,21 +121,21 @@ def test_column_that_is_worth_its_cost_no_more_gives_way():
     assert dear[0] < dear[[1, 2]].min()
 
 
-class Recorder(Folds):
-    """Answers every mask with the same gradient, and remembers what it was asked."""
+class Recorder:
+    """Takes the place of folds, has one gradient for every mask, and remembers these."""
 
-    def __init__(self, gradient: np.ndarray) -> None:
-        super().__init__([])
-        self.__dict__.update(gradient=gradient, calls=[])
+    def __init__(self, gradient: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.gradient, self.calls = gradient, []
+        monkeypatch.setattr("featgrad.search.descent.gradients", self._gradients)
 
-    def gradients(self, questions):
+    def _gradients(self, questions):
         self.calls += [question[1:] for question in questions]
         return [(0.25, self.gradient) for _ in questions]
 
 
-def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
+def test_folds_are_asked_once_a_step_about_the_budgeted_mask(monkeypatch):
     units, sharpness = units_of([0, 1, 1, 2, 0]), np.array([2.0, 5.0])
-    folds, steps = Recorder(np.array([1.0, 0.5, -1, 0, 2])), []
+    folds, steps = Recorder(np.array([1.0, 0.5, -1, 0, 2]), monkeypatch), []
     start = np.array([0.3, -0.2, 0.1])
     heard = [start]
     descended(
@@ -149,8 +148,8 @@ def test_folds_are_asked_once_a_step_about_the_budgeted_mask():
         assert scale == 3.0
 
 
-def test_orders_of_folds_take_turns_over_all_steps():
-    folds = Recorder(np.ones(3))
+def test_orders_of_folds_take_turns_over_all_steps(monkeypatch):
+    folds = Recorder(np.ones(3), monkeypatch)
     before = [Step(1.0, 0.0, 1.0)]
     v = descended(singles(3), 1.0, folds, np.zeros(3), 1.0, np.full(3, 2.0), before)
     assert [sequence for *_, sequence in folds.calls] == [SEQUENCES[i] for i in (1, 0, 1)]
@@ -159,10 +158,11 @@ def test_orders_of_folds_take_turns_over_all_steps():
     np.testing.assert_allclose(v, 0, atol=1e-12)
 
 
-def test_step_is_along_the_budget_and_of_one_length():
+def test_step_is_along_the_budget_and_of_one_length(monkeypatch):
     units = singles(4, costs=[1.0, 2, 1, 3])
     gradient = np.array([3.0, -1, 0, 2])
-    v = descended(units, 3.0, Recorder(gradient), np.zeros(4), 1.0, np.array([2.0]), [])
+    folds = Recorder(gradient, monkeypatch)
+    v = descended(units, 3.0, folds, np.zeros(4), 1.0, np.array([2.0]), [])
     moved = v / STEP / (1 - MOMENTUM)
     assert np.sqrt(np.mean(moved**2)) == pytest.approx(1)
     # The costs of a mask that moves along it stay the same, at first order.
@@ -173,15 +173,15 @@ def test_step_is_along_the_budget_and_of_one_length():
     assert length[1][0] == pytest.approx(0, abs=1e-12)
 
 
-def test_momentum_starts_anew_in_every_run():
-    folds, one = Recorder(np.array([1.0, 0, 0])), np.array([2.0])
+def test_momentum_starts_anew_in_every_run(monkeypatch):
+    folds, one = Recorder(np.array([1.0, 0, 0]), monkeypatch), np.array([2.0])
     v = descended(singles(3), 1.0, folds, np.zeros(3), 1.0, one, [])
     again = descended(singles(3), 1.0, folds, np.zeros(3), 1.0, one, [])
     np.testing.assert_array_equal(v, again)
 
 
-def test_steps_gather_momentum():
-    folds, v = Recorder(np.array([1.0, 0, 0])), []
+def test_steps_gather_momentum(monkeypatch):
+    folds, v = Recorder(np.array([1.0, 0, 0]), monkeypatch), []
     how = 1.0, np.full(4, 2.0), [], lambda _, scores: v.append(scores[0])
     descended(singles(3), 1.5, folds, np.zeros(3), *how)
     assert np.all(np.diff(np.diff([0, *v])) > 0)
@@ -189,8 +189,6 @@ def test_steps_gather_momentum():
 
 def test_columns_that_do_not_vary_leave_finite_logits():
     folds = folds_of(*regression(60, 4))
-    for fold in folds.folds:
-        fold.cross[:] = 0
-        fold.matrix[:] = 0
+    folds.crosses[:], folds.matrix[:] = 0, 0
     v = descended(singles(4), 2.0, folds, np.zeros(4), 1.0, FIRST_SHARPNESS, [])
     np.testing.assert_array_equal(v, 0)

@@ -15,7 +15,7 @@ from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import SINGLE, ArraySums, Standardiser
 from featgrad.dataset.base import Dataset, RowSample, Storage
 from featgrad.dataset.sums import Model, Prices, Rows, RowSums, without_columns
-from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments
+from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments
 
 _BLOCK_ENTRIES = 1 << 20
 
@@ -97,22 +97,18 @@ class AllMoments(Dataset):
     def _outputs_by_cell(self) -> OutputMoments:
         sums, first = self._standardised, self._first
         squares = np.diagonal(sums, axis1=1, axis2=2)[:, 1:first]
-        return OutputMoments(sums[:, 0, 0], sums[:, 0, 1:first], squares, self._n_strata)
+        weights = sums[:, 0, 0], self._moments.squared_weights / self._weight**2
+        return OutputMoments(*weights, sums[:, 0, 1:first], squares, self._n_strata)
 
     def division(self, folds: Sequence[int]) -> Division:
         return self._outputs_of_cells.division(folds)
 
     def cell_moments(self, columns: Indices) -> Cells:
-        first, cells = self._first, []
-        used = np.concatenate([np.arange(first), first + columns])
-        squared_weights = self._moments.squared_weights / self._weight**2
-        for sums, squared in zip(self._standardised, squared_weights, strict=True):
-            inner = sums.take(used, axis=0).take(used, axis=1)
-            numbers = inner[0, first:], inner[0, 1:first], inner[first:, 1:first]
-            gram = inner[first:, first:].astype(np.float32)
-            squares = np.diagonal(inner)[1:first]
-            cells.append(Cell(float(inner[0, 0]), float(squared), *numbers, squares, gram))
-        return Cells(cells, self._n_strata)
+        sums, places = self._standardised, self._first + columns
+        grams = np.empty((len(sums), len(places), len(places)), np.float32)
+        for gram, inner in zip(grams, sums, strict=True):
+            gram[:] = inner.take(places, axis=0).take(places, axis=1)
+        return Cells(self._outputs_of_cells, sums[:, places, : self._first], grams)
 
     def marginals(self, divisions: Sequence[Division]) -> list[Prices]:
         for division in divisions:

@@ -192,7 +192,7 @@ class Storage(Dataset):
         return prices
 
     def cell_moments(self, columns: Indices) -> Cells:
-        start = partial(CellSums, self.shape, columns, self.standardiser)
+        start = partial(CellSums, self.shape, columns, self.standardiser, self._like)
         return self.visit("moments", start).cells()
 
     def cross(self) -> Floats:

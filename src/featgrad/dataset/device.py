@@ -6,8 +6,9 @@ predictions of a sample of rows that does not grow with their number. Sums withi
 rows are in single precision, over blocks in double.
 """
 
+import gc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -15,16 +16,16 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support.array_api import to_numpy
-from featgrad._support.types import Floats, Indices, Span
+from featgrad._support.array_api import is_foreign, to_numpy
+from featgrad._support.types import Indices, Span
 from featgrad.checks import PREPROCESS, check_option, refuse_infinite, refuse_missing
-from featgrad.columns.sums import ArraySums, Fill, Standardiser
+from featgrad.columns.sums import Fill
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.prepare import Preparation, Prepared, bits, hashes_of, prepare
 from featgrad.dataset.sums import PartMeans, Rows
-from featgrad.moments.cells import Cell, Cells, CellShape
 from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import ESTIMATE_ROWS, fits_on_device
 from featgrad.readers.block import canonical
@@ -36,7 +37,7 @@ if find_spec("torch") is None:
     )
 import torch
 
-from featgrad.moments.device_folds import DeviceCells, Tensor, as_tensor, fetched, sent
+Tensor = Any  # torch.Tensor, which type checkers need not know
 
 # Entries of a block that is there, of one that is sent, and of sparse ones that are hashed at once.
 _BLOCK_ENTRIES = 1 << 26
@@ -78,28 +79,6 @@ def _matrix(X: Any, device: Any) -> "DenseMatrix | SparseMatrix":
     return DenseMatrix(X, device, is_there or fits_on_device(n_bytes, free_bytes(device)))
 
 
-class DeviceCellSums(ArraySums):
-    """Sums and products of some columns, with each other and with the outputs, over each cell."""
-
-    def __init__(
-        self, shape: CellShape, columns: Indices, standardiser: Standardiser, like: Tensor
-    ) -> None:
-        device, size = like.device, (shape.n_cells, len(columns))
-        self._columns, self._affine = sent(columns, device), standardiser.affine(columns, like)
-        self.grams = torch.zeros((*size, len(columns)), device=device)
-        # Of columns with outputs and with 1.
-        self.crosses = torch.zeros((*size, shape.n_outputs + 1), device=device)
-
-    def add(self, rows: Rows) -> None:
-        root: Any = rows.weights**0.5
-        values = self._affine(rows.X[:, self._columns]) * root[:, None].float()
-        outputs = torch.cat([rows.outputs * root[:, None], root[:, None]], dim=1).float()
-        for cell, own in rows.by_cell():
-            part = values[own]
-            self.grams[cell].addmm_(part.T, part)
-            self.crosses[cell].addmm_(part.T, outputs[own])
-
-
 class OnDevice(InMemory):
     """Rows of a `DenseMatrix` or `SparseMatrix`, whose blocks are visited on a device."""
 
@@ -111,24 +90,6 @@ class OnDevice(InMemory):
     def row_moments(self) -> RowMoments:
         moments = self.prepared.row_moments(self.X.resident(), self._preprocess)
         return replace(moments, in_blocks=True)
-
-    def cell_moments(self, columns: Indices) -> Cells:
-        start = partial(DeviceCellSums, self.shape, columns, self.standardiser, self._like)
-        sums = self.visit("moments", start)
-        outputs, squared = self._outputs_of_cells, self._squared_weights
-        crosses = fetched(sums.crosses)
-        no_rows, no_roots = np.zeros((0, len(columns)), np.float32), np.zeros(0, np.float32)
-        cells = [
-            Cell(float(w), float(q), cross[:, -1], o, cross[:, :-1], s, no_rows, no_roots)
-            for w, q, o, s, cross in zip(*outputs[:1], squared, *outputs[1:3], crosses, strict=True)
-        ]
-        return DeviceCells(cells, outputs.n_strata, sums.grams)
-
-    @cached_property
-    def _squared_weights(self) -> Floats:
-        used = self._cells >= 0
-        n_cells, squared = self.shape.n_cells, self._weights[used] ** 2
-        return np.bincount(self._cells[used], squared, minlength=n_cells).astype(np.float64)
 
     @cached_property
     def _like(self) -> Tensor:
@@ -388,3 +349,38 @@ class SparseColumns:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)")
             return torch.sparse_csr_tensor(*parts, self.shape[::-1], check_invariants=False)
+
+
+def as_tensor(X: Any) -> Tensor:
+    """An array as a tensor of the same memory, where torch can have it."""
+    if is_foreign(X):
+        return X if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
+    with warnings.catch_warnings():
+        # Nothing is written to it.
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.from_numpy(X.copy() if min(X.strides) < 0 else X)
+
+
+def sent(values: NDArray[Any], device: Any, dtype: Any = None) -> Tensor:
+    """A copy on the device."""
+    return as_tensor(np.ascontiguousarray(values)).to(device=device, dtype=dtype, copy=True)
+
+
+def captured(run: Callable[[], None], device: Any) -> Callable[[], None]:
+    """All operations of a function as one graph, which is launched at once; runs it once."""
+    stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        run()
+    stream.synchronize()
+    # Graphs that are not used any more may not be taken apart while one is captured.
+    gc.disable()
+    try:
+        with torch.cuda.stream(stream):
+            graph.capture_begin()
+            run()
+            graph.capture_end()
+    finally:
+        gc.enable()
+    replay: Callable[[], None] = graph.replay
+    return replay

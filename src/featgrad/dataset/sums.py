@@ -10,15 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import chdtri
 
-from featgrad._support.array_api import namespace, placed_like, to_numpy, zeros
+from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy, zeros
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
 from featgrad.dataset.checkpoint import Arrays, Sums
-from featgrad.moments.cells import Cell, Cells, CellShape, Division, OutputMoments, make_cell
+from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments
 from featgrad.readers.block import stack_rows
 
 if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else
@@ -56,12 +55,14 @@ class Rows(NamedTuple):
 
     def by_cell(self) -> Iterator[tuple[int, Indices]]:
         """Each cell that occurs, and its rows."""
-        if self.of_cells is not None:
-            yield from self.of_cells
-            return
-        for cell in np.unique(self.cells):
-            if cell >= 0:
-                yield int(cell), np.flatnonzero(self.cells == cell)
+        return rows_by_cell(self.cells) if self.of_cells is None else iter(self.of_cells)
+
+
+def rows_by_cell(cells: Indices) -> Iterator[tuple[int, Indices]]:
+    """Each cell that occurs, and its rows."""
+    for cell in np.unique(cells):
+        if cell >= 0:
+            yield int(cell), np.flatnonzero(cells == cell)
 
 
 class RowSums(Sums, Protocol):
@@ -209,87 +210,107 @@ class PriceSums(ArraySums):
         return {"_columns": self._columns, "_noise": self._noise}
 
 
-class CellSums:
-    """Moments of some columns over each cell."""
-
-    def __init__(self, shape: CellShape, columns: Indices, standardiser: Standardiser) -> None:
-        self._shape, self._columns = shape, columns
-        self._affine = standardiser.affine(columns)
-        # Products of rows and, of each cell, rows that are too few to be multiplied yet.
-        self._found: dict[int, Cell] = {}
-        self._waiting: dict[int, Cell] = {}
-
-    def add(self, rows: Rows) -> None:
-        values = self._affine(rows.X[:, self._columns])
-        for cell, own in rows.by_cell():
-            self._join(cell, make_cell(values[own], rows.outputs[own], rows.weights[own]))
-
-    def merge(self, other: "CellSums") -> None:
-        for cells in (other._found, other._waiting):
-            for cell, more in cells.items():
-                self._join(cell, more)
-
-    def cells(self) -> Cells:
-        nothing = np.zeros((0, len(self._columns)), np.float32)
-        empty = make_cell(nothing, np.zeros((0, self._shape.n_outputs)), np.zeros(0))
-        found = dict(self._found)
-        for cell, rows in self._waiting.items():
-            found[cell] = found[cell].joined(rows) if cell in found else rows
-        cells = [found.get(cell, empty) for cell in range(self._shape.n_cells)]
-        return Cells(cells, self._shape.n_strata)
-
-    def state(self) -> Arrays:
-        return {
-            f"{cell} {found.roots is None} {name}": np.asarray(part)
-            for cells in (self._found, self._waiting)
-            for cell, found in cells.items()
-            for name, part in found._asdict().items()
-            if part is not None
-        }
-
-    def restore(self, state: Arrays) -> None:
-        parts: dict[tuple[str, str], dict[str, Any]] = {}
-        for path, array in state.items():
-            cell, are_products, name = path.split()
-            found = parts.setdefault((cell, are_products), {})
-            found[name] = array if array.ndim else float(array)
-        for (cell, are_products), found in parts.items():
-            cells = self._found if are_products == "True" else self._waiting
-            cells[int(cell)] = Cell(**found)
-
-    def _join(self, cell: int, more: Cell) -> None:
-        waiting = self._waiting.pop(cell, None)
-        more = more if waiting is None else waiting.joined(more)
-        if more.roots is not None:
-            self._waiting[cell] = more
-        else:
-            there = self._found.get(cell)
-            self._found[cell] = more if there is None else there.joined(more)
-
-
 class OutputSums(ArraySums):
-    """Weights of cells, and sums of outputs and of their squares."""
+    """Weights of cells and their squares, and sums of outputs and of their squares."""
 
-    def __init__(self, shape: CellShape) -> None:
+    def __init__(self, shape: CellShape, like: Any = None) -> None:
         self._n_strata = shape.n_strata
-        self.sums = np.zeros((shape.n_cells, 1 + 2 * shape.n_outputs))
+        self.sums = zeros((shape.n_cells, 2 + 2 * shape.n_outputs), like)
 
     def add(self, rows: Rows) -> None:
-        ones = np.ones((len(rows.weights), 1))
-        numbers = np.concatenate([ones, rows.outputs, rows.outputs**2], axis=1)
-        used = np.flatnonzero(rows.cells >= 0)
-        # A sum over the rows of each cell is a product with a matrix of their weights.
-        at = rows.cells[used], used
-        by_cell = sparse.csr_array((rows.weights[used], at), (len(self.sums), len(ones)))
-        self.sums += by_cell @ numbers
+        xp, weights = namespace(rows.weights), rows.weights[:, None]
+        parts = [weights, weights**2, weights * rows.outputs, weights * rows.outputs**2]
+        numbers = xp.concat(parts, axis=1)
+        for cell, own in rows.by_cell():
+            self.sums[cell, :] += xp.sum(numbers[own], axis=0)
 
     def moments(self) -> OutputMoments:
-        n_outputs = self.sums.shape[1] // 2
-        sums, squares = self.sums[:, 1 : 1 + n_outputs], self.sums[:, 1 + n_outputs :]
-        return OutputMoments(self.sums[:, 0], sums, squares, self._n_strata)
+        sums = to_numpy(self.sums)
+        outputs, squares = np.split(sums[:, 2:], 2, axis=1)
+        return OutputMoments(sums[:, 0], sums[:, 1], outputs, squares, self._n_strata)
 
     def _parts(self) -> dict[str, Any]:
         return {"sums": self.sums}
+
+
+class CellSums(ArraySums):
+    """Moments of some columns over each cell, taken where the array `like` is."""
+
+    def __init__(
+        self, shape: CellShape, columns: Indices, standardiser: Standardiser, like: Any = None
+    ) -> None:
+        self._shape, self._columns = shape, placed_like(like, columns)
+        self._affine = standardiser.affine(columns, like)
+        self.outputs, size = OutputSums(shape, like), (shape.n_cells, len(columns))
+        self.crosses = zeros((*size, 1 + shape.n_outputs), like)
+        # Rows times the roots of their weights, on the host, until they are enough to be
+        # multiplied; products of all others, or none.
+        self.rows = np.zeros((0, len(columns)), np.float32)
+        self.roots, self.cells_of_rows = np.zeros(0, np.float32), np.zeros(0, np.intp)
+        self.grams: Any = np.zeros((0, *self.rows.shape), np.float32)
+
+    def add(self, rows: Rows) -> None:
+        rows = rows._replace(of_cells=list(rows.by_cell()))
+        self.outputs.add(rows)
+        xp, root = namespace(rows.weights), rows.weights[:, None] ** 0.5
+        values = self._affine(rows.X[:, self._columns])
+        values *= xp.astype(root, xp.float32)
+        numbers = xp.astype(xp.concat([root, rows.outputs * root], axis=1), xp.float32)
+        for cell, own in rows.by_cell():
+            self.crosses[cell, ...] += values[own].T @ numbers[own]
+        if is_foreign(values) or self._are_enough(values):
+            self._multiply(values, rows.by_cell())
+        else:
+            self._wait(values, numbers[:, 0], rows.cells)
+
+    def merge(self, other: Self) -> None:
+        self.outputs.merge(other.outputs)
+        self.crosses += other.crosses
+        if len(other.grams):
+            self.grams = self.grams + other.grams if len(self.grams) else other.grams
+        self._wait(other.rows, other.roots, other.cells_of_rows)
+
+    def cells(self) -> Cells:
+        moments, crosses = self.outputs.moments(), to_numpy(self.crosses)
+        counts = np.bincount(self.cells_of_rows, minlength=self._shape.n_cells)
+        n_rows, n_columns = counts.max(), crosses.shape[1]
+        # Rows take less memory and time than their products.
+        if len(self.grams) == 0 and 2 * n_rows * self._shape.n_strata <= n_columns:
+            rows = np.zeros((len(counts), n_rows, n_columns), np.float32)
+            roots = np.zeros(rows.shape[:2], np.float32)
+            for cell, own in rows_by_cell(self.cells_of_rows):
+                rows[cell, : len(own)], roots[cell, : len(own)] = self.rows[own], self.roots[own]
+            return Cells(moments, crosses, rows, roots)
+        self._multiply_waiting()
+        return Cells(moments, crosses, self.grams)
+
+    def _wait(self, rows: Any, roots: Any, cells: Indices) -> None:
+        used = np.flatnonzero(cells >= 0)
+        self.rows = np.concatenate([self.rows, rows[used]])
+        self.roots = np.concatenate([self.roots, roots[used]])
+        self.cells_of_rows = np.concatenate([self.cells_of_rows, cells[used]])
+        if self._are_enough(self.rows):
+            self._multiply_waiting()
+
+    def _are_enough(self, rows: Any) -> bool:
+        """Whether their products take less memory than rows."""
+        return bool(2 * len(rows) > self._shape.n_cells * rows.shape[1])
+
+    def _multiply_waiting(self) -> None:
+        self._multiply(self.rows, rows_by_cell(self.cells_of_rows))
+        self.rows, self.roots = self.rows[:0], self.roots[:0]
+        self.cells_of_rows = self.cells_of_rows[:0]
+
+    def _multiply(self, rows: Any, by_cell: Iterator[tuple[int, Any]]) -> None:
+        if len(self.grams) == 0:
+            shape, xp = (*self.crosses.shape[:2], rows.shape[1]), namespace(rows)
+            self.grams = xp.zeros(shape, dtype=xp.float32, device=rows.device)
+        for cell, own in by_cell:
+            self.grams[cell, ...] += rows[own].T @ rows[own]
+
+    def _parts(self) -> dict[str, Any]:
+        names = "outputs", "crosses", "rows", "roots", "cells_of_rows", "grams"
+        return {name: vars(self)[name] for name in names}
 
 
 class PartMeans(ArraySums):

@@ -8,13 +8,13 @@ classes, weighted as if there were no other rows:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad._support.types import Flags, Floats, Indices, Singles
-from featgrad.moments.folds import Fold, Folds
+from featgrad._support.array_api import namespace
+from featgrad._support.types import Flags, Floats, Indices
+from featgrad.moments.folds import Folds, submatrices, typed_like
 
 
 class CellShape(NamedTuple):
@@ -52,10 +52,11 @@ def shares_of_classes(weights: Floats) -> Floats:
 
 
 class OutputMoments(NamedTuple):
-    """Weight, sums of outputs and of their squares in each cell, which comes first in each."""
+    """Sums over the rows of each cell, which comes first in each."""
 
     weights: Floats
-    sums: Floats
+    squared_weights: Floats
+    sums: Floats  # of outputs
     squares: Floats
     n_strata: int  # cells of a fold: one for each of two classes, else one
 
@@ -79,79 +80,25 @@ class Scale(NamedTuple):
     outputs: Floats
 
 
-class Cell(NamedTuple):
-    """What is known of the rows of one cell."""
-
-    weight: float
-    squared_weights: float  # sum of w^2
-    sums: Floats  # sum of w x
-    output_sums: Floats  # sum of w y
-    cross: Floats  # sum of w x y, shape (columns, outputs)
-    squares: Floats  # sum of w y^2 per output
-    # Sum of w x x^T or, where rows are few for so many columns, these times the root of their
-    # weight.
-    matrix: Singles
-    # Roots of the weights of such rows; None for sums of products.
-    roots: Singles | None = None
-
-    def columns(self, indices: Indices) -> "Cell":
-        rows = self.matrix.take(indices, axis=0) if self.roots is None else self.matrix
-        matrix = rows.take(indices, axis=1)
-        return self._replace(sums=self.sums[indices], cross=self.cross[indices], matrix=matrix)
-
-    def joined(self, other: "Cell") -> "Cell":
-        """The cell of the rows of both."""
-        one, more = self._asdict(), other._asdict()
-        added = {name: one[name] + more[name] for name in self._fields[:-2]}
-        if self.roots is not None and other.roots is not None:
-            rows = np.concatenate([self.matrix, other.matrix])
-            if _are_few(rows):
-                return Cell(**added, matrix=rows, roots=np.concatenate([self.roots, other.roots]))
-            return Cell(**added, matrix=rows.T @ rows)
-        return Cell(**added, matrix=self.products() + other.products())
-
-    def products(self) -> Singles:
-        """Sum of w x x^T."""
-        return self.matrix if self.roots is None else self.matrix.T @ self.matrix
-
-
-def make_cell(values: Singles, outputs: Floats, weights: Floats) -> Cell:
-    """Cell of rows, their outputs and weights."""
-    roots = np.sqrt(weights).astype(np.float32)
-    rows = values * roots[:, None]
-    cross = rows.T @ (outputs * np.sqrt(weights)[:, None]).astype(np.float32)
-    is_gram = not _are_few(rows)
-    return Cell(
-        float(weights.sum()),
-        float(np.sum(weights**2)),
-        (rows.T @ roots).astype(np.float64),
-        weights @ outputs,
-        cross.astype(np.float64),
-        weights @ outputs**2,
-        rows.T @ rows if is_gram else rows,
-        None if is_gram else roots,
-    )
-
-
-def _are_few(rows: Singles) -> bool:
-    """Whether rows take less memory and time than their products."""
-    return bool(2 * rows.shape[0] <= rows.shape[1])
-
-
-@dataclass(frozen=True)
-class Cells:
+class Cells(NamedTuple):
     """Moments of all cells over the same columns."""
 
-    cells: Sequence[Cell]
-    n_strata: int
+    outputs: OutputMoments
+    crosses: Floats  # sums of w x (1, y), shape (cells, columns, 1 + outputs)
+    # Sums of w x x^T or, where rows are few for so many columns, these times the root of their
+    # weight, and zeros where a cell has fewer rows than others.
+    matrix: Any
+    # Roots of the weights of such rows, shape (cells, rows); None for sums of products.
+    roots: Any = None
 
     def columns(self, indices: Indices) -> "Cells":
-        return Cells([cell.columns(indices) for cell in self.cells], self.n_strata)
+        matrix = submatrices(self.matrix, indices, self.roots is None)
+        return self._replace(crosses=self.crosses[:, indices], matrix=matrix)
 
     def n_effective(self, division: Division) -> float:
         """Rows of equal weight that would say as much as those of a division."""
-        squared = [cell.squared_weights for cell in self.cells]
-        return float(1 / (division.shares**2 @ np.array(squared)))
+        # Without the rounding of sums, so that rows of equal weight count as whole numbers.
+        return round(float(1 / (division.shares**2 @ self.outputs.squared_weights)), 6)
 
     def divided(self, division: Division, variances: Floats, varies: Flags) -> tuple[Folds, Scale]:
         """The folds of a division, with columns of these variances and outputs of variance 1.
@@ -166,43 +113,36 @@ class Cells:
 
     def centred(self, division: Division) -> tuple[Folds, Floats]:
         """The folds of a division, with columns and outputs of mean 0, and the columns' means."""
-        shares, centre = division.shares, division.means
-        means = np.asarray(sum(s * cell.sums for s, cell in zip(shares, self.cells, strict=True)))
-        folds = []
-        for fold in division.folds:
-            first = fold * self.n_strata
-            own = [i for i in range(first, first + self.n_strata) if shares[i] > 0]
-            weight, sums, outputs, cross, squares = (
-                sum(shares[i] * getattr(self.cells[i], name) for i in own)
-                for name in ("weight", "sums", "output_sums", "cross", "squares")
-            )
-            cross = cross - np.multiply.outer(means, outputs - weight * centre)
-            folds.append(
-                Fold(
-                    float(weight),
-                    float(sum(shares[i] ** 2 * self.cells[i].squared_weights for i in own)),
-                    cross - np.multiply.outer(sums, centre),
-                    squares - 2 * centre * outputs + weight * centre**2,
-                    *self._matrix(own, shares, means, sums - weight / 2 * means),
-                )
-            )
-        return Folds(folds), means
+        own, centre = list(division.folds), division.means
+        cells = np.arange(len(division.shares)).reshape(-1, division.n_strata)[own]
 
-    def _matrix(
-        self, own: Sequence[int], shares: Floats, means: Floats, shift: Floats
-    ) -> tuple[Singles, bool]:
-        """Centred products of the rows of a fold, or its rows; whether it is the former."""
-        cells, mean = [self.cells[i] for i in own], means.astype(np.float32)
-        roots = np.sqrt(shares[list(own)]).astype(np.float32)
-        rows = [
-            root * (cell.matrix - np.multiply.outer(cell.roots, mean))
-            for root, cell in zip(roots, cells, strict=True)
-            if cell.roots is not None
-        ]
-        if len(rows) == len(cells):
-            return np.concatenate(rows), False
-        total = np.multiply.outer(-mean, shift.astype(np.float32))
-        total += total.T.copy()
-        for root, cell in zip(roots, cells, strict=True):
-            total += root**2 * cell.products()
-        return total, True
+        def of_folds(sums: Floats) -> Floats:
+            return np.asarray(np.einsum("fs,fs...->f...", division.shares[cells], sums[cells]))
+
+        weights, outputs = of_folds(self.outputs.weights), of_folds(self.outputs.sums)
+        squares, crosses = of_folds(self.outputs.squares), of_folds(self.crosses)
+        sums = crosses[:, :, 0]
+        means, gaps = sums.sum(axis=0), outputs - weights[:, None] * centre
+        crosses = crosses[:, :, 1:] - sums[:, :, None] * centre - means[:, None] * gaps[:, None]
+        variance = (squares - centre * (outputs + gaps)).sum(axis=0)
+        shift = sums - weights[:, None] / 2 * means
+        matrix, is_gram = self._matrices(division, cells, means, shift), self.roots is None
+        n_effective = self.n_effective(division)
+        return Folds(weights, n_effective, crosses, variance, matrix, is_gram), means
+
+    def _matrices(self, division: Division, cells: Indices, means: Floats, shift: Floats) -> Any:
+        """Centred products of the rows of each fold, or the rows themselves."""
+        matrix, xp, mean = self.matrix, namespace(self.matrix), typed_like(self.matrix, means)
+        if self.roots is not None:
+            roots = np.sqrt(division.shares[cells]).astype(np.float32)[:, :, None, None]
+            rows = roots * (matrix[cells] - self.roots[cells][..., None] * mean)
+            return rows.reshape(len(cells), -1, len(means))
+        shape, shift = (len(cells), *matrix.shape[1:]), typed_like(matrix, shift)
+        found = xp.zeros(shape, dtype=matrix.dtype, device=matrix.device)
+        for fold, own in enumerate(cells):
+            # A rank-two correction: what the means take from rows and from columns.
+            taken = mean[:, None] * shift[fold, ...]
+            found[fold, ...] -= taken + taken.T
+            for cell in own[division.shares[own] > 0]:
+                found[fold, ...] += float(division.shares[cell]) * matrix[int(cell), ...]
+        return found

@@ -7,66 +7,27 @@ distinct folds enter, so the moments are as unbiased as those over rows,
 
 with ``b_f = sum w x y`` and ``C_f = sum w x x^T`` over the rows of fold f. Once these are known the
 rows are not needed any more: value and gradient cost the same for any number of rows, and so do
-elimination, cross-validation and resampling, which drop folds. Folds with few rows are kept as
-rows, whose products cost less than those of their C_f.
+elimination, cross-validation and resampling, which drop folds. Where folds have few rows these are
+kept, as their products cost less than those of C_f. Matrices are arrays of NumPy or, on an
+accelerator, of torch.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, hankel, lapack
+from scipy.linalg import hankel
 
-from featgrad._support.array_api import namespace, placed_like, to_numpy
-from featgrad._support.types import Floats, Indices, Singles
+from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
+from featgrad._support.types import Floats, Indices
 from featgrad.math.formulas import tuple_weights
 
-# Entries of b_f, for all masks, whose gradients are taken at once.
+# Entries of b_f, for all masks, and on an accelerator of C_f, whose gradients are taken at once.
 _AT_ONCE = 1 << 16
-
-
-class Fold(NamedTuple):
-    """What is known of the rows of one fold."""
-
-    weight: float
-    squared_weights: float  # sum of w^2
-    # b_f, shape (columns, outputs), and sum w y^2 per output.
-    cross: Floats
-    squares: Floats
-    # C_f or, where rows are few for so many columns, these times the root of their weight.
-    matrix: Singles
-    is_gram: bool
-
-    def product(self, vectors: Singles, out: Singles) -> None:
-        """``V C_f``, for vectors that are rows."""
-        A = self.matrix
-        np.matmul(vectors if self.is_gram else vectors @ A.T, A, out=out)
-
-    def covariance(self) -> Singles:
-        """C_f."""
-        return self.matrix if self.is_gram else self.matrix.T @ self.matrix
-
-    def columns(self, indices: Indices) -> "Fold":
-        rows = self.matrix.take(indices, axis=0) if self.is_gram else self.matrix
-        return self._replace(cross=self.cross[indices], matrix=rows.take(indices, axis=1))
-
-    def column_squares(self) -> Floats:
-        """Diagonal of C_f."""
-        if self.is_gram:
-            return np.diagonal(self.matrix).astype(np.float64)
-        return np.asarray(np.sum(self.matrix**2, axis=0, dtype=np.float64))
-
-    def divided(self, columns: Floats, outputs: Floats) -> "Fold":
-        """With columns and outputs divided by these."""
-        single = columns.astype(np.float32)
-        matrix = self.matrix / single
-        return self._replace(
-            cross=self.cross / columns[:, None] / outputs,
-            squares=self.squares / outputs**2,
-            matrix=matrix / single[:, None] if self.is_gram else matrix,
-        )
+_AT_ONCE_ON_DEVICE = 1 << 28
 
 
 class Totals(NamedTuple):
@@ -98,10 +59,7 @@ class Totals(NamedTuple):
         if not self.is_gram:
             rows = self.rows
             return rows.T @ rows
-        if self.places is None:
-            return self.matrix
-        xp, index = namespace(self.matrix), placed_like(self.matrix, self.places)
-        return xp.take(xp.take(self.matrix, index, axis=0), index, axis=1)
+        return self.matrix if self.places is None else _square(self.matrix, self.places)
 
     @property
     def variances(self) -> Floats:
@@ -139,13 +97,105 @@ def stacked(totals: Sequence[Totals], ridges: Sequence[float], width: int) -> tu
     return covariance, placed_like(like, cross)
 
 
+@dataclass(frozen=True)
+class Folds:
+    """Disjoint folds of rows over the same columns; the weights of all rows sum to one."""
+
+    weights: Floats  # of the folds
+    n_effective: float  # rows of equal weight that would say as much
+    crosses: Floats  # b_f, shape (folds, columns, outputs)
+    variance: Floats  # of each output
+    # C_f of each fold or, where rows are few for so many columns, these times the root of their
+    # weight, and zeros where a fold has fewer rows than others.
+    matrix: Any
+    is_gram: bool = True
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.crosses.shape[1])
+
+    @property
+    def grams(self) -> Any:
+        """C_f of each fold."""
+        return self.matrix if self.is_gram else self.matrix.mT @ self.matrix
+
+    @cached_property
+    def tuple_weights(self) -> Floats:
+        """What moments of each order are divided by, as far as there are folds for it."""
+        return tuple_weights(self.weights, len(self.weights) - 1)
+
+    def totals(self) -> Totals:
+        """Moments over all folds."""
+        xp, is_gram = namespace(self.matrix), True
+        if not self.is_gram:
+            matrix = self.matrix.reshape(-1, self.n_columns)
+            matrix = matrix[matrix.any(axis=1)]
+            is_gram = 2 * len(matrix) > self.n_columns
+            matrix = matrix.T @ matrix if is_gram else matrix
+        else:
+            matrix = xp.sum(self.matrix, axis=0, dtype=xp.float64)
+        cross, variance = self.crosses.sum(axis=0), float(self.variance.sum())
+        return Totals(matrix, cross, variance, self.n_effective, is_gram)
+
+    def without_each(self, ridge: float) -> Floats:
+        """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs)."""
+        xp = namespace(self.matrix)
+        grams = xp.astype(self.grams, xp.float64)
+        others = xp.sum(grams, axis=0) + placed_like(grams, ridge * np.eye(self.n_columns)) - grams
+        rest = self.crosses.sum(axis=0) - self.crosses
+        return to_numpy(xp.linalg.solve(others, placed_like(grams, rest)))
+
+    def columns(self, indices: Indices) -> "Folds":
+        crosses, matrix = self.crosses[:, indices], submatrices(self.matrix, indices, self.is_gram)
+        return replace(self, crosses=crosses, matrix=matrix)
+
+    def column_squares(self) -> Floats:
+        """Sum of w x^2 of each column."""
+        xp = namespace(self.matrix)
+        squares = xp.linalg.diagonal(self.matrix) if self.is_gram else self.matrix**2
+        axes = 0 if self.is_gram else (0, 1)
+        return to_numpy(xp.sum(squares, axis=axes, dtype=xp.float64))
+
+    def divided(self, columns: Floats, outputs: Floats) -> "Folds":
+        """With columns and outputs divided by these."""
+        there = typed_like(self.matrix, columns)
+        matrix = self.matrix / there
+        if self.is_gram:
+            matrix /= there[:, None]
+        crosses = self.crosses / columns[:, None] / outputs
+        return replace(self, crosses=crosses, variance=self.variance / outputs**2, matrix=matrix)
+
+
+def typed_like(matrix: Any, values: Floats) -> Any:
+    """The values in the library, on the device and of the type of a matrix."""
+    return namespace(matrix).astype(placed_like(matrix, values), matrix.dtype)
+
+
+def submatrices(matrices: Any, indices: Indices, are_grams: bool) -> Any:
+    """Some columns of all matrices; of products with each other these rows as well."""
+    if not are_grams:
+        return namespace(matrices).take(matrices, placed_like(matrices, indices), axis=2)
+    count, n_columns = matrices.shape[0], len(indices)
+    xp, shape = namespace(matrices), (count, n_columns, n_columns)
+    found = xp.empty(shape, dtype=matrices.dtype, device=matrices.device)
+    for i in range(count):
+        found[i, ...] = _square(matrices[i, ...], indices)
+    return found
+
+
+def _square(matrix: Any, indices: Indices) -> Any:
+    """Some rows and the same columns of a matrix."""
+    xp, index = namespace(matrix), placed_like(matrix, indices)
+    return xp.take(xp.take(matrix, index, axis=0), index, axis=1)
+
+
 class Gradient(NamedTuple):
     """The explained fraction of the target's variance, and its gradient in the mask, are wanted.
 
     Outputs count by their variance.
     """
 
-    folds: "Folds"
+    folds: Folds
     mask: Floats
     coefficients: Floats
     scale: float
@@ -155,181 +205,117 @@ class Gradient(NamedTuple):
     def alpha(self) -> Floats:
         """What the moments of each order count, of the target's variance."""
         weights = self.folds.tuple_weights[: len(self.coefficients)]
-        return np.asarray(self.coefficients / weights / float(np.sum(self.folds.variance)))
+        return np.asarray(self.coefficients / weights / float(self.folds.variance.sum()))
 
 
-@dataclass(frozen=True)
-class Folds:
-    """Disjoint folds of rows over the same columns."""
+def gradients(tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+    """Values and gradients of tasks about folds that are all on the host, or all on a device."""
+    found: dict[int, tuple[float, Floats]] = {}
+    left = sorted(range(len(tasks)), key=lambda i: -tasks[i].folds.n_columns)
+    while left:
+        places = _together(tasks, left)
+        found |= zip(places, _values_and_gradients([tasks[i] for i in places]), strict=True)
+        left = [i for i in left if i not in found]
+    return [found[i] for i in range(len(tasks))]
 
-    folds: Sequence[Fold]
 
-    @property
-    def n_columns(self) -> int:
-        return len(self.folds[0].cross)
+def _together(tasks: Sequence[Gradient], left: list[int]) -> list[int]:
+    """The first of those that are left, and others that are worked on at the same time.
 
-    @cached_property
-    def weights(self) -> Floats:
-        """Weights of the folds, which sum to one."""
-        weights = np.array([fold.weight for fold in self.folds])
-        return np.asarray(weights / weights.sum())
+    Masks of the same folds in the same order share products. Starting a product on an accelerator
+    takes longer than the product of a few columns: there folds of about as many columns are copied
+    into one array.
+    """
+    first = tasks[left[0]]
+    if is_foreign(first.folds.matrix):
+        count = _AT_ONCE_ON_DEVICE // max(1, math.prod(first.folds.matrix.shape))
+        return left[: max(1, count)]
+    count = _AT_ONCE // max(1, first.folds.crosses.size)
+    return [i for i in left if _shares_products(tasks[i], first)][: max(1, count)]
 
-    @property
-    def n_effective(self) -> float:
-        """Rows of equal weight that would say as much: ``(sum w)^2 / sum w^2``."""
-        squared = sum(fold.squared_weights for fold in self.folds)
-        # Without the rounding of sums, so that rows of equal weight count as whole numbers.
-        return round(self._total**2 / squared, 6)
 
-    @cached_property
-    def variance(self) -> Floats:
-        """Variance of each output."""
-        return np.asarray(sum(fold.squares for fold in self.folds) / self._total)
+def _shares_products(task: Gradient, other: Gradient) -> bool:
+    return task.folds is other.folds and tuple(task.sequence) == tuple(other.sequence)
 
-    def cross(self) -> Floats:
-        """Covariance of columns and outputs."""
-        return np.asarray(sum(fold.cross for fold in self.folds) / self._total)
 
-    def covariance(self) -> Floats:
-        """Covariance of the columns."""
-        return self._covariance
+def _values_and_gradients(tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
+    """Of masks that share folds, their order and the filter, or of one mask for each set of folds.
 
-    def gradients(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """Values and gradients of tasks about these folds and others of their kind.
+    Arrays have the shape (sets, powers, masks, outputs, columns), for one fold after the other.
+    """
+    is_shared = all(_shares_products(task, tasks[0]) for task in tasks)
+    sets, order = tasks[:1] if is_shared else tasks, max(len(task.coefficients) for task in tasks)
+    C, b = _in_order(sets)
+    like, xp, n_columns = C[0], namespace(C[0]), C[0].shape[-1]
+    alphas, strengths = np.zeros((len(sets), order)), np.zeros((len(tasks), n_columns))
+    for alpha, task in zip(alphas, sets, strict=True):
+        alpha[: len(task.coefficients)] = task.alpha
+    for strength, task in zip(strengths, tasks, strict=True):
+        strength[: len(task.mask)] = task.mask / task.scale
+    S = typed_like(like, strengths.reshape(len(sets), 1, -1, 1, n_columns))
+    is_gram = sets[0].folds.is_gram
+    vectors, _ = _sweep(C, is_gram, b, S, order)
+    _, sums = _sweep(C[::-1], is_gram, b[::-1], S, order)
+    # Pairs of a fold and the ones behind it: left vectors times the sums of right ones.
+    left, right = xp.stack(vectors), xp.stack(sums[::-1])
+    along = S * xp.stack(b[: len(vectors)]) * right
+    moments = to_numpy(xp.sum(along, axis=(0, 4, 5), dtype=xp.float64))
+    # h[a, b] = alpha[a + b]: what a pair of path lengths counts.
+    counts = typed_like(like, np.array([hankel(alpha) for alpha in alphas]))
+    mixed = counts @ xp.reshape(right, (*right.shape[:3], -1))
+    mixed = xp.reshape(mixed, right.shape) * left
+    by_column = to_numpy(xp.sum(mixed, axis=(0, 2, 4), dtype=xp.float64))
+    values = np.sum(alphas[:, :, None] * moments, axis=1).ravel().tolist()
+    return [
+        (value, gradient[: len(task.mask)] / task.scale)
+        for value, gradient, task in zip(
+            values, by_column.reshape(-1, n_columns), tasks, strict=True
+        )
+    ]
 
-        Masks that ask about the same folds in the same order share products.
-        """
-        alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        for i, task in enumerate(tasks):
-            alike.setdefault((id(task.folds), tuple(task.sequence)), []).append(i)
-        found: dict[int, tuple[float, Floats]] = {}
-        for places in alike.values():
-            folds = tasks[places[0]].folds
-            count = max(1, _AT_ONCE // max(1, folds.first.size))
-            for start in range(0, len(places), count):
-                together = places[start : start + count]
-                found |= zip(together, folds._together([tasks[i] for i in together]), strict=True)
-        return [found[i] for i in range(len(tasks))]
 
-    @cached_property
-    def _covariance(self) -> Floats:
-        if not any(fold.is_gram for fold in self.folds):
-            rows = self._rows()
-            return np.asarray(rows.T @ rows)
-        total = np.zeros((self.n_columns, self.n_columns))
-        for fold in self.folds:
-            total += fold.covariance()
-        return total / self._total
+def _sweep(
+    C: Sequence[Any], is_gram: bool, b: Sequence[Any], S: Any, order: int
+) -> tuple[list[Any], list[Any]]:
+    """Vectors of each fold but the last, and their sums over the folds up to it.
 
-    def _rows(self) -> Singles:
-        """Those of all folds, which are kept as rows, of weights that sum to one."""
-        rows = np.concatenate([fold.matrix for fold in self.folds])
-        rows *= np.sqrt(self.share)
-        return rows
+    ``r_0 = b_f``, ``r_(j+1) = C_f S sum of r_j over the folds before f``.
+    """
+    xp, (n_sets, _, n_masks, _, n_columns) = namespace(S), S.shape
+    shape = n_sets, order, n_masks, b[0].shape[3], n_columns
+    total = xp.zeros(shape, dtype=S.dtype, device=S.device)
+    vectors, sums = [], []
+    for fold, (own, first) in enumerate(zip(C[:-1], b[:-1], strict=True)):
+        found = xp.zeros_like(total)
+        found[:, :1, ...] = first
+        if fold and order > 1:
+            flat = xp.reshape(S * total[:, :-1, ...], (n_sets, -1, n_columns))
+            product = flat @ own if is_gram else (flat @ own.mT) @ own
+            found[:, 1:, ...] = xp.reshape(product, (n_sets, order - 1, *shape[2:]))
+        total = total + found
+        vectors.append(found)
+        sums.append(total)
+    return vectors, sums
 
-    def totals(self) -> Totals:
-        """Moments over all folds."""
-        moments = self.cross(), float(np.sum(self.variance)), self.n_effective
-        if not any(fold.is_gram for fold in self.folds):
-            rows = self._rows()
-            if 2 * len(rows) <= self.n_columns:
-                return Totals(rows, *moments, is_gram=False)
-        return Totals(self.covariance(), *moments)
 
-    def without_each(self, inverse: Singles, ridge: float) -> Floats:
-        """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs).
+def _in_order(tasks: Sequence[Gradient]) -> tuple[list[Any], list[Any]]:
+    """Matrices and b_f of one fold after the other, for all tasks, which may ask for other orders.
 
-        ``(C + ridge I - C_f)^-1 (b - b_f)``, from ``inverse = (C + ridge I)^-1`` of all folds: a
-        correction of low rank where a fold has few rows.
-        """
-        crosses = np.array([fold.cross for fold in self.folds]) / self._total
-        rest = crosses.sum(0) - crosses
-        if any(fold.is_gram or len(fold.matrix) > len(inverse) for fold in self.folds):
-            grams = np.array([fold.covariance() for fold in self.folds]) / self._total
-            others = grams.sum(0, dtype=np.float64) - grams + ridge * np.eye(len(inverse))
-            return np.asarray(np.linalg.solve(others, rest))
-        return self._without_rows(rest, inverse)
-
-    def _without_rows(self, rest: Floats, inverse: Singles) -> Floats:
-        """The same by Woodbury's formula, with ``inverse = R^T R``."""
-        root, _ = lapack.spotrf(inverse)
-        rows = self._rows()
-        along = blas.strmm(1.0, root, rows.T, overwrite_b=True).T  # X R^T
-        targets, found, start = root @ rest.astype(np.float32), np.empty(rest.shape), 0
-        for i, fold in enumerate(self.folds):
-            own = along[start : start + len(fold.matrix)]
-            start += len(own)
-            inner = np.eye(len(own), dtype=np.float32) - own @ own.T
-            _, moved, _ = lapack.sposv(inner, own @ targets[i])
-            found[i] = root.T @ (targets[i] + own.T @ moved)
-        return found
-
-    def columns(self, indices: Indices) -> "Folds":
-        return Folds([fold.columns(indices) for fold in self.folds])
-
-    def column_squares(self) -> Floats:
-        """Sum of w x^2 of each column."""
-        return np.asarray(sum(fold.column_squares() for fold in self.folds))
-
-    def divided(self, columns: Floats, outputs: Floats) -> "Folds":
-        """With columns and outputs divided by these."""
-        return Folds([fold.divided(columns, outputs) for fold in self.folds])
-
-    def _together(self, tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
-        """Of several masks, which have the filter and the order of folds in common."""
-        alpha, sequence = tasks[0].alpha, tasks[0].sequence
-        order = len(alpha)
-        # Arrays have the shape (folds, order, masks, outputs, columns).
-        scales = np.array([task.scale for task in tasks])
-        masks = np.array([task.mask for task in tasks])
-        strength = (masks / scales[:, None]).astype(np.float32)[:, None]
-        vectors, before = self._sweep(strength, order, sequence)
-        _, after = self._sweep(strength, order, sequence[::-1])
-        first = strength * self.first[list(sequence)][:, None]
-        moments = np.einsum("fmcd,fomcd->mo", first, before, dtype=np.float64)
-        # Pairs of a fold and the ones behind it: left vectors times the sums of right ones.
-        flat = after[::-1].reshape(len(sequence), order, -1)
-        mixed = np.matmul(hankel(alpha).astype(np.float32), flat).reshape(vectors.shape)
-        mixed *= vectors
-        gradients = np.sum(mixed, axis=(0, 1, 3), dtype=np.float64) / scales[:, None]
-        return list(zip((moments @ alpha).tolist(), gradients, strict=True))
-
-    def _sweep(
-        self, strength: Singles, order: int, sequence: Sequence[int]
-    ) -> tuple[Singles, Singles]:
-        """Vectors of each fold and their sums over the folds before it.
-
-        ``r_0 = b_f``, ``r_(j+1) = C_f S Z_j``, for each mask.
-        """
-        n_outputs, n_columns = self.first.shape[1:]
-        shape = len(sequence), order, len(strength), n_outputs, n_columns
-        vectors, before = np.empty(shape, np.float32), np.zeros(shape, np.float32)
-        vectors[0, 1:], strength = 0.0, strength * self.share
-        for step, i in enumerate(sequence):
-            vectors[step, 0] = self.first[i]
-            if step:
-                np.add(before[step - 1], vectors[step - 1], out=before[step])
-            if step and order > 1:
-                weighted = (strength * before[step, :-1]).reshape(-1, n_columns)
-                product = vectors[step, 1:].reshape(-1, n_columns)
-                self.folds[i].product(weighted, product)
-        return vectors, before
-
-    @cached_property
-    def tuple_weights(self) -> Floats:
-        """What moments of each order are divided by, as far as there are folds for it."""
-        return tuple_weights(self.weights, len(self.folds) - 1)
-
-    @cached_property
-    def first(self) -> Singles:
-        """b_f of folds whose weights sum to one, shape (folds, outputs, columns)."""
-        crosses = np.array([fold.cross.T for fold in self.folds])
-        return (crosses * self.share).astype(np.float32)
-
-    @cached_property
-    def share(self) -> np.float32:
-        return np.float32(1 / self._total)
-
-    @property
-    def _total(self) -> float:
-        return sum(fold.weight for fold in self.folds)
+    Of shape (sets, rows or columns, columns) and (sets, 1, 1, outputs, columns), with zeros where
+    folds or columns are fewer.
+    """
+    like, sets = tasks[0].folds.matrix, [task.folds for task in tasks]
+    xp, shape = namespace(like), [max(one.matrix.shape[i] for one in sets) for i in range(3)]
+    b = np.zeros((shape[0], len(sets), 1, 1, len(sets[0].variance), shape[2]))
+    for i, (one, task) in enumerate(zip(sets, tasks, strict=True)):
+        crosses = one.crosses[list(task.sequence)].transpose(0, 2, 1)
+        b[: len(crosses), i, 0, 0, :, : one.n_columns] = crosses
+    if len(sets) == 1:
+        C = [like[fold, ...][None] for fold in tasks[0].sequence]
+    else:
+        C = xp.zeros((shape[0], len(sets), *shape[1:]), dtype=like.dtype, device=like.device)
+        for i, (one, task) in enumerate(zip(sets, tasks, strict=True)):
+            order = placed_like(like, np.array(task.sequence))
+            n_folds, n_rows, n_columns = one.matrix.shape
+            C[:n_folds, i, :n_rows, :n_columns] = xp.take(one.matrix, order, axis=0)
+    return list(C), list(typed_like(like, b))

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from featgrad._support.types import Floats
-from featgrad.moments.folds import Folds, Gradient
+from featgrad.moments.folds import Folds, Gradient, gradients
 from featgrad.plan import MOMENTUM, STEP
 from featgrad.search.base import OnStep, Step
 from featgrad.search.units import Units
@@ -81,7 +81,7 @@ def descend(descents: Sequence[Descent]) -> None:
             for one, s in zip(active, masks, strict=True)
         ]
         going_on = []
-        found = active[0].folds.gradients(asked) if active else []
+        found = gradients(asked)
         for one, s, (_, mask, *_), (value, by_column) in zip(
             active, masks, asked, found, strict=True
         ):

@@ -27,15 +27,12 @@ class Remaining(NamedTuple):
         The units, rising.
     columns : ndarray of int
         Their columns, rising.
-    inverse : ndarray of shape (columns, columns)
-        ``(C + ridge I)^-1`` of these columns.
     losses : ndarray of shape (units,)
         Explained variance that would be lost without each of them.
     """
 
     units: Indices
     columns: Indices
-    inverse: Singles
     losses: Floats
 
 
@@ -198,7 +195,7 @@ def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Rema
     own = totals.columns(columns)
     H = _symmetric(_lower_inverse(own, ridge))
     B = H @ own.cross.astype(np.float32)
-    return Remaining(np.flatnonzero(chosen), columns, H, _losses(H, B, inner))
+    return Remaining(np.flatnonzero(chosen), columns, _losses(H, B, inner))
 
 
 def _lower_inverse(totals: Totals, ridge: float) -> Singles:

@@ -261,7 +261,7 @@ class _State:
         found = remaining(totals, self._inner, chosen, ridge)
         self._remaining = found._replace(losses=found.losses / totals.variance)
         own = moments.columns(found.columns)
-        self._cross_fitted = own.without_each(found.inverse, ridge)
+        self._cross_fitted = own.without_each(ridge)
         self._fitted_ridge = ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.

@@ -219,7 +219,7 @@ def swapped(tasks: Sequence[Swapping]) -> list[tuple[Fitted, Fitted]]:
             step, at_once = swaps.step, 1
             if swaps.wants_more and getattr(C, "is_cuda", False):
                 # Imported here: it needs torch.
-                from featgrad.moments.device_folds import captured
+                from featgrad.dataset.device import captured
 
                 step, at_once = captured(swaps.step, C.device), _AT_ONCE
             while swaps.wants_more:
