@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from featgrad.search.knockoffs import _mean_is_zero, p_values, weighted
+from featgrad.search.knockoffs import _mean_is_zero, p_values
 
 
 def of(X: np.ndarray, Y: np.ndarray, units: np.ndarray) -> np.ndarray:
-    weights = np.full(len(X), 1 / len(X))
-    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    return p_values(weighted(X, weights), weighted(Y, weights), units)
+    X, Y = ((part - part.mean(axis=0)) / part.std(axis=0) for part in (X, Y))
+    return p_values(X, Y, units)
 
 
 def test_one_column_gives_students_test():

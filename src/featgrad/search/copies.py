@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.optimize import minimize_scalar
+from sklearn.covariance import ledoit_wolf
 
 from featgrad._support.types import Floats, Indices
 from featgrad.plan import ENTROPY_GAIN, ENTROPY_STEPS
@@ -25,58 +25,23 @@ _ROUNDING = 1e-6
 def knockoff_copies(
     X: Floats, weights: Floats, units: Indices, count: int, rng: np.random.RandomState
 ) -> Iterator[Floats]:
-    """Copies of columns of mean 0 and variance 1, under weights that sum to one.
+    """Copies of columns of mean 0 and mean square 1, of rows times the roots of their weights.
 
     Every second one has the noise of the last, with other signs.
     """
-    covariance = shrunk_covariance(X, weights)
+    covariance, _ = ledoit_wolf(X, assume_centered=True)
+    covariance += _ROUNDING * np.eye(len(covariance))
     S = maximum_entropy(covariance, units)
     factor = linalg.cho_factor(covariance, lower=True, check_finite=False)
     towards = linalg.cho_solve(factor, S, check_finite=False)
     mean = X - X @ towards
     root = linalg.cholesky(2 * S - S @ towards + _ROUNDING * np.eye(len(S)), check_finite=False)
+    roots = np.sqrt(weights / weights.mean())[:, None]
     for i in range(count):
         if i % 2 == 0:
             normal = rng.standard_normal(X.shape)
-            noise = linalg.blas.dtrmm(1.0, root, normal.T, trans_a=True).T
+            noise = linalg.blas.dtrmm(1.0, root, normal.T, trans_a=True).T * roots
         yield mean - noise if i % 2 else mean + noise
-
-
-def shrunk_covariance(X: Floats, weights: Floats) -> Floats:
-    """With as much of the identity as makes rows most likely by mean and covariance of the others.
-
-    The N others of a row have the scatter matrix of all less ``z z^T``, with the row's distance z
-    from their mean, divided by its standard deviation. With the share a of the identity,
-    ``b = (1 - a) / (N - 1)``, G of all rows and ``q = z^T G^-1 z``, the log-likelihood of the row
-    is ``-(log det G + log(1 - b q) + q / (1 - b q)) / 2``.
-    """
-    n_rows, n_columns = X.shape
-    scaled = X * np.sqrt(weights * n_rows)[:, None]
-    variances, squares = _along_axes(scaled)
-    squares /= (1 - weights)[:, None]
-
-    def loss(log_share: float) -> float:
-        share = np.exp(log_share)
-        b = (1 - share) / max(n_rows - 2, 1)
-        G = b * n_rows * variances + share
-        q = squares @ (1 / G)
-        left = (1 - b * q).clip(_ROUNDING)
-        unseen = (n_columns - len(G)) * log_share
-        return float(np.log(G).sum() + unseen + np.mean(np.log(left) + q / left))
-
-    bounds = np.log(_ROUNDING), 0.0
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
-    share = np.exp(found.x)
-    return np.asarray((1 - share) * scaled.T @ scaled / n_rows + share * np.eye(n_columns))
-
-
-def _along_axes(X: Floats) -> tuple[Floats, Floats]:
-    """Variances along principal axes, and squares of each row along them."""
-    n_rows, n_columns = X.shape
-    gram = X.T @ X if n_columns <= n_rows else X @ X.T
-    variances, axes = linalg.eigh(gram / n_rows, overwrite_a=True, check_finite=False)
-    variances = variances.clip(0)
-    return variances, (X @ axes) ** 2 if n_columns <= n_rows else n_rows * variances * axes**2
 
 
 def maximum_entropy(covariance: Floats, units: Indices) -> Floats:

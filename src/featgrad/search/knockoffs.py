@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn import config_context  # type: ignore[attr-defined]
+from sklearn.linear_model import enet_path
 
 from featgrad._support.array_api import dense
 from featgrad._support.threads import one_blas_thread
@@ -39,6 +41,10 @@ from featgrad.plan import (
     KNOCKOFF_COPIES,
     KNOCKOFF_MAJORITY,
     LEAST_OWN_VARIANCE,
+    PATH_END,
+    PATH_PATIENCE,
+    PATH_POINTS,
+    PATH_SHARE,
     SCREENED_PER_ROW,
     SCREENING_ROWS,
     TESTED_RATE,
@@ -48,6 +54,9 @@ from featgrad.plan import (
 from featgrad.search.base import Discoveries, Job, Outcome, Search
 from featgrad.search.copies import knockoff_copies
 from featgrad.search.units import Units, best_first
+
+# Of the duality gap relative to the squares of the outputs.
+_TOLERANCE = 1e-3
 
 
 class Knockoffs(Search):
@@ -103,7 +112,9 @@ class Knockoffs(Search):
     def run(self, job: Job) -> Outcome:
         assert isinstance(job.dataset, InMemory)
         rows = job.dataset.X, job.dataset.prepared
-        found = discover(*rows, job.budgets.units, self.fdr, job.rng)
+        # Checks of parameters take as long as a path of the lasso, of which there are many.
+        with config_context(skip_parameter_validation=True):
+            found = discover(*rows, job.budgets.units, self.fdr, job.rng)
         return Outcome([found.subset()], 0, discoveries=found)
 
 
@@ -120,23 +131,22 @@ def discover(
         count = min(KNOCKOFF_COLUMNS, math.ceil(SCREENED_PER_ROW * (len(weights) - n_first)))
         usable &= _screened(rows[part], outputs[part], weights[part], units, count)
         rows, outputs, weights = rows[others], outputs[others], weights[others]
-        weights = weights / weights.sum()
     columns = _standardised(rows[:, np.flatnonzero(usable)], weights)
     varies = columns.any(axis=0)
     usable[usable] = varies
     # Units of the usable columns, numbered.
     names, of_column = np.unique(units.of_column[usable], return_inverse=True)
-    columns, outputs = np.ascontiguousarray(columns[:, varies]), _standardised(outputs, weights)
+    columns, outputs = columns[:, varies], _standardised(outputs, weights)
     statistics = np.array(
         [
-            differences(columns, copies, outputs, weights, of_column, rng)
+            differences(columns, copies, outputs, of_column, rng)
             for copies in knockoff_copies(columns, weights, of_column, KNOCKOFF_COPIES, rng)
         ]
     )
     often = frequencies(statistics, fdr)
     chosen, tested = often > KNOCKOFF_MAJORITY, None
     if not chosen.any():
-        tested = p_values(weighted(columns, weights), weighted(outputs, weights), of_column)
+        tested = p_values(columns, outputs, of_column)
         chosen = step_up(tested, TESTED_RATE * fdr)
 
     def spread(of_units: Any, excluded: float = 0.0) -> Floats:
@@ -157,9 +167,8 @@ def discover(
 
 def _screened(X: Any, outputs: Floats, weights: Floats, units: Units, count: int) -> Flags:
     """Columns of the units that are most correlated with the outputs by themselves."""
-    columns, targets = (weighted(_standardised(part, weights), weights) for part in (X, outputs))
-    along = np.linalg.norm(columns @ targets.T, axis=1)
-    largest = np.zeros(units.count)
+    products = _standardised(X, weights).T @ _standardised(outputs, weights)
+    along, largest = np.linalg.norm(products, axis=1), np.zeros(units.count)
     inside = units.of_column >= 0
     np.maximum.at(largest, units.of_column[inside], along[inside])
     kept = np.zeros(X.shape[1], bool)
@@ -168,53 +177,67 @@ def _screened(X: Any, outputs: Floats, weights: Floats, units: Units, count: int
 
 
 def _standardised(X: Any, weights: Floats) -> Floats:
-    """Columns of mean 0 and variance 1, or 0 where they do not vary; missing entries are 0.
+    """Rows times the roots of their weights, columns of mean 0 and mean square 1 then.
 
-    Knockoffs are dense, so that a dense copy of a sparse matrix does not change what is needed.
+    Columns that do not vary are 0, as are missing entries. Knockoffs are dense, so that a dense
+    copy of a sparse matrix does not change what is needed.
     """
     X = dense(X).astype(np.float64)
     weights = weights / weights.sum()
     found = statistics(X, weights)
     X, deviation = np.nan_to_num(X - found.mean), np.sqrt(found.variance)
     varies = deviation > np.finfo(np.float32).eps * np.abs(X).max(axis=0)
-    return np.asarray(np.where(varies, X, 0.0) / np.where(varies, deviation, 1.0))
-
-
-def weighted(X: Floats, weights: Floats) -> Floats:
-    """Columns as rows, times the roots of the weights, with mean square 1."""
-    columns = X.T * np.sqrt(weights * len(weights))
-    squares = np.mean(columns**2, axis=1)
-    return np.ascontiguousarray(columns / np.sqrt(squares + (squares == 0))[:, None])
+    scaled = np.where(varies, X, 0.0) / np.where(varies, deviation, 1.0)
+    return np.asarray(scaled * np.sqrt(weights * len(weights))[:, None])
 
 
 def differences(
-    X: Floats,
-    copies: Floats,
-    outputs: Floats,
-    weights: Floats,
-    units: Indices,
-    rng: np.random.RandomState,
+    X: Floats, copies: Floats, outputs: Floats, units: Indices, rng: np.random.RandomState
 ) -> Floats:
     """Coefficients of each unit less those of its knockoff, in sums of norms over outputs.
 
-    Outputs have variance 1, as have the columns; weights of the rows sum to one. Units change
-    places with their knockoffs at random: descent treats columns alike only at its end.
+    Units change places with their knockoffs at random: descent treats columns alike only at its
+    end.
     """
     count = int(units.max()) + 1
     signs = rng.choice([-1.0, 1.0], count)
     stays = signs[units] > 0
-    both = np.where(stays, X, copies), np.where(stays, copies, X)
-    columns = weighted(np.concatenate(both, axis=1), weights)
-    beta = _lasso(columns, weighted(outputs, weights))
+    both = np.vstack([np.where(stays, X, copies).T, np.where(stays, copies, X).T]).T
+    both /= np.sqrt(np.mean(both**2, axis=0))
+    beta = lasso(both, outputs, both.T @ both if both.shape[1] <= len(both) else None)
     first, second = np.split(np.linalg.norm(beta, axis=1), 2)
     return signs * np.bincount(units, first - second, minlength=count)
 
 
-def _lasso(columns: Floats, targets: Floats) -> Floats:
-    # Imported here: the compiler behind it takes longer to load than everything else.
-    from featgrad.search.lasso_kernels import best_coefficients
+def lasso(X: Floats, outputs: Floats, gram: Floats | None = None) -> Floats:
+    """Coefficients at the penalty with the smallest generalised cross-validation error.
 
-    return best_coefficients(columns, targets)
+    Penalties are on the norm of a column's coefficients over outputs. They fall until some have not
+    made the error smaller, or more columns are active than a share of the rows. Products of the
+    columns make it faster for one output.
+    """
+    n_rows, n_outputs = outputs.shape
+    X, along = np.asfortranarray(X), X.T @ outputs
+    largest = float(np.linalg.norm(along, axis=1).max()) / n_rows
+    targets = np.asfortranarray(outputs) if n_outputs > 1 else outputs[:, 0]
+    options: dict[str, Any] = {"precompute": False, "tol": _TOLERANCE, "check_input": False}
+    if gram is not None and n_outputs == 1:
+        options |= {"precompute": gram, "Xy": along[:, 0]}
+    best, least, start = np.zeros((n_outputs, X.shape[1])), np.inf, None
+    penalties = largest * np.geomspace(1, PATH_END, PATH_POINTS)
+    for few in penalties.reshape(-1, PATH_PATIENCE) if largest else ():
+        _, path, _ = enet_path(X, targets, l1_ratio=1.0, alphas=few, coef_init=start, **options)
+        start, path = path[..., -1], path.reshape(n_outputs, X.shape[1], -1)
+        used = np.flatnonzero(path.any(axis=(0, 2)))
+        left = outputs.T[:, None] - np.tensordot(path[:, used], X[:, used], (1, 1))
+        active = np.count_nonzero(path.any(axis=0), axis=0) / n_rows
+        errors = np.sum(left**2, axis=(0, 2)) / (1 - active.clip(max=PATH_SHARE)) ** 2
+        errors[active > PATH_SHARE] = np.inf
+        if errors.min() < least:
+            best, least = path[..., errors.argmin()], errors.min()
+        if least not in errors or active.max() > PATH_SHARE:
+            break
+    return best.T
 
 
 def knockoff_threshold(statistics: Floats, fdr: float) -> float:
@@ -252,27 +275,29 @@ def step_up(p_values: Floats, fdr: float) -> Flags:
     return np.asarray(p_values <= ranked[enough].max(initial=-1.0))
 
 
-def p_values(columns: Floats, targets: Floats, units: Indices) -> Floats:
-    """Of units 0, 1 and so on. Columns and targets are rows, columns with mean square 1."""
-    others, coefficients = columns.copy(), _lasso(columns, targets)
-    by_all = targets - coefficients.T @ columns
+def p_values(X: Floats, outputs: Floats, units: Indices) -> Floats:
+    """Of units 0, 1 and so on; columns have mean square 1."""
+    others, gram = X.copy(order="F"), X.T @ X
+    coefficients = lasso(X, outputs, gram)
+    by_all = outputs - X @ coefficients
     found = np.ones(int(units.max()) + 1)
 
     def left(of: Floats) -> Floats:
-        return np.asarray(of - _lasso(others, of).T @ others)
+        return np.asarray(of - others @ lasso(others, of, gram))
 
     for unit in range(len(found)):
         own = np.flatnonzero(units == unit)
-        others[own] = 0
+        products = gram[own]
+        others[:, own] = gram[own] = gram[:, own] = 0
         # A model without a unit that it does not use is the same model.
-        left_of_targets = left(targets) if coefficients[own].any() else by_all
-        parts = [left(column[None])[0] for column in columns[own]]
+        left_of_outputs = left(outputs) if coefficients[own].any() else by_all
+        parts = np.hstack([left(X[:, [column]]) for column in own])
         # The lasso leaves a little of a column that others are copies of.
-        parts = [part for part in parts if np.mean(part**2) > LEAST_OWN_VARIANCE]
-        products = [part * output for part in parts for output in left_of_targets]
-        if products:
-            found[unit] = _mean_is_zero(np.transpose(products))
-        others[own] = columns[own]
+        parts = parts[:, np.mean(parts**2, axis=0) > LEAST_OWN_VARIANCE]
+        if parts.size:
+            pairs = parts[:, :, None] * left_of_outputs[:, None]
+            found[unit] = _mean_is_zero(pairs.reshape(len(X), -1))
+        others[:, own], gram[own], gram[:, own] = X[:, own], products, products.T
     return found
 
 
