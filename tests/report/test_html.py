@@ -10,7 +10,8 @@ from fact_builders import facts, many_facts, profile
 from featgrad import Estimate
 from featgrad.estimates.estimate import unknown
 from featgrad.report import write_report
-from featgrad.report.html import _curve, render
+from featgrad.report.html import render
+from featgrad.report.svg import draw_curve
 from featgrad.report.text import Group
 from featgrad.report.warnings import Concern
 
@@ -57,7 +58,7 @@ def test_sets_are_stored_by_what_they_add_and_drop():
 
 def test_the_curve_has_no_line_for_all_where_that_is_unknown():
     known, not_known = (
-        _curve(facts(list("abcd"), everything=estimate))
+        draw_curve(facts(list("abcd")).sizes, 1, estimate)
         for estimate in (Estimate(0.9, 0.1, 4), unknown(4))
     )
     # One line is the legend's.
@@ -108,7 +109,7 @@ def test_figures_say_which_rows_they_come_from(estimate, origin):
 @pytest.mark.parametrize(("sizes", "names"), [((1, 2, 4), 4), ((1, 50, 100_000), 100_000)])
 def test_no_letters_of_the_curve_leave_it_or_meet(sizes, names):
     made = replace(many_facts(sizes[-1]), sizes=facts(["a"] * names, sizes).sizes, chosen=1)
-    curve = _curve(made)
+    curve = draw_curve(made.sizes, 1, made.everything)
     width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', curve).groups())
     boxes = []
     for x, y, anchor, text in re.findall(

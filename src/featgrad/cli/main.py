@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from featgrad.cli.arguments import UsageError, build_parser, complete
+from featgrad.cli.arguments import UsageError, build_parser, completion_script
 
 # Exit codes: a failure, and a command line that names something that does not exist.
 FAILED, USAGE = 1, 2
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     arguments.command_line = shlex.join(["featgrad", *argv])
     if arguments.run == "completion":
-        complete(parser, arguments.shell)
+        print(completion_script(parser, arguments.shell))
         return 0
     try:
         _run(arguments)

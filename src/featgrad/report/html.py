@@ -155,18 +155,23 @@ def write_report(facts: ReportFacts, path: str | os.PathLike[str]) -> None:
     >>> selector = FeatureGradientSelector(3, random_state=0).fit(X, y)
     >>> write_report(gather_facts(selector, X, y), "report.html")  # doctest: +SKIP
     """
+    write_page(render(facts), path)
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> None:
     with atomic_path(path) as temporary:
-        temporary.write_text(render(facts), encoding="utf-8")
+        temporary.write_text(page, encoding="utf-8")
 
 
 def render(facts: ReportFacts) -> str:
-    script, here = asset("page.js"), facts.selection.learnability
+    script, here = _asset("page.js"), facts.selection.learnability
     named = "" if facts.target is None else f"{facts.target}: "
     of_all = counted(facts.everything.n_features, "feature")
     is_same = here.is_optimistic or isnan(here.value)
-    return Template(asset("page.html")).substitute(
-        head=page_head(f"{named}{facts.selection.size:,} of {of_all}", script),
-        script=script,
+    return filled_page(
+        "page.html",
+        f"{named}{facts.selection.size:,} of {of_all}",
+        script,
         summary=_summary(facts),
         gains=_GAINS_OF_SAME_ROWS if is_same else _GAINS_OF_OTHER_ROWS,
         concerns=_concerns(facts),
@@ -174,8 +179,8 @@ def render(facts: ReportFacts) -> str:
         search=_lines(facts.search),
         data=_lines(facts.data),
         provenance=_lines(facts.provenance),
-        curve=_curve(facts),
-        path=_path_rows(facts),
+        curve=draw_curve(facts.sizes, facts.chosen, facts.everything),
+        path="\n".join(map(_path_row, facts.sizes)),
         redundancy="" if facts.redundancy is None else _redundancy(facts, facts.redundancy),
         series="; ".join(
             f"<span class='s{k}'>{escape(name)}</span>" for k, name in enumerate(facts.series)
@@ -187,13 +192,15 @@ def render(facts: ReportFacts) -> str:
     )
 
 
-def page_head(headline: str, script: str = "") -> str:
-    """The head of a page, which may use its own style and this script, and nothing else."""
-    style = asset("page.css")
-    scripts = f"script-src '{digest(script)}'; " if script else ""
-    policy = f"default-src 'none'; {scripts}style-src '{digest(style)}'"
-    head = Template(asset("head.html"))
-    return head.substitute(style=style, policy=policy, headline=escape(headline)).rstrip()
+def filled_page(name: str, headline: str, script: str = "", **parts: Any) -> str:
+    """A page that may use its own style and this script, and nothing else."""
+    style = _asset("page.css")
+    allowed = {"script": script, "style": style} if script else {"style": style}
+    digests = {kind: b64encode(sha256(text.encode()).digest()) for kind, text in allowed.items()}
+    sources = "; ".join(f"{kind}-src 'sha256-{value.decode()}'" for kind, value in digests.items())
+    policy = {"style": style, "policy": f"default-src 'none'; {sources}"}
+    head = _filled("head.html", headline=escape(headline), **policy).rstrip()
+    return _filled(name, head=head, script=script, **parts)
 
 
 def breakable(text: str) -> str:
@@ -232,12 +239,12 @@ def _score(score: Score) -> str:
     )
 
 
-def asset(name: str) -> str:
+def _filled(name: str, **parts: Any) -> str:
+    return Template(_asset(name)).substitute(parts)
+
+
+def _asset(name: str) -> str:
     return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def digest(text: str) -> str:
-    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
 def _lines(lines: Mapping[str, str]) -> str:
@@ -251,20 +258,10 @@ def _concerns(facts: ReportFacts) -> str:
     return f"<ul class='concerns'>{''.join(items)}</ul>"
 
 
-def _curve(facts: ReportFacts) -> str:
-    sizes, estimates = zip(*((p.size, p.learnability) for p in facts.sizes), strict=True)
-    return draw_curve(sizes, estimates, facts.chosen, facts.everything)
-
-
-def _path_rows(facts: ReportFacts) -> str:
-    rows = []
-    for point in facts.sizes:
-        low, high = point.learnability.interval
-        rows.append(
-            f"<tr><td>{point.size:,}</td><td>{point.learnability.value:.1%}</td>"
-            f"<td>{low:.1%} to {high:.1%}</td></tr>"
-        )
-    return "\n".join(rows)
+def _path_row(point: SizeFacts) -> str:
+    interval = "{:.1%} to {:.1%}".format(*point.learnability.interval)
+    cells = f"{point.size:,}", f"{point.learnability.value:.1%}", interval
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _redundancy(facts: ReportFacts, redundancy: Redundancy) -> str:
@@ -276,7 +273,7 @@ def _redundancy(facts: ReportFacts, redundancy: Redundancy) -> str:
             text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"
         items.append(f"<li class='{'replaced' if place >= 0 else 'in'}'>{text}</li>")
     heatmap = draw_heatmap(redundancy.correlations, redundancy.replaced_by)
-    return Template(asset("redundancy.html")).substitute(heatmap=heatmap, names="\n".join(items))
+    return _filled("redundancy.html", heatmap=heatmap, names="\n".join(items))
 
 
 def _compact(facts: ReportFacts) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """What the data of a report look like: a summary, correlations, the target over values."""
 
-import hashlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -31,8 +31,6 @@ _ROWS_PER_BIN = 8
 _ROWS = 5000
 # Rows from which a bin has a mean.
 _LEAST_ROWS = 5
-# Entries that a hash takes at once.
-_HASHED_ENTRIES = 1 << 20
 # Outputs of the target that are drawn.
 _MAX_SERIES = 4
 
@@ -173,17 +171,8 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
 
 def fingerprint(X: Any, y: Any) -> str:
     """A short hash of the values, their types and their shape."""
-    digest: Any = hashlib.blake2b(digest_size=8)
-    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    for values in (*arrays, np.asarray(y)):
-        digest.update(f"{values.dtype}{values.shape}".encode())
-        if values.dtype.kind == "O":
-            digest.update("\0".join(map(str, values.ravel())).encode())
-            continue
-        step = max(1, _HASHED_ENTRIES // max(1, values[:1].size))
-        for start in range(0, len(values), step):
-            digest.update(np.ascontiguousarray(values[start : start + step]))
-    return str(digest.hexdigest())
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (np.ascontiguousarray(X),)
+    return str(joblib.hash((X.shape, *parts, np.asarray(y))))[:16]
 
 
 def count_missing(X: Any) -> Indices:

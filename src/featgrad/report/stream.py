@@ -2,13 +2,11 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from string import Template
 from typing import Any
 
 import numpy as np
 
-from featgrad._support.atomic import atomic_path
-from featgrad.report.html import asset, breakable, page_head
+from featgrad.report.html import breakable, filled_page, write_page
 from featgrad.report.plots import TimelineDisplay
 from featgrad.report.svg import ALARMS, MAX_FEATURES, draw_timeline
 from featgrad.report.text import counted, escape
@@ -37,18 +35,14 @@ def write_stream_report(
     >>> selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 2])
     >>> write_stream_report(selector, "stream.html")  # doctest: +SKIP
     """
-    with atomic_path(path) as temporary:
-        temporary.write_text(render_stream(selector, names), encoding="utf-8")
-
-
-def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
     display = TimelineDisplay.of(selector, names)
     names, features = display.names, selector.features_
     headline = f"{len(features)} of {counted(len(names), 'feature')} after "
     scores = selector.scores_[features]
     count = len(display.features)
-    return Template(asset("stream.html")).substitute(
-        head=page_head(headline + counted(selector.n_rows_seen_, "row")),
+    page = filled_page(
+        "stream.html",
+        headline + counted(selector.n_rows_seen_, "row"),
         explained=escape(str(selector.learnability_)),
         half_life=f"{selector.half_life:g}",
         timeline=draw_timeline(display),
@@ -59,6 +53,7 @@ def render_stream(selector: Any, names: Sequence[str] | None = None) -> str:
             _row([names[features[i]], f"{scores[i]:.1%}"]) for i in np.argsort(-scores)
         ),
     )
+    write_page(page, path)
 
 
 def _alarm(event: Any, names: Sequence[str]) -> str:

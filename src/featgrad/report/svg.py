@@ -24,10 +24,9 @@ _ROW, _BAR = 46, 16
 ALARMS = {"alarm": "predictions became worse", "shift": "the set had changed beyond chance"}
 
 
-def draw_curve(
-    sizes: Sequence[int], estimates: Sequence[Estimate], chosen: int, everything: Estimate
-) -> str:
+def draw_curve(path: Sequence[Any], chosen: int, everything: Estimate) -> str:
     """One circle with its interval per size; the script of the page highlights one by position."""
+    sizes, estimates = zip(*((point.size, point.learnability) for point in path), strict=True)
     ends = [_known(everything), *(end for estimate in estimates for end in estimate.interval)]
     low, high = max(-1.0, min(0.0, *ends)), min(1.05, max(0.05, *ends) * 1.05)
 
