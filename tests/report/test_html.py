@@ -11,7 +11,7 @@ from featgrad import Estimate
 from featgrad.estimates.estimate import unknown
 from featgrad.report import write_report
 from featgrad.report.html import render
-from featgrad.report.svg import draw_curve
+from featgrad.report.pages import draw_curve
 from featgrad.report.text import Group
 from featgrad.report.warnings import Concern
 

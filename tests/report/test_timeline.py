@@ -7,7 +7,7 @@ import pytest
 from featgrad import OnlineFeatureSelector
 from featgrad.online.history import Event, TimelinePoint
 from featgrad.report import TimelineDisplay, write_stream_report
-from featgrad.report.svg import draw_timeline
+from featgrad.report.pages import draw_timeline
 
 TIMELINE = [
     TimelinePoint(100, np.array([0, 2]), np.array([0.3, 0.2])),

@@ -1,30 +1,28 @@
-"""The report as one self-contained HTML file.
-
-Names of features are untrusted: text is escaped, the script of the page writes text nodes only, and
-the content security policy blocks all other scripts.
-"""
+"""The report as one self-contained HTML file."""
 
 import html
 import json
 import os
-import re
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
-from importlib.resources import files
 from math import isnan
-from string import Template
 from typing import Any
 
 import numpy as np
 
-from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Floats, Indices
 from featgrad.estimates.estimate import Estimate, Score
 from featgrad.moments.least_squares import Gains
+from featgrad.report.pages import (
+    asset,
+    breakable,
+    draw_curve,
+    draw_heatmap,
+    filled_page,
+    from_template,
+    write_page,
+)
 from featgrad.report.profiles import REDUNDANT, Profile
-from featgrad.report.svg import draw_curve, draw_heatmap
 from featgrad.report.text import Group, counted, escape, number_text, visible
 from featgrad.report.warnings import Concern
 
@@ -34,8 +32,6 @@ _GAINS_OF_OTHER_ROWS = (
     "It comes from rows that had no part in choosing, and counts as far as the feature, or a "
     "near-copy of it, was found without them."
 )
-# Places in a name where a line may end.
-_BREAKS = re.compile(r"(?<=[_=/:;&|+-])(?=[^_=/:;&|+\s-])|(?<=[.,])(?=[^\W\d_])")
 # Correlation from which the closest chosen feature is named.
 _RELATED = 0.3
 
@@ -158,13 +154,8 @@ def write_report(facts: ReportFacts, path: str | os.PathLike[str]) -> None:
     write_page(render(facts), path)
 
 
-def write_page(page: str, path: str | os.PathLike[str]) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-
-
 def render(facts: ReportFacts) -> str:
-    script, here = _asset("page.js"), facts.selection.learnability
+    script, here = asset("page.js"), facts.selection.learnability
     named = "" if facts.target is None else f"{facts.target}: "
     of_all = counted(facts.everything.n_features, "feature")
     is_same = here.is_optimistic or isnan(here.value)
@@ -190,22 +181,6 @@ def render(facts: ReportFacts) -> str:
         names=escape(", ".join(facts.names[i] for i in facts.selection.features)),
         facts=_json(_compact(facts)),
     )
-
-
-def filled_page(name: str, headline: str, script: str = "", **parts: Any) -> str:
-    """A page that may use its own style and this script, and nothing else."""
-    style = _asset("page.css")
-    allowed = {"script": script, "style": style} if script else {"style": style}
-    digests = {kind: b64encode(sha256(text.encode()).digest()) for kind, text in allowed.items()}
-    sources = "; ".join(f"{kind}-src 'sha256-{value.decode()}'" for kind, value in digests.items())
-    policy = {"style": style, "policy": f"default-src 'none'; {sources}"}
-    head = _filled("head.html", headline=escape(headline), **policy).rstrip()
-    return _filled(name, head=head, script=script, **parts)
-
-
-def breakable(text: str) -> str:
-    """For HTML, with lines that end between the words of names only, as in the script."""
-    return "<wbr>".join(map(escape, _BREAKS.split(text)))
 
 
 def _summary(facts: ReportFacts) -> str:
@@ -239,14 +214,6 @@ def _score(score: Score) -> str:
     )
 
 
-def _filled(name: str, **parts: Any) -> str:
-    return Template(_asset(name)).substitute(parts)
-
-
-def _asset(name: str) -> str:
-    return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
-
-
 def _lines(lines: Mapping[str, str]) -> str:
     return "\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in lines.items())
 
@@ -273,7 +240,7 @@ def _redundancy(facts: ReportFacts, redundancy: Redundancy) -> str:
             text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"
         items.append(f"<li class='{'replaced' if place >= 0 else 'in'}'>{text}</li>")
     heatmap = draw_heatmap(redundancy.correlations, redundancy.replaced_by)
-    return _filled("redundancy.html", heatmap=heatmap, names="\n".join(items))
+    return from_template("redundancy.html", heatmap=heatmap, names="\n".join(items))
 
 
 def _compact(facts: ReportFacts) -> dict[str, Any]:

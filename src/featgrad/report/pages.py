@@ -1,11 +1,22 @@
-"""SVG drawings: estimates by size, correlations among features, features over time."""
+"""Pages and their drawings, in HTML and SVG, and the page of a stream.
 
-from collections.abc import Sequence
+Names of features are untrusted: text is escaped, the script of a page writes text nodes only, and
+the content security policy blocks all other scripts.
+"""
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from importlib.resources import files
 from math import ceil, floor, isnan, log10
+from string import Template
 from typing import Any
 
 import numpy as np
 
+from featgrad._support.atomic import atomic_path
 from featgrad._support.types import Floats, Indices
 from featgrad.estimates.estimate import Estimate
 from featgrad.report.plots import LOG_RATIO, TimelineDisplay
@@ -19,9 +30,41 @@ _LETTER = 11
 # Of a heat map.
 _CELL, _MARGIN = 20, 28
 # Of a timeline: features that are drawn, columns of time, and pixels of a feature and of its bar.
-MAX_FEATURES, _MAX_TIMES = 40, 120
+_MAX_FEATURES, _MAX_TIMES = 40, 120
 _ROW, _BAR = 46, 16
-ALARMS = {"alarm": "predictions became worse", "shift": "the set had changed beyond chance"}
+_ALARMS = {"alarm": "predictions became worse", "shift": "the set had changed beyond chance"}
+
+# Places in a name where a line may end.
+_BREAKS = re.compile(r"(?<=[_=/:;&|+-])(?=[^_=/:;&|+\s-])|(?<=[.,])(?=[^\W\d_])")
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def filled_page(name: str, headline: str, script: str = "", **parts: Any) -> str:
+    """A page that may use its own style and this script, and nothing else."""
+    style = asset("page.css")
+    allowed = {"script": script, "style": style} if script else {"style": style}
+    digests = {kind: b64encode(sha256(text.encode()).digest()) for kind, text in allowed.items()}
+    sources = "; ".join(f"{kind}-src 'sha256-{value.decode()}'" for kind, value in digests.items())
+    policy = {"style": style, "policy": f"default-src 'none'; {sources}"}
+    head = from_template("head.html", headline=escape(headline), **policy).rstrip()
+    return from_template(name, head=head, script=script, **parts)
+
+
+def breakable(text: str) -> str:
+    """For HTML, with lines that end between the words of names only, as in the script."""
+    return "<wbr>".join(map(escape, _BREAKS.split(text)))
+
+
+def from_template(name: str, **parts: Any) -> str:
+    return Template(asset(name)).substitute(parts)
+
+
+def asset(name: str) -> str:
+    return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
 
 
 def draw_curve(path: Sequence[Any], chosen: int, everything: Estimate) -> str:
@@ -99,7 +142,7 @@ def draw_heatmap(correlations: Floats, replaced_by: Indices) -> str:
 
 def draw_timeline(display: TimelineDisplay) -> str:
     """A name and a bar per feature, whose opacity is its score at the time."""
-    shown = display.longest(MAX_FEATURES)
+    shown = display.longest(_MAX_FEATURES)
     n_times = display.scores.shape[1]
     starts = np.arange(0, n_times, ceil(n_times / _MAX_TIMES))
     scores, edges = display.scores[np.ix_(shown, starts)], display.edges[[*starts, n_times]]
@@ -119,7 +162,7 @@ def draw_timeline(display: TimelineDisplay) -> str:
             parts.append(_bar(place, "plus", 0.1 + 0.9 * score / strongest, title))
     for alarm in display.alarms:
         at = float(_WIDTH * alarm.row / edges[-1])
-        title = f"<title>row {alarm.row:,}: {ALARMS[alarm.kind]}</title>"
+        title = f"<title>row {alarm.row:,}: {_ALARMS[alarm.kind]}</title>"
         parts.append(_line(at, at, 0, height, "chosen", title))
     for row, anchor, at in ((0, "start", 0), (int(edges[-1]), "end", _WIDTH)):
         parts.append(_text(at, height + 18, f"row {row:,}", anchor))
@@ -185,3 +228,58 @@ def _tag(name: str, content: str, **attributes: Any) -> str:
         shown = f"{value:.1f}" if isinstance(value, float) else str(value)
         text += f' {attribute.rstrip("_").replace("_", "-")}="{shown}"' if shown else ""
     return f"<{text}>{content}</{name}>" if content else f"<{text}/>"
+
+
+def write_stream_report(
+    selector: Any, path: str | os.PathLike[str], *, names: Sequence[str] | None = None
+) -> None:
+    """Write what an `OnlineFeatureSelector` has seen, as a page for any browser.
+
+    Parameters
+    ----------
+    selector : OnlineFeatureSelector
+        One that has seen rows.
+    path : str or path-like
+        The HTML file; an existing one is replaced once the new one is complete.
+    names : sequence of str, default=None
+        Names of the features; None takes those that the selector has seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featgrad import OnlineFeatureSelector
+    >>> from featgrad.report import write_stream_report
+    >>> X = np.random.default_rng(0).standard_normal((300, 4))
+    >>> selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 2])
+    >>> write_stream_report(selector, "stream.html")  # doctest: +SKIP
+    """
+    display = TimelineDisplay.of(selector, names)
+    names, features = display.names, selector.features_
+    headline = f"{len(features)} of {counted(len(names), 'feature')} after "
+    scores = selector.scores_[features]
+    count = len(display.features)
+    page = filled_page(
+        "stream.html",
+        headline + counted(selector.n_rows_seen_, "row"),
+        explained=escape(str(selector.learnability_)),
+        half_life=f"{selector.half_life:g}",
+        timeline=draw_timeline(display),
+        shown=f"{_MAX_FEATURES} of {count} features are drawn." if count > _MAX_FEATURES else "",
+        alarms="\n".join(_alarm(event, names) for event in display.alarms) or _row(["none"]),
+        rate=f"{1e6 * selector.alarm_rate:g}",
+        chosen="\n".join(
+            _row([names[features[i]], f"{scores[i]:.1%}"]) for i in np.argsort(-scores)
+        ),
+    )
+    write_page(page, path)
+
+
+def _alarm(event: Any, names: Sequence[str]) -> str:
+    came, went = (", ".join(names[i] for i in own) for own in (event.entered, event.left))
+    cells = {"Row": f"{event.row:,}", "What": _ALARMS[event.kind], "Came": came, "Went": went}
+    labelled = (f'<td data-label="{k}">{breakable(v)}</td>' for k, v in cells.items())
+    return f"<tr>{''.join(labelled)}</tr>"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<td>{breakable(cell)}</td>' for cell in cells)}</tr>"
