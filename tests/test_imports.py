@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,11 +41,21 @@ def test_public_names_document_their_parameters(documented):
         return
     if not arguments(documented):
         return
-    section = "Attributes" if documented is featgrad.Estimate else "Parameters"
-    assert f"{section}\n{'-' * len(section)}" in text
+    # What users are given has attributes, what they call has parameters.
+    assert "Parameters\n----------" in text or "Attributes\n----------" in text
     # A line of the section may name several: "X, y" or "X : ...".
     named = {name for line in text.splitlines() for name in line.split(" :")[0].split(", ")}
     assert set(arguments(documented)) <= named
+
+
+def test_the_page_of_the_api_has_every_public_name_and_no_private_module():
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    modules = page.split(".. currentmodule:: ")[1:]
+    listed = {module.split()[0]: re.findall(r"^   (\w+)$", module, re.M) for module in modules}
+    assert listed.keys() == {"featgrad", "featgrad.readers", "featgrad.report"}
+    assert sorted(listed.pop("featgrad")) == sorted(featgrad.__all__)
+    for module, names in listed.items():
+        assert set(names) <= set(importlib.import_module(module).__all__)
 
 
 def imported(name: str):

@@ -8,58 +8,50 @@ if TYPE_CHECKING:
     from featgrad.estimates.diagnosis import DataWarning
     from featgrad.estimates.estimate import Estimate, PathPoint, Score, Sizes
     from featgrad.estimates.learnability import Learnability, learnability
+    from featgrad.online.history import Event, TimelinePoint
     from featgrad.online.selector import OnlineFeatureSelector
     from featgrad.permutation import PermutationTest, permutation_test
+    from featgrad.plan import Plan
     from featgrad.readers import open_source
+    from featgrad.search.base import Certificate, Discoveries
     from featgrad.search.knockoffs import Knockoffs
     from featgrad.search.minibatch import MiniBatch
+    from featgrad.search.stability import Stability
     from featgrad.search.working_set import WorkingSet
     from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
-    "DataWarning",
-    "Estimate",
-    "FeatureGradientSelector",
-    "Knockoffs",
-    "Learnability",
-    "MiniBatch",
-    "OnlineFeatureSelector",
-    "PathPoint",
-    "PermutationTest",
-    "Score",
-    "Sizes",
-    "WorkingSet",
-    "groups_by_origin",
-    "learnability",
-    "open_source",
-    "permutation_test",
-]
+    "Certificate", "DataWarning", "Discoveries", "Estimate", "Event", "FeatureGradientSelector",
+    "Knockoffs", "Learnability", "MiniBatch", "OnlineFeatureSelector", "PathPoint",
+    "PermutationTest", "Plan", "Score", "Sizes", "Stability", "TimelinePoint", "WorkingSet",
+    "groups_by_origin", "learnability", "open_source", "permutation_test",
+]  # fmt: skip
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
-_MODULES = {
-    "DataWarning": "estimates.diagnosis",
-    "Estimate": "estimates.estimate",
-    "FeatureGradientSelector": "selector",
-    "Knockoffs": "search.knockoffs",
-    "Learnability": "estimates.learnability",
-    "MiniBatch": "search.minibatch",
-    "OnlineFeatureSelector": "online.selector",
-    "PathPoint": "estimates.estimate",
-    "PermutationTest": "permutation",
-    "Score": "estimates.estimate",
-    "Sizes": "estimates.estimate",
-    "WorkingSet": "search.working_set",
-    "groups_by_origin": "dataset.constraints",
-    "learnability": "estimates.learnability",
-    "open_source": "readers",
-    "permutation_test": "permutation",
+_NAMES = {
+    "dataset.constraints": ("groups_by_origin",),
+    "estimates.diagnosis": ("DataWarning",),
+    "estimates.estimate": ("Estimate", "PathPoint", "Score", "Sizes"),
+    "estimates.learnability": ("Learnability", "learnability"),
+    "online.history": ("Event", "TimelinePoint"),
+    "online.selector": ("OnlineFeatureSelector",),
+    "permutation": ("PermutationTest", "permutation_test"),
+    "plan": ("Plan",),
+    "readers": ("open_source",),
+    "search.base": ("Certificate", "Discoveries"),
+    "search.knockoffs": ("Knockoffs",),
+    "search.minibatch": ("MiniBatch",),
+    "search.stability": ("Stability",),
+    "search.working_set": ("WorkingSet",),
+    "selector": ("FeatureGradientSelector",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return value
+    for module, names in _NAMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

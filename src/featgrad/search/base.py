@@ -155,6 +155,8 @@ class Discoveries:
     exact : ndarray of bool of shape (n_features,)
         Features that e-values of the knockoffs choose. They keep the rate exactly, where the choice
         of most knockoffs keeps it about, and are fewer.
+    chosen, usable : ndarray of bool of shape (n_features,)
+        Features that are chosen, and those that could be.
     """
 
     fdr: float
