@@ -1,11 +1,10 @@
-"""Limit BLAS, and compiled loops, to one thread."""
+"""Limit BLAS to one thread."""
 
 import functools
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -48,25 +47,6 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _limit.release()
-
-
-_alone: ContextVar[bool] = ContextVar("alone", default=False)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute everything in the calling thread, where others have the other cores."""
-    token = _alone.set(True)
-    try:
-        with one_blas_thread():
-            yield
-    finally:
-        _alone.reset(token)
-
-
-def is_alone() -> bool:
-    """Whether the calling thread is to compute everything."""
-    return _alone.get()
 
 
 @functools.cache

@@ -6,6 +6,7 @@ nothing is densified. Missing entries can be left out, and count as the mean of 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -88,9 +89,7 @@ class ColumnSums(ArraySums):
     def add(self, X: Any, origin: Any, linear: Any, squared: Any = None) -> None:
         """More rows; the origin of sparse columns is 0."""
         squared = linear[:, :0] if squared is None else squared
-        if sparse.issparse(X):
-            self._add_csr(X, linear, squared)
-        elif hasattr(X, "products"):  # sparse columns on a device
+        if sparse.issparse(X) or hasattr(X, "products"):
             self._add_products(X, linear, squared)
         else:
             self._add_dense(X, origin, linear, squared)
@@ -122,24 +121,12 @@ class ColumnSums(ArraySums):
         """Bring the sums to the host."""
         vars(self).update({name: to_numpy(array) for name, array in vars(self).items()})
 
-    def _add_csr(self, X: Any, linear: Floats, squared: Floats) -> None:
-        # Imported here: the compiler behind it takes longer to load than everything else.
-        from featgrad._support.compiled import shared
-        from featgrad.columns.kernels import add_products
-
-        data = X.data
-        if len(self.absent) and has_missing(X):
-            self.n_missing += 1
-            missing = np.isnan(data)
-            data = np.where(missing, 0.0, data)
-            parts = missing.astype(np.float64), X.indices, X.indptr
-            self.absent += sparse.csr_array(parts, shape=X.shape).T @ linear
-        shared(add_products, 2, X.indptr, X.indices, data, linear, squared, self.records)
-
     def _add_products(self, X: Any, linear: Any, squared: Any) -> None:
-        products, absent = X.products(linear, squared, bool(len(self.absent)))
-        self.records += products
-        if len(self.absent):
+        # Sparse columns on a device have products of their own.
+        products = X.products if hasattr(X, "products") else partial(_products, X)
+        records, absent = products(linear, squared, bool(len(self.absent)))
+        self.records += records
+        if absent is not None:
             self.absent += absent
             self.n_missing += absent.any()
 
@@ -162,6 +149,24 @@ class ColumnSums(ArraySums):
             if squared.shape[1]:
                 values *= values
                 self.records[:, width:] += values.T @ xp.astype(squared[rows, :], dtype)
+
+
+def _products(X: Any, linear: Floats, squared: Floats, missing: bool) -> tuple[Floats, Any]:
+    """Columns ``X^T linear`` and ``(X * X)^T squared``; ``isnan(X)^T linear`` if `missing`."""
+
+    def along(data: Any, numbers: Floats) -> Floats:
+        return np.asarray(sparse.csr_array((data, X.indices, X.indptr), X.shape).T @ numbers)
+
+    data, absent = X.data, None
+    if missing and has_missing(X):
+        absent = along(np.isnan(data).astype(np.float64), linear)
+        data = np.nan_to_num(data, nan=0.0)
+    found = along(data, linear)
+    if squared.shape[1] == 0:
+        return found, absent
+    return np.concatenate(
+        [found, along(np.square(data, dtype=np.float64), squared)], axis=1
+    ), absent
 
 
 def measured(X: Any, origin: Any, dtype: Any) -> Any:

@@ -28,7 +28,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from featgrad._support.array_api import is_dask_array, is_dask_frame
-from featgrad._support.threads import one_thread
+from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats
 from featgrad.checks import MATRIX
 from featgrad.columns.extremes import Fences, some_rows
@@ -176,7 +176,7 @@ def _state_of_parts(question: Any, parts: Sequence[Any]) -> _State:
             for first in range(0, len(block) if seen + len(block) <= len(places) else 0, step):
                 last = min(first + step, len(block))
                 own = slice(seen + first, seen + last)
-                with one_thread():
+                with one_blas_thread():
                     of_splitter = None if folds is None else folds[own]
                     sums.add(encoder(block.rows(first, last), places[own], of_splitter))
             seen += len(block)
