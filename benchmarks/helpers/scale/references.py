@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from featgrad.readers.dialect import NA_WORDS
+from featgrad.readers.tokens import NA_TEXTS, NA_WORDS
 
 _NUMBER = re.compile(rb"[+-]?(((\d+\.?\d*|\.\d+)(e[+-]?\d+)?)|nan|inf(inity)?)", re.IGNORECASE)
 _GROUPED = re.compile(
@@ -121,7 +121,7 @@ def table(content: bytes, n_numbers: int, hash_dim: int) -> tuple[list, list[int
             raise BadLineError(line)
         label = number(plain(fields[0]))
         entries = {k: value(plain(field)) for k, field in enumerate(fields[1:-1])}
-        if text(fields[-1]) and fields[-1].strip(b" \t").decode() not in ("", *NA_WORDS[:-2]):
+        if text(fields[-1]) and fields[-1].strip(b" \t").decode() not in ("", *NA_TEXTS):
             entries[n_numbers + fingerprint(fields[-1]) % hash_dim] = 1.0
         return label, entries
 

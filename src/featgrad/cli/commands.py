@@ -244,8 +244,7 @@ def _describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
     id_like = dict(numbered(numbers, first))
     for chunk in table.chunks(numbers, texts, invalid):
         length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
-        for row in sorted(chunk.reasons):
-            invalid.report(n_rows + row, chunk.reasons[row])
+        invalid.report(chunk.reasons, length)
         low = np.fmin(low, [np.fmin.reduce(column) for column in chunk.numbers])
         high = np.fmax(high, [np.fmax.reduce(column) for column in chunk.numbers])
         for name, seen in distinct.items():

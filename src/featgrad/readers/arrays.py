@@ -51,11 +51,11 @@ class ArraySource(BaseSource):
         self._rows = Block(X, target, weight, keys)
 
     def _chunks(self) -> Iterator[Block]:
-        self._invalid.skipped = 0
+        self._invalid.restart()
         for start in range(0, len(self._rows), self.block_rows):
             stop = min(start + self.block_rows, len(self._rows))
             rows = self._rows.rows(start, stop)
-            yield self._invalid.clean(replace(rows, X=self._cast(rows.X)), start)
+            yield self._invalid.clean(replace(rows, X=self._cast(rows.X)))
 
     def _cast(self, X: Any) -> Any:
         with np.errstate(over="ignore"):

@@ -13,10 +13,8 @@ from featgrad._support.types import Flags, Floats, Indices, Keys
 # Default number of rows per block; of a table, its entries and its fewest rows.
 BLOCK_ROWS = 4096
 _BLOCK_ENTRIES, _MIN_BLOCK_ROWS = 1 << 22, 64
-# Limits on the number of features found in a file, against garbled indices that would allocate
-# gigabytes: of all files, and of small ones for each of their entries. The caller can pass more.
+# Limit on the number of features found in a file.
 MAX_FEATURES = 1 << 27
-_FEW_FEATURES, _FEATURES_PER_ENTRY = 1 << 20, 16
 
 
 @dataclass(frozen=True)
@@ -117,15 +115,6 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
-
-
-def check_largest(name: str, index: int, n_entries: int) -> None:
-    """Refuse a largest index that no file with so many entries would have."""
-    if not 0 <= index < min(MAX_FEATURES, max(_FEW_FEATURES, _FEATURES_PER_ENTRY * n_entries)):
-        raise ValueError(
-            f"The largest index in {name} is {index:,}, but it has {n_entries:,} entries: correct "
-            "the index, or pass n_features, the number of features."
-        )
 
 
 def canonical(X: Any) -> Any:

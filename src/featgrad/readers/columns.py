@@ -81,20 +81,14 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
     raise UnknownColumnError(f"{argument}={column!r} is not a column of {existing}{nearest}.")
 
 
-def numbers_of(name: str, tokens: "Tokens", reasons: dict[int, str]) -> NDArray[Any]:
+def numbers_of(
+    name: str, tokens: "Tokens", kind: str, decimal: str, reasons: dict[int, str]
+) -> Floats:
     """A column of text as numbers; adds the reasons why rows are invalid."""
-    values, valid = tokens.numbers()
+    values, valid = tokens.numbers(kind, decimal)
     for row in np.flatnonzero(~valid).tolist():
-        reasons.setdefault(row, not_of_kind(name, tokens.token(row), "number"))
+        reasons.setdefault(row, not_of_kind(name, tokens.token(row), kind))
     return values
-
-
-def as_days(times: NDArray[Any]) -> NDArray[Any]:
-    """Dates, in days since 1970, or durations; NaN where there is none.
-
-    In their own unit: nanoseconds reach from 1677 to 2262 only.
-    """
-    return np.asarray((times - times.dtype.type(0, "D")) / np.timedelta64(1, "D"))
 
 
 def not_of_kind(name: str, field: bytes, kind: str) -> str:

@@ -9,6 +9,7 @@ thousands, dates, per cent, encodings and compression are not theirs (`benchmark
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, time, timedelta
 from functools import partial
 from importlib.util import find_spec
@@ -20,14 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support.types import Flags
-from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind
-from featgrad.readers.dialect import NA_WORDS, check_dialect, dialect_of, encoding_of
+from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
+from featgrad.readers.dialect import check_dialect, dialect_of, encoding_of
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
-from featgrad.readers.kernels import FIELDS, MESSAGES
-from featgrad.readers.kernels.numbers import BOOLEAN, KINDS, NUMBER, census
-from featgrad.readers.kernels.records import parse_records
 from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
-from featgrad.readers.tokens import Tokens, is_utf8
+from featgrad.readers.record_kernels import FIELDS, UNCLOSED, split_records
+from featgrad.readers.tokens import NA_TEXTS, NA_WORDS, Tokens, is_utf8, kinds_of
 
 # Each column of a chunk has a fixed cost, so that chunks should not have fewer lines.
 _MIN_LINES = 64
@@ -35,8 +34,6 @@ _MIN_LINES = 64
 _MAX_RECORD_BYTES = 1 << 20
 # First lines that show how a file is written: so many bytes, and at least so many lines.
 _FIRST_BYTES, _FIRST_LINES = 1 << 18, 5
-_TEXT = len(KINDS)
-_BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 
 def open_delimited(
@@ -76,12 +73,12 @@ class DelimitedTable:
         self.columns: Sequence[str] = self.dialect.names
         check_names(name, self.columns)
         self._places = {column: place for place, column in enumerate(self.columns)}
-        found, names = self._find_kinds(), (*KINDS, "text")
-        self.kinds: Mapping[str, str] = {
-            column: names[kind] for column, kind in zip(self.columns, found.tolist(), strict=True)
-        }
-        # Text that is to be read as numbers is parsed as such.
-        self._codes = np.where(found == _TEXT, NUMBER, found)
+        given = self.dialect.na_values
+        self._missing, self._missing_texts = (*given, *NA_WORDS), (*given, *NA_TEXTS)
+        values, valid = Tokens.from_bytes([word.encode() for word in given]).numbers()
+        self._missing_numbers = values[valid]
+        kinds = kinds_of(self._first_fields(), len(self.columns), self.dialect.decimal)
+        self.kinds: Mapping[str, str] = dict(zip(self.columns, kinds, strict=True))
         self.notes: Sequence[str] = self._notes()
 
     def _notes(self) -> list[str]:
@@ -92,87 +89,92 @@ class DelimitedTable:
         return [] if text in ("separated by comma", "separated by tab") else [f"read as {text}"]
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
-        wanted = np.array([self._places[name] for name in (*numbers, *texts)], np.intp)
+        # Text that is to be read as numbers is parsed as such.
+        kinds = {name: self.kinds[name].replace("text", "number") for name in numbers}
+        fields = [*(name for name in numbers if kinds[name] != "number"), *texts]
         places = np.full(len(self.columns), -1)
-        places[wanted] = [*range(len(numbers)), *(-2 - i for i in range(len(texts)))]
-        kinds = self._codes[wanted[: len(numbers)]]
-        parse = partial(self._parse, (numbers, texts, places, kinds), invalid.skip)
-        row, line, rest = 0, self.dialect.header_lines, b""
+        for place, name in enumerate(numbers):
+            places[self._places[name]] = place
+        for place, name in enumerate(fields):
+            places[self._places[name]] = -2 - place
+        parse = partial(self._parse, places, kinds, fields, invalid.skip)
+        line, rest = self.dialect.header_lines, b""
         for read, (found, chunk) in parsed(self._text, chain(self._data(), [b""]), parse):
             if rest:
                 found, chunk = parse(rest + read, at_end=not read)
             invalid.skipped += found.skipped
             if len(found.lines):
-                invalid.locate = partial(_locate, line + found.lines, row)
+                invalid.at_lines(line + found.lines)
                 yield chunk
+            line += found.n_lines
             if found.error:
-                invalid.locate = partial(_locate, [line + found.n_lines], 0)
-                invalid.report(0, found.error)
-            row, line = row + len(found.lines), line + found.n_lines
+                invalid.at_lines([line])
+                invalid.report({0: found.error}, 1)
             rest = (rest + read)[found.used :]
 
     def _parse(
-        self, wanted: tuple[Any, ...], skip: bool, content: bytes, at_end: bool = False
-    ) -> "tuple[_Records, Chunk]":
+        self, places: NDArray[np.int64], kinds: Mapping[str, str], fields: Sequence[str],
+        skip: bool, content: bytes, at_end: bool = False,
+    ) -> "tuple[_Records, Chunk]":  # fmt: skip
         """Whole lines; a quoted field at their end may go on unless they are the last ones."""
-        numbers, texts, places, kinds = wanted
-        found = self._split(content, places, kinds, 0 if at_end else _MAX_RECORD_BYTES, skip)
-        reasons = {}
-        for row in np.flatnonzero(found.wrong[:, 0] >= 0).tolist():
-            place, start, end = found.wrong[row].tolist()
-            reasons[row] = not_of_kind(numbers[place], content[start:end], KINDS[kinds[place]])
-        is_text = bool(texts) and is_utf8(content)
-        spans = zip(texts, found.starts, found.ends, strict=True)
-        tokens = {name: Tokens(found.data, start, end, is_text) for name, start, end in spans}
-        return found, Chunk(found.values.T, tokens, reasons)
+        found = self._split(content, places, len(kinds), 0 if at_end else _MAX_RECORD_BYTES, skip)
+        names, reasons, decimal = list(kinds), dict[int, str](), self.dialect.decimal
+        rows, columns, starts, ends = found.others.T
+        others = Tokens(found.data, starts.copy(), ends.copy()).trimmed(self._missing)
+        found.values[rows, columns], valid = others.numbers("number", decimal)
+        for i in np.flatnonzero(~valid).tolist():
+            name = names[columns[i]]
+            reasons.setdefault(int(rows[i]), not_of_kind(name, others.token(i), "number"))
+        for number in self._missing_numbers:
+            found.values[found.values == number] = np.nan
+        texts, is_text = {}, is_utf8(content)
+        for name, start, end in zip(fields, found.starts, found.ends, strict=True):
+            tokens = Tokens(found.data, start, end, is_text)
+            if name in kinds:
+                tokens = tokens.trimmed(self._missing)
+                values = numbers_of(name, tokens, kinds[name], decimal, reasons)
+                found.values[:, names.index(name)] = values
+            else:
+                is_there = tokens.trimmed(self._missing_texts).present
+                texts[name] = replace(tokens, ends=np.where(is_there, end, start))
+        return found, Chunk(found.values.T, texts, reasons)
 
     def _split(
-        self, content: bytes, places: Any, kinds: Any, max_bytes: int, skip: bool
+        self, content: bytes, places: NDArray[np.int64], n_numbers: int, max_bytes: int, skip: bool
     ) -> "_Records":
         """Fields of a chunk of text."""
-        n_texts = int(np.count_nonzero(places < -1))
+        sep, decimal, n_texts = *map(ord, self.dialect[:2]), int(np.count_nonzero(places < -1))
         # A byte ends each field; one record may be invalid.
         n_records = min(count_lines(content), 1 + len(content) // len(places))
-        values, wrong = np.empty((n_records, len(kinds))), np.empty((n_records, 3), np.int64)
+        values, lines = np.empty((n_records, n_numbers)), np.empty(n_records, np.int64)
+        others = np.empty((n_records * n_numbers, 4), np.int64)
         starts, ends = np.empty((2, n_texts, n_records), np.int64)
-        lines, escaped = np.empty(n_records, np.int64), np.empty(starts.shape, bool)
-        rows, used, n_lines, code, n_fields, skipped = parse_records(
-            np.frombuffer(content, np.uint8), ord(self.dialect.sep), ord(self.dialect.decimal),
-            max_bytes, skip, places, kinds, *self.dialect.missing,
-            values, starts, ends, escaped, lines, wrong,
+        escaped = np.empty(starts.shape, bool)
+        rows, n_others, used, n_lines, code, n_fields, skipped = split_records(
+            np.frombuffer(content, np.uint8), sep, 0 if decimal == sep else decimal,
+            max_bytes, skip, places, values, others, starts, ends, escaped, lines,
         )  # fmt: skip
         starts, ends = starts[:, :rows], ends[:, :rows]
         data = _unescaped(content, starts, ends, escaped[:, :rows])
-        error = MESSAGES[code]
-        if code == FIELDS:
-            error = f"it has {n_fields} fields where {len(places)} belong"
+        reasons = {UNCLOSED: "a quoted field is not closed, or text follows it",
+                   FIELDS: f"it has {n_fields} fields where {len(places)} belong"}  # fmt: skip
         return _Records(
-            values[:rows], data, starts, ends, wrong[:rows], lines[:rows], used, n_lines, error,
-            skipped,
+            values[:rows], others[:n_others], data, starts, ends, lines[:rows], used, n_lines,
+            reasons.get(code, ""), skipped,
         )  # fmt: skip
 
-    def _find_kinds(self) -> NDArray[np.int64]:
-        """What most fields of each column in the first rows are; text if they are nothing else."""
-        every, content = np.arange(len(self.columns)), b""
-        as_texts = -2 - every, np.zeros(0, np.int64)
+    def _first_fields(self) -> Tokens:
+        """The fields of the first rows, one column after the other."""
+        places, content = -2 - np.arange(len(self.columns)), b""
         for read in self._data():
             content += read
-            found = self._split(content, *as_texts, _MAX_RECORD_BYTES, skip=True)
+            found = self._split(content, places, 0, _MAX_RECORD_BYTES, skip=True)
             # A quoted field of the first record may go on in the next chunk.
             if len(found.lines) or len(content) > _MAX_RECORD_BYTES:
                 break
         else:
-            found = self._split(content, *as_texts, 0, skip=True)
-        counts = np.zeros((len(every), len(KINDS) + 1), np.int64)
-        words, edges = self.dialect.missing[:2]
-        fields = found.data, found.starts, found.ends
-        census(*fields, ord(self.dialect.decimal), words, edges, counts)
-        best = counts[:, :-1].argmax(axis=1)
-        best[2 * counts[every, best] < counts[:, -1]] = _TEXT
-        for i in np.flatnonzero(best == BOOLEAN):
-            if not _are_booleans(Tokens(found.data, found.starts[i], found.ends[i])):
-                best[i] = _TEXT
-        return np.asarray(best)
+            found = self._split(content, places, 0, 0, skip=True)
+        return Tokens(found.data, found.starts.ravel(), found.ends.ravel()).trimmed(self._missing)
 
     def _lines(self) -> Iterator[bytes]:
         return line_chunks(self._text, _MIN_LINES, self._encoding, returns=self._returns)
@@ -187,17 +189,13 @@ class DelimitedTable:
 
 
 class _Records(NamedTuple):
-    """Fields of records as numbers, and as bytes with their starts and ends.
-
-    Also the first field of each record that is wrong, its line, the bytes and lines parsed, what
-    ended this, and how many records were skipped.
-    """
+    """Records as `split_records` finds them, their lines, and what ended this."""
 
     values: NDArray[np.float64]
+    others: NDArray[np.int64]
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    wrong: NDArray[np.int64]
     lines: NDArray[np.int64]
     used: int
     n_lines: int
@@ -213,17 +211,6 @@ def _unescaped(content: bytes, starts: Any, ends: Any, escaped: Flags) -> NDArra
         starts[field], ends[field] = size, size + len(parts[-1])
         size = ends[field]
     return np.frombuffer(b"".join(parts), np.uint8)
-
-
-def _are_booleans(tokens: Tokens) -> bool:
-    """Whether both words of a pair occur and no other."""
-    rows = np.flatnonzero(tokens.present)
-    seen = {tokens.token(row).strip().lower().decode("utf-8", "replace") for row in rows.tolist()}
-    return any(seen - {word.lower() for word in NA_WORDS} == pair for pair in _BOOLEANS)
-
-
-def _locate(lines: Any, first_row: int, row: int) -> str:
-    return f"line {lines[row - first_row] + 1}"
 
 
 def _sheet_as_csv(path: Path) -> bytes:

@@ -6,22 +6,13 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from featgrad._support.types import Floats
-from featgrad.readers.tokens import Tokens
+from featgrad.readers.tokens import NA_WORDS, Tokens
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-# Words for a missing value, apart from the empty field; among texts the last two are values.
-NA_WORDS = (
-    "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "null", "NULL", "Null",
-    "None", "none", "?", "-", ".",
-)  # fmt: skip
-_N_VALUES_OF_TEXT = 2
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # Records that are looked at.
 _RECORDS = 100
@@ -44,8 +35,7 @@ def check_dialect(sep: str | None, decimal: str | None, encoding: str | None) ->
         ) from None
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(NamedTuple):
     """Separator, decimal sign, missing words, and the lines before the data."""
 
     sep: str
@@ -53,19 +43,6 @@ class Dialect:
     names: tuple[str, ...]
     header_lines: int
     na_values: tuple[str, ...]
-
-    @cached_property
-    def missing(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], int, Floats]:
-        """Words for a missing field, as bytes and where each ends, how many of the last ones are
-        values of text, and numbers that stand for a missing one.
-        """
-        # The longest first: most fields are longer than all of them.
-        words = [word.encode() for word in (*self.na_values, *NA_WORDS) if word]
-        words.sort(key=len, reverse=True)
-        edges = np.cumsum([0, *map(len, words)])
-        values, valid = Tokens.from_bytes([word.encode() for word in self.na_values]).numbers()
-        joined = np.frombuffer(b"".join(words), np.uint8)
-        return joined, edges, _N_VALUES_OF_TEXT, values[valid]
 
     def __str__(self) -> str:
         parts = [f"separated by {SEPARATORS.get(self.sep, repr(self.sep))}"]
@@ -193,8 +170,8 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
 def _are_numbers(fields: Sequence[str], *decimals: str) -> list[bool]:
     """Which fields are numbers with one of these decimal signs."""
     tokens = Tokens.from_bytes([field.encode() for field in fields])
-    found = [tokens.are_numbers(decimal).tolist() for decimal in decimals]
-    return list(map(any, zip(*found, strict=True)))
+    found = [tokens.numbers("number", decimal)[1] & tokens.present for decimal in decimals]
+    return np.any(found, axis=0).tolist()  # type: ignore[no-any-return]
 
 
 def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> None:

@@ -11,9 +11,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from featgrad.readers.block import rows_per_block
-from featgrad.readers.columns import Chunk, Chunks, as_days, check_names, numbers_of
+from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
 from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
-from featgrad.readers.tokens import Tokens
+from featgrad.readers.tokens import Tokens, as_days
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)
 _DAY_NS = 86_400_000_000_000
@@ -182,7 +182,8 @@ def _frame(table: Any) -> Any:
 def numbers_in(column: Any, reasons: dict[int, str]) -> Any:
     """Numbers, NaN for missing ones; dates and times in days."""
     if isinstance(column.dtype, _TEXT):
-        return numbers_of(column.name, tokens_in(column), reasons)
+        tokens = tokens_in(column).trimmed()
+        return numbers_of(column.name, tokens, "number", ".", reasons)
     if isinstance(column.dtype, nw.Datetime | nw.Date | nw.Duration):
         # pandas gives dates of Arrow as objects.
         is_date = isinstance(column.dtype, nw.Date)

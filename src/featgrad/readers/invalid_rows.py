@@ -1,7 +1,7 @@
 """Invalid rows: the first one raises an error, or all of them are skipped and counted."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -11,49 +11,60 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad.readers.block import Block
-from featgrad.readers.kernels import INFINITE, MESSAGES, NAN
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 class InvalidRows:
-    """What to do with the invalid rows of one source."""
+    """What to do with the invalid rows of one source, chunk by chunk."""
 
     def __init__(self, name: str, on_bad_rows: str, missing: str) -> None:
         self.name, self.missing = name, missing
         self.skip = on_bad_rows == "skip"
-        self.skipped = 0
-        # Describes the location of a row; readers of text give its line.
-        self.locate: Callable[[int], str] = lambda row: f"row {row + 1}"
+        self.restart()
 
-    def report(self, row: int, reason: str) -> None:
-        """Raise an error for this row, or count it."""
-        if not self.skip:
+    def restart(self) -> None:
+        """Before the first chunk."""
+        self.skipped, self._n_before = 0, 0
+        self.at_lines(None)
+
+    def at_lines(self, lines: Any) -> None:
+        """The lines of text that the rows of the next chunk begin on, the first one 0."""
+        self._lines = lines
+
+    def report(self, reasons: Mapping[int, str], n_rows: int) -> None:
+        """Raise an error for the first invalid row of a chunk of so many, or count them all."""
+        if reasons and not self.skip:
+            row, place = min(reasons), f"row {self._n_before + min(reasons) + 1}"
+            if self._lines is not None:
+                place = f"line {self._lines[row] + 1}"
             raise ValueError(
-                f"{self.name}, {self.locate(row)}: {reason}. Correct the row, or pass "
+                f"{self.name}, {place}: {reasons[row]}. Correct the row, or pass "
                 "on_bad_rows='skip' to leave such rows out and count them."
             )
-        self.skipped += 1
+        self.skipped += len(reasons)
+        self._n_before += n_rows
 
-    def clean(self, block: Block, first_row: int, reasons: Mapping[int, str] = _NOTHING) -> Block:
+    def clean(self, block: Block, reasons: Mapping[int, str] = _NOTHING) -> Block:
         """The block without rows that hold invalid numbers, or are invalid for other reasons."""
         values = block.X.data if sparse.issparse(block.X) else block.X
         if not (_all_finite(values) and _all_finite(block.y) and _all_finite(block.weight)):
             if self.missing == "zero":
                 block = replace(block, X=_without_nan(block.X))
             reasons = {**self._reasons(block), **reasons}
+        self.report(reasons, len(block))
         if not reasons:
             return block
-        for row in sorted(reasons):
-            self.report(first_row + row, reasons[row])
         keep = np.ones(len(block), bool)
         keep[list(reasons)] = False
         return block.only(keep)
 
     def _reasons(self, block: Block) -> dict[int, str]:
-        reasons = dict.fromkeys(_rows_where(np.isinf, block.X), MESSAGES[INFINITE])
+        reasons = dict.fromkeys(_rows_where(np.isinf, block.X), "a value is infinite")
         if self.missing == "error":
-            reasons |= dict.fromkeys(_rows_where(np.isnan, block.X), MESSAGES[NAN])
+            advice = "pass missing='nan' or missing='zero' to keep such rows"
+            missing = f"a value is missing: {advice}"
+            reasons |= dict.fromkeys(_rows_where(np.isnan, block.X), missing)
         for name, column in (("target", block.y), ("weight", block.weight)):
             if not _all_finite(column):
                 rows = _rows_where(lambda values: ~np.isfinite(values), column)

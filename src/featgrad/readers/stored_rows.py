@@ -57,14 +57,13 @@ class ArrowRowsSource(BaseSource):
         return [self._part(file.path, _file=file) for file in self._file.parts()]
 
     def _chunks(self) -> Iterator[Block]:
-        self._invalid.skipped, first = 0, 0
+        self._invalid.restart()
         for batch in self._file.batches(self.block_rows):
             try:
                 rows = self._rows(batch)
             except (ValueError, KeyError) as error:
                 raise_unreadable(self._file.name, error)
-            yield self._invalid.clean(rows, first)
-            first += len(rows)
+            yield self._invalid.clean(rows)
 
     def _rows(self, batch: Any) -> Block:
         """On the buffers of the batch."""

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.options import ON_MISSING
-from featgrad.readers import kernels as errors
-from featgrad.readers.block import MAX_FEATURES, Block, check_largest, csr
-from featgrad.readers.kernels import MESSAGES
-from featgrad.readers.kernels.numbers import (
+from featgrad.readers.block import MAX_FEATURES, Block, csr
+from featgrad.readers.lines import count_lines, line_chunks, parsed
+from featgrad.readers.number_kernels import (
     AT_0,
     AT_1,
     AT_2,
@@ -26,13 +24,26 @@ from featgrad.readers.kernels.numbers import (
     compiled,
     number,
 )
-from featgrad.readers.lines import count_lines, line_chunks, parsed
 from featgrad.readers.source import BaseSource, StoredRows
 
-
-@compiled
-def _is_blank(byte):
-    return byte in (SPACE, TAB, RETURN)
+_MESSAGES = (
+    "",
+    "the label is missing or not a finite number",
+    "a qid is not an integer",
+    "an index is not an integer of at least 0",
+    "an index is not followed by a colon",
+    "an index is 0 but indices start at 1",
+    "an index is larger than the number of features allows",
+    "indices do not increase",
+    "a value is not a number",
+)
+# Codes of errors: their places among the messages.
+_OK, _LABEL, _QID, _INDEX, _COLON, _ZERO, _LARGE, _ORDER, _VALUE = range(len(_MESSAGES))
+_Q, _I, _D = (ord(c) for c in "qid")
+_MIN_ENTRY_BYTES = len(" 1:1")
+# Limit on the number of features found in a small file, for each of its entries, against garbled
+# indices that would allocate gigabytes. The caller can pass more.
+_FEW_FEATURES, _FEATURES_PER_ENTRY = 1 << 20, 16
 
 
 @compiled
@@ -41,9 +52,23 @@ def _is_end(byte):
 
 
 @compiled
-def parse_rows(
-    text, skip, first_index, max_index, max_value, missing, labels, indptr, indices, values
-):
+def _is_blank(byte):
+    return byte in (SPACE, TAB, RETURN)
+
+
+@compiled
+def _integer(text, i, most):
+    """Digits from i on as a number, of which more than `most` is enough, and their end."""
+    value = np.int64(0)
+    while 48 <= text[i] <= 57:
+        if value <= most:
+            value = 10 * value + np.int64(text[i]) - 48
+        i += AT_1
+    return value, i
+
+
+@compiled
+def parse_rows(text, skip, first_index, max_index, labels, indptr, indices, values, lines):
     """Parse whole lines ``label qid:n index:value ... # comment``.
 
     Stored indices start at 0. Returns the number of rows and of parsed lines, the error if the next
@@ -54,65 +79,47 @@ def parse_rows(
     indptr[0] = 0
     while i < size:
         line += 1
-        error, start, low, high = errors.OK, entries, lowest, highest
+        error, start, last, first = _OK, entries, np.int64(-1), max_index
         while _is_blank(text[i]):
             i += AT_1
         if not _is_end(text[i]):
             label, i, valid = number(text, i, size, POINT)
             if not (valid and np.isfinite(label) and (_is_blank(text[i]) or _is_end(text[i]))):
-                error = errors.LABEL
-            last = np.int64(-1)
-            while error == errors.OK:
+                error = _LABEL
+            while error == _OK:
                 while _is_blank(text[i]):
                     i += AT_1
                 if _is_end(text[i]):
                     break
-                if text[i] == 113 and text[i + AT_1] == 105 and text[i + AT_2] == 100:
-                    i += AT_3
-                    if text[i] != COLON or entries > start:
-                        error = errors.QID
-                        break
-                    i += AT_1
-                    digits = i
-                    while 48 <= text[i] <= 57:
-                        i += AT_1
-                    if i == digits or not (_is_blank(text[i]) or _is_end(text[i])):
-                        error = errors.QID
+                is_qid = text[i] == _Q and text[i + AT_1] == _I and text[i + AT_2] == _D
+                i += AT_3 + AT_1 if is_qid else AT_0
+                index, after = _integer(text, i, max_index)
+                if is_qid:
+                    is_first = text[i - AT_1] == COLON and after > i and entries == start
+                    if not is_first or not (_is_blank(text[after]) or _is_end(text[after])):
+                        error = _QID
+                    i = after
                     continue
-                digits, index = i, np.int64(0)
-                while 48 <= text[i] <= 57:
-                    if index <= max_index:
-                        index = 10 * index + np.int64(text[i]) - 48
-                    i += AT_1
-                if i == digits:
-                    error = errors.INDEX
-                elif text[i] != COLON:
-                    error = errors.COLON if _is_blank(text[i]) or _is_end(text[i]) else errors.INDEX
+                if after == i:
+                    error = _INDEX
+                elif text[after] != COLON:
+                    is_over = _is_blank(text[after]) or _is_end(text[after])
+                    error = _COLON if is_over else _INDEX
                 elif index < first_index:
-                    error = errors.ZERO
+                    error = _ZERO
                 elif index > max_index:
-                    error = errors.LARGE
+                    error = _LARGE
                 elif index <= last:
-                    error = errors.ORDER
-                if error != errors.OK:
-                    break
-                last = index
-                value, i, valid = number(text, i + AT_1, size, POINT)
-                if not (valid and (_is_blank(text[i]) or _is_end(text[i]))):
-                    error = errors.VALUE
-                elif abs(value) > max_value:
-                    error = errors.INFINITE
-                elif np.isnan(value) and missing == 0:
-                    error = errors.NAN
-                else:
-                    low, high = min(low, index), max(high, index)
-                    if not (np.isnan(value) and missing == 2):
-                        indices[entries] = index - first_index
-                        values[entries] = value
-                        entries += 1
-            if error == errors.OK:
-                labels[rows] = label
-                lowest, highest = low, high
+                    error = _ORDER
+                if error == _OK:
+                    value, i, valid = number(text, after + AT_1, size, POINT)
+                    if not (valid and (_is_blank(text[i]) or _is_end(text[i]))):
+                        error = _VALUE
+                    indices[entries], values[entries] = index - first_index, value
+                    last, first, entries = index, min(first, index), entries + 1
+            if error == _OK:
+                labels[rows], lines[rows] = label, line
+                lowest, highest = min(lowest, first), max(highest, last)
                 rows += 1
                 indptr[rows] = entries
             else:
@@ -123,10 +130,7 @@ def parse_rows(
         while text[i] != NEWLINE:
             i += AT_1
         i += AT_1
-    return rows, line + 1, errors.OK, invalid, lowest, highest
-
-
-_MIN_ENTRY_BYTES = len(" 1:1")
+    return rows, line + 1, _OK, invalid, lowest, highest
 
 
 def open_svmlight(path: Path, format: str, block_rows: int | None) -> StoredRows:
@@ -145,7 +149,6 @@ class SvmlightSource(BaseSource):
     ) -> None:
         super().__init__(**common)
         self._path = path
-        self._invalid.locate = lambda line: f"line {line + 1}"
         self._first_index = 1 if zero_based is False else 0
         self.n_features = n_features or MAX_FEATURES
         if n_features is None or zero_based is None:
@@ -165,32 +168,39 @@ class SvmlightSource(BaseSource):
         if zero_based is None:
             self._first_index = int(lowest > 0)
         if n_features is None:
-            check_largest(str(self._path), highest, entries)
+            if highest >= max(_FEW_FEATURES, _FEATURES_PER_ENTRY * entries):
+                raise ValueError(
+                    f"The largest index in {self._path} is {highest:,}, but it has {entries:,} "
+                    "entries: correct the index, or pass n_features, the number of features."
+                )
             self.n_features = highest + 1 - self._first_index
             self.n_rows = rows
 
     def _parse(self, max_index: int) -> Iterator[tuple[Block, int, int]]:
         """Blocks with their smallest and largest index."""
-        self._invalid.skipped, line = 0, 0
+        self._invalid.restart()
+        line = 0
         n_features = max(self.n_features, max_index + 1 - self._first_index)
 
-        def parse_lines(text: bytes) -> tuple[Block, int, int, int, int, int]:
+        def parse_lines(text: bytes) -> tuple[Any, ...]:
             n_lines, n_entries = count_lines(text), len(text) // _MIN_ENTRY_BYTES
-            labels, indptr = np.empty(n_lines), np.empty(n_lines + 1, np.int32)
-            indices, values = np.empty(n_entries, np.int32), np.empty(n_entries, self._dtype)
+            labels, lines = np.empty(n_lines), np.empty(n_lines, np.int64)
+            indptr, indices = np.empty(n_lines + 1, np.int32), np.empty(n_entries, np.int32)
+            values = np.empty(n_entries, self._dtype)
             rows, *found = parse_rows(
                 np.frombuffer(text, np.uint8), self._invalid.skip, self._first_index, max_index,
-                float(np.finfo(self._dtype).max), ON_MISSING.index(self._invalid.missing),
-                labels, indptr, indices, values,
+                labels, indptr, indices, values, lines,
             )  # fmt: skip
             used = slice(indptr[rows])
             X = csr(values[used], indices[used], indptr[: rows + 1], n_features)
-            return Block(X, labels[:rows]), *found
+            return Block(X, labels[:rows]), lines[:rows], *found
 
         chunks = parsed(self._path, line_chunks(self._path), parse_lines)
-        for _, (block, n_parsed, error, skipped, low, high) in chunks:
+        for _, (block, lines, n_parsed, error, skipped, low, high) in chunks:
             self._invalid.skipped += skipped
+            self._invalid.at_lines(line + lines)
+            yield self._invalid.clean(block), low, high
             line += n_parsed
             if error:
-                self._invalid.report(line, MESSAGES[error])
-            yield block, low, high
+                self._invalid.at_lines([line])
+                self._invalid.report({0: _MESSAGES[error]}, 1)

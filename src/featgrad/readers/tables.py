@@ -156,7 +156,7 @@ class TableSource(BaseSource):
         return notes
 
     def _read(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Chunk]:
-        self._invalid.skipped = 0
+        self._invalid.restart()
         return self._table.chunks(numbers, texts, self._invalid)
 
     def _hashed(self, texts: Sequence[str], hash_dim: int) -> dict[str, EncodedColumn]:
@@ -188,11 +188,8 @@ class TableSource(BaseSource):
         return encoded
 
     def _chunks(self) -> Iterator[Block]:
-        row = 0
         for chunk in self._read(self._numbers, self._texts):
-            block = self._encode(chunk)
-            yield self._invalid.clean(block, row, chunk.reasons)
-            row += len(block)
+            yield self._invalid.clean(self._encode(chunk), chunk.reasons)
 
     def _encode(self, chunk: Chunk) -> Block:
         """All rows of a chunk; adds the reasons why some of them are invalid."""

@@ -1,26 +1,24 @@
-"""Records of separated text: their fields as numbers, or as places of text."""
+"""Compiled loops over records of separated text: plain numbers, and places of all other fields."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 import numpy as np
 
-from featgrad.readers.kernels import FIELDS, OK, UNCLOSED
-from featgrad.readers.kernels.numbers import (
+from featgrad.readers.number_kernels import (
     AT_0,
     AT_1,
     AT_2,
+    MINUS,
     NEWLINE,
-    NUMBER,
     RETURN,
     compiled,
-    number,
-    parse_token,
-    present,
+    scaled,
 )
 
-_QUOTE, _MINUS, _ZERO = (ord(c) for c in '"-0')
-# Digits that fit 64 bits, the largest integer whose double is exact, and exact powers of ten.
-_MAX_DIGITS, _EXACT = np.uintp(18), 2**53
-_POWERS_OF_TEN = 10.0 ** np.arange(19)
+# Why a record is invalid.
+OK, UNCLOSED, FIELDS = range(3)
+_QUOTE, _ZERO = ord('"'), ord("0")
+# Digits that fit 64 bits.
+_MAX_DIGITS = np.uintp(18)
 # Bytes that are looked at together, in the registers of a core.
 _TOGETHER = 32
 
@@ -37,10 +35,13 @@ def _digits(text, i, mantissa):
 
 
 @compiled
-def _short_number(text, i, sep, point):
-    """Fast path for a field of up to 18 digits without exponent; else the same as `number`."""
-    start, fraction = i, AT_0
-    negative = text[i] == _MINUS
+def _plain_number(text, i, sep, point):
+    """A field of up to 18 digits without exponent, its end, and whether it is one.
+
+    Most fields are: their end is not looked for. The text ends with a newline, so that no test for
+    its end is needed, which would take twice the time.
+    """
+    negative, fraction = text[i] == MINUS, AT_0
     if negative:
         i += AT_1
     first = i
@@ -51,11 +52,12 @@ def _short_number(text, i, sep, point):
         mantissa, i = _digits(text, first, mantissa)
         fraction = i - first
         digits += fraction
-    ends = text[i] == sep or text[i] == NEWLINE
-    if not ends or digits == AT_0 or digits > _MAX_DIGITS or mantissa > _EXACT:
-        return number(text, start, np.uintp(len(text)), point)
-    value = float(mantissa) / _POWERS_OF_TEN[fraction]
-    return -value if negative else value, i, True
+    if text[i] == RETURN and text[i + AT_1] == NEWLINE:
+        i += AT_1
+    if (text[i] != sep and text[i] != NEWLINE) or digits == AT_0 or digits > _MAX_DIGITS:
+        return 0.0, i, False
+    value, sure = scaled(mantissa, -np.int64(fraction), False)
+    return -value if negative else value, i, sure
 
 
 @compiled
@@ -107,50 +109,42 @@ def _passed(text, i, sep, most):
 
 
 @compiled
-def parse_records(
-    text, sep, decimal, max_bytes, skip, places, kinds, words, edges, n_values_of_text, missing,
-    values, starts, ends, escaped, lines, wrong,
-):  # fmt: skip
-    """Parse the fields of each record; a valid one has as many as there are `places`.
+def split_records(
+    text, sep, decimal, max_bytes, skip, places, values, others, starts, ends, escaped, lines
+):
+    """Split text into records; a valid one has as many fields as there are `places`.
 
-    1. A column goes to the column `place` of `values`, NaN for missing fields and for numbers in
-       `missing`, or to row ``-2 - place`` of `starts` and `ends`; to neither if its place is -1.
-    2. `words` that end at `edges` stand for missing fields, the last `n_values_of_text` of them
-       not in text.
-    3. `escaped` marks text with escaped (doubled) quotes, `lines` holds the first line of each
-       record, `wrong` the place, start and end of its first field that is not of its kind; -1.
-    4. Text from an unclosed quote on is left for the next chunk if it is no longer than
+    1. A column goes to the column `place` of `values`, or to row ``-2 - place`` of `starts` and
+       `ends`; to neither if its place is -1. `others` lists fields that are to be numbers but are
+       not plain ones: their row, place, start and end.
+    2. `escaped` marks fields with escaped (doubled) quotes, `lines` holds the first line of each
+       record.
+    3. Text from an unclosed quote on is left for the next chunk if it is no longer than
        `max_bytes`; else the line on which the record starts is invalid.
 
-    Returns the number of records, the bytes and lines parsed, the error if the next record stopped
-    the parser, the number of its fields, and the number of invalid records.
+    Returns the number of records and of others, the bytes and lines parsed, the error if the next
+    record stopped the parser, the number of its fields, and the number of invalid records.
     """
-    text_edges = edges[: len(edges) - n_values_of_text]
     # How many columns from each one on are not wanted, up to the last one.
     unwanted = np.zeros(len(places), np.int64)
     for column in range(len(places) - 2, -1, -1):
         unwanted[column] = unwanted[column + 1] + 1 if places[column] == -1 else 0
-    i, size, line, rows, invalid = AT_0, np.uintp(len(text)), 0, 0, 0
+    i, size, line, rows, n_others, invalid = AT_0, np.uintp(len(text)), 0, 0, 0, 0
     while i < size:
-        begin, first_line, error, fields = i, line, OK, 0
+        begin, first_line, others_before, error, fields = i, line, n_others, OK, 0
         line += 1
         if text[i] == NEWLINE or (text[i] == RETURN and text[i + AT_1] == NEWLINE):
             i += AT_1 if text[i] == NEWLINE else AT_2
             continue
-        wrong[rows, 0] = -1
         while True:
-            place, parsed = places[fields] if fields < len(places) else -1, False
+            place, is_plain = places[fields] if fields < len(places) else -1, False
             if place == -1 and fields < len(places) and unwanted[fields] > 0:
                 i, passed = _passed(text, i, sep, unwanted[fields])
                 fields += passed
                 place = places[fields]
-            if place >= 0 and kinds[place] == NUMBER and text[i] != sep and sep != decimal:
-                # Most fields: their end is that of the number.
-                value, after, valid = _short_number(text, i, sep, decimal)
-                if text[after] == RETURN and text[after + AT_1] == NEWLINE:
-                    after += AT_1
-                parsed = valid and (text[after] == sep or text[after] == NEWLINE)
-            if parsed:
+            if place >= 0:
+                values[rows, place], after, is_plain = _plain_number(text, i, sep, decimal)
+            if is_plain:
                 i = after
             else:
                 start, is_escaped, newlines = i, False, 0
@@ -158,7 +152,7 @@ def parse_records(
                     start += AT_1
                     stop, is_escaped, newlines = _quoted_end(text, start, size)
                     if stop == size and size - begin <= max_bytes:
-                        return rows, begin, first_line, OK, 0, invalid
+                        return rows, others_before, begin, first_line, OK, 0, invalid
                     i = min(stop + AT_1, size - AT_1)
                     if text[i] == RETURN and text[i + AT_1] == NEWLINE:
                         i += AT_1
@@ -169,20 +163,12 @@ def parse_records(
                 else:
                     stop, i = _plain_end(text, i, sep)
                 if place >= 0:
-                    value, valid = parse_token(
-                        text, start, stop, kinds[place], decimal, words, edges
-                    )
-                    if not valid and wrong[rows, 0] < 0:
-                        wrong[rows, 0], wrong[rows, 1], wrong[rows, 2] = place, start, stop
+                    others[n_others, 0], others[n_others, 1] = rows, place
+                    others[n_others, 2], others[n_others, 3] = start, stop
+                    n_others += 1
                 elif place < -1:
-                    first, after = present(text, start, stop, words, text_edges)
-                    starts[-2 - place, rows] = start
-                    ends[-2 - place, rows] = start if first == after else stop
-                    escaped[-2 - place, rows] = is_escaped and first < after
-            if place >= 0:
-                for k in range(len(missing)):
-                    value = np.nan if value == missing[k] and kinds[place] == NUMBER else value
-                values[rows, place] = value
+                    starts[-2 - place, rows], ends[-2 - place, rows] = start, stop
+                    escaped[-2 - place, rows] = is_escaped
             fields += 1
             i += AT_1
             if text[i - AT_1] == NEWLINE:
@@ -195,10 +181,11 @@ def parse_records(
         elif fields != len(places):
             error = FIELDS
         if error != OK:
+            n_others = others_before
             if not skip:
-                return rows, begin, first_line, error, fields, invalid
+                return rows, n_others, begin, first_line, error, fields, invalid
             invalid += 1
             continue
         lines[rows] = first_line
         rows += 1
-    return rows, i, line, OK, 0, invalid
+    return rows, n_others, i, line, OK, 0, invalid

@@ -1,7 +1,7 @@
-"""Numbers in bytes of text, as programs and as people write them.
+"""Compiled loops over bytes of text: numbers as programs and as people write them.
 
-Exact decimals, then words for missing values, booleans, dates, amounts of money and per cent. A
-number is rounded as `float` does.
+Exact decimals, then amounts of money and words for missing values. A number is rounded as `float`
+does.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
@@ -14,14 +14,10 @@ from featgrad._support import compiled as compiling
 
 compiled = compiling.compiled(nogil=True, error_model="numpy")
 
-# What the tokens of a column stand for; each is tried on all tokens of the first rows.
-KINDS = ("number", "percent", "boolean", "date", "time")
-NUMBER, PERCENT, BOOLEAN, DATE, TIME = range(len(KINDS))
 # Offsets are unsigned: signed ones would be tested for negative values at each access.
 AT_0, AT_1, AT_2, AT_3 = (np.uintp(k) for k in range(4))
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON, POINT = (ord(c) for c in " \t\n\r#:.")
-_MINUS, _PLUS, _COMMA, _OPEN, _CLOSE, _PER_CENT = (ord(c) for c in "-+,()%")
-_T, _Z, _E = (ord(c) for c in "tze")
+MINUS, _PLUS, _COMMA, _OPEN, _CLOSE, _E = (ord(c) for c in "-+,()e")
 # Powers of ten as sums of two doubles, together exact to 106 bits; no part of a product with
 # 62 bits is beyond the range of doubles.
 _SAFE = 250
@@ -37,7 +33,6 @@ _ERROR, _CUT_ERROR = 2.0**-100, 2.0**-58
 # An exponent takes its letter, its sign, eight digits, and the end.
 _EXPONENT_BYTES = np.uintp(12)
 _strtod = types.ExternalFunction("strtod", types.float64(types.uintp, types.uintp))
-_DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
 
 
 def _words(*texts: str) -> tuple[np.ndarray, ...]:
@@ -45,7 +40,6 @@ def _words(*texts: str) -> tuple[np.ndarray, ...]:
 
 
 _NAN, _INF, _INFINITY = _words("nan", "inf", "infinity")
-_TRUE, _FALSE = _words("true", "yes", "t", "y"), _words("false", "no", "f", "n")
 _CURRENCIES = _words("$", "€", "£", "¥", "₹")
 # Space, no-break space, narrow no-break space, thin space, apostrophes.
 _GROUPING = _words(" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019")
@@ -61,7 +55,7 @@ def _product_error(a, b, product):
 
 
 @compiled
-def _scaled(mantissa, exponent, cut):
+def scaled(mantissa, exponent, cut):
     """``mantissa 10^exponent``, and whether it is surely rounded as `float` would.
 
     Short numbers, the usual ones, need one exact division. Others are a product to 100 bits, or to
@@ -93,7 +87,7 @@ def _as_float(buffer, i, end, exponent, point):
             size += 1
             exponent -= pointed
         i += AT_1
-    text[size], text[size + 1] = _E, _MINUS if exponent < 0 else _PLUS
+    text[size], text[size + 1] = _E, MINUS if exponent < 0 else _PLUS
     exponent, size = abs(exponent), size + 1
     for place in range(7, 0, -1):
         text[size + place] = 48 + exponent % 10
@@ -140,8 +134,8 @@ def _digits(buffer, i, end, mantissa):
 @compiled
 def _sign(buffer, i, end):
     """Whether a minus is at i, and the end of the sign."""
-    if i < end and (buffer[i] == _MINUS or buffer[i] == _PLUS):
-        return buffer[i] == _MINUS, i + AT_1
+    if i < end and (buffer[i] == MINUS or buffer[i] == _PLUS):
+        return buffer[i] == MINUS, i + AT_1
     return False, i
 
 
@@ -167,7 +161,7 @@ def number(buffer, i, end, point):
         power, _, i = _digits(buffer, start, end, np.int64(0))
         power, valid = min(power, _MAX_POWER), i > start
         power = -power if below else power
-    value, sure = _scaled(mantissa, exponent + power, fitting < count)
+    value, sure = scaled(mantissa, exponent + power, fitting < count)
     if not sure:
         value = _as_float(buffer, first, i, power, point)
     return -value if negative else value, i, valid
@@ -192,8 +186,8 @@ def _amount(data, i, end, decimal):
         negative, signed, i, end = True, True, i + AT_1, end - AT_1
     while i < end:
         width = max(_width(data, i, end, _CURRENCIES, False), np.uintp(data[i] == SPACE))
-        if width == 0 and (data[i] == _MINUS or data[i] == _PLUS) and not signed:
-            negative, signed, width = data[i] == _MINUS, True, AT_1
+        if width == 0 and (data[i] == MINUS or data[i] == _PLUS) and not signed:
+            negative, signed, width = data[i] == MINUS, True, AT_1
         if width == 0:
             break
         i += width
@@ -234,140 +228,39 @@ def _amount(data, i, end, decimal):
 
 
 @compiled
-def _exactly(data, i, end, count):
-    """A number of exactly so many digits; -1 for anything else."""
-    stop = i + np.uintp(count)
-    if stop > end:
-        return -1
-    value, _, after = _digits(data, i, stop, np.int64(0))
-    return value if after == stop else -1
+def trim(data, starts, ends, words, edges):
+    """Starts and ends of tokens without blanks around them; words for none are left empty.
+
+    The words end at `edges`, the longest first: most tokens are longer than all of them.
+    """
+    starts, ends = starts.copy(), ends.copy()
+    for row in range(len(starts)):
+        i, end = np.uintp(starts[row]), np.uintp(ends[row])
+        while i < end and (data[i] == SPACE or data[i] == TAB):
+            i += AT_1
+        while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
+            end -= AT_1
+        for w in range(len(edges) - 1):
+            first, after = edges[w], edges[w + 1]
+            if np.uintp(after - first) < end - i:
+                break
+            if _after(data, i, end, words[first:after], False) == end:
+                end = i
+        starts[row], ends[row] = i, end
+    return starts, ends
 
 
 @compiled
-def _clock(data, i, end):
-    """``hh:mm[:ss[.fff]]`` as a fraction of a day, its end, and whether it is valid."""
-    hours, minutes = _exactly(data, i, end, 2), _exactly(data, i + AT_3, end, 2)
-    if hours < 0 or hours > 24 or minutes < 0 or minutes > 59 or data[i + AT_2] != COLON:
-        return 0.0, i, False
-    i, seconds = i + np.uintp(5), 0.0
-    if i < end and data[i] == COLON:
-        whole = _exactly(data, i + AT_1, end, 2)
-        if whole < 0 or whole > 60:
-            return 0.0, i, False
-        seconds, i, _ = number(data, i + AT_1, end, POINT)
-    return (hours * 60 + minutes + seconds / 60) / 1440, i, seconds < 61
-
-
-@compiled
-def _date(data, i, end):
-    """``yyyy-mm-dd``, perhaps with a time and its zone, in days since 1970."""
-    year, month = _exactly(data, i, end, 4), _exactly(data, i + np.uintp(5), end, 2)
-    day = _exactly(data, i + np.uintp(8), end, 2)
-    if year < 0 or not 1 <= month <= 12 or day < 1:
-        return 0.0, False
-    if data[i + np.uintp(4)] != _MINUS or data[i + np.uintp(7)] != _MINUS:
-        return 0.0, False
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if day > _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2):
-        return 0.0, False
-    before = year - 1
-    days = 365 * before + before // 4 - before // 100 + before // 400 - 719162
-    days += _DAYS_BEFORE[month - 1] + (leap and month > 2) + day - 1
-    i += np.uintp(10)
-    if i == end:
-        return float(days), True
-    if data[i] != SPACE and data[i] | 32 != _T:
-        return 0.0, False
-    clock, i, valid = _clock(data, i + AT_1, end)
-    if valid and i < end and data[i] | 32 == _Z:
-        i += AT_1
-    elif valid and i < end:
-        behind, start = _sign(data, i, end)
-        signed, hours, i = start > i, _exactly(data, start, end, 2), start + AT_2
-        i += np.uintp(i < end and data[i] == COLON)
-        minutes = _exactly(data, i, end, 2)
-        if not signed or hours < 0 or minutes < 0:
-            return 0.0, False
-        clock += (1 if behind else -1) * (hours * 60 + minutes) / 1440
-        i += AT_2
-    return days + clock, valid and i == end
-
-
-@compiled
-def _value_of(data, i, end, kind, decimal):
-    """The number that a token of some kind stands for, and whether it is of that kind."""
-    if kind == BOOLEAN:
-        for word in _TRUE:
-            if _after(data, i, end, word, True) == end:
-                return 1.0, True
-        for word in _FALSE:
-            if _after(data, i, end, word, True) == end:
-                return 0.0, True
-        return 0.0, False
-    if kind == DATE:
-        return _date(data, i, end)
-    if kind == TIME:
-        value, stop, valid = _clock(data, i, end)
-        return value, valid and stop == end
-    if kind == PERCENT:
-        if data[end - AT_1] != _PER_CENT:
-            return 0.0, False
-        value, valid = _amount(data, i, end - AT_1, decimal)
-        return value / 100, valid
-    value, stop, valid = number(data, i, end, decimal)
-    if valid and stop == end:
-        return value, True
-    return _amount(data, i, end, decimal)
-
-
-@compiled
-def present(data, start, end, words, edges):
-    """Start and end of a token without blanks around it; one that stands for none is empty."""
-    i, end = np.uintp(start), np.uintp(end)
-    while i < end and (data[i] == SPACE or data[i] == TAB):
-        i += AT_1
-    while i < end and (data[end - AT_1] == SPACE or data[end - AT_1] == TAB):
-        end -= AT_1
-    for w in range(len(edges) - 1):
-        first, after = edges[w], edges[w + 1]
-        if np.uintp(after - first) < end - i:
-            break
-        if _after(data, i, end, words[first:after], False) == end:
-            return i, i
-    return i, end
-
-
-@compiled
-def parse_token(data, start, end, kind, decimal, words, edges):
-    """The number that a token stands for, NaN for a missing one, and whether it is valid."""
-    i, end = present(data, start, end, words, edges)
-    if i == end:
-        return np.nan, True
-    value, valid = _value_of(data, i, end, kind, decimal)
-    return value if valid else np.nan, valid
-
-
-@compiled
-def parse_tokens(data, starts, ends, decimal, words, edges, values, valid):
-    """Parse tokens as numbers."""
+def parse_tokens(data, starts, ends, decimal, values, valid):
+    """Tokens as numbers, NaN for those that are empty or no numbers."""
     for row in range(len(values)):
-        values[row], valid[row] = parse_token(
-            data, starts[row], ends[row], NUMBER, decimal, words, edges
-        )
-
-
-@compiled
-def census(data, starts, ends, decimal, words, edges, counts):
-    """Count the tokens of each column by their kind, and last those that are present."""
-    for column in range(len(counts)):
-        for row in range(starts.shape[1]):
-            i, end = present(data, starts[column, row], ends[column, row], words, edges)
-            if i < end:
-                counts[column, -1] += 1
-                for kind in range(counts.shape[1] - 1):
-                    if _value_of(data, i, end, kind, decimal)[1]:
-                        counts[column, kind] += 1
-                        break
+        i, end = np.uintp(starts[row]), np.uintp(ends[row])
+        values[row], valid[row] = np.nan, True
+        if i < end:
+            value, stop, is_number = number(data, i, end, decimal)
+            if not (is_number and stop == end):
+                value, is_number = _amount(data, i, end, decimal)
+            values[row], valid[row] = value if is_number else np.nan, is_number
 
 
 @compiled
