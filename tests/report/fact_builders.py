@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from featgrad import Estimate
+from featgrad.estimates.estimate import PathPoint
 from featgrad.moments.least_squares import Gains
-from featgrad.report.html import Redundancy, ReportFacts, SizeFacts
+from featgrad.report.facts import _drawn, _scaled
+from featgrad.report.html import Redundancy, ReportFacts
 from featgrad.report.profiles import Profile
+from featgrad.report.text import visible
 
 
 def estimate(value: float, size: int) -> Estimate:
@@ -23,19 +26,41 @@ def profile(means: list[float]) -> Profile:
 def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> ReportFacts:
     """Of size k the first k features are chosen; the last feature is like the first."""
     count = len(names)
-    correlation = np.zeros(count)
-    correlation[-1] = 0.98
-    points = [
-        SizeFacts(
+    correlation = [0] * (count - 1) + [98]
+    path = [
+        PathPoint(
+            size,
             np.arange(size),
             estimate(1 - 1 / (1 + size), size),
             gains=Gains(np.linspace(0.1, 0.2, size), np.full(size, 0.01)),
-            effects=np.resize([0.5, -0.5], size),
-            nearest=np.zeros(count, dtype=np.intp),
-            correlation=correlation,
         )
         for size in sizes
     ]
+    shown = [
+        {
+            "added": np.arange(before, size).tolist(),
+            "dropped": [],
+            "explained": str(point.learnability),
+            "gains": _scaled(point.gains.values, 10_000),
+            "errors": [100] * size,
+            "signs": np.resize([1, -1], size).tolist(),
+            "nearest": [0] * count,
+            "correlation": correlation,
+        }
+        for before, size, point in zip((0, *sizes), sizes, path, strict=False)
+    ]
+    table = {
+        "names": [visible(name) for name in names],
+        "univariate": _scaled(np.linspace(0.5, 0.0, count), 1000),
+        "groups": [],
+        "stability": None,
+        "missing": _scaled(np.linspace(0.5, 0.0, count), 1000),
+        "series": ["mean of price"],
+        **_drawn({0: profile([0.1, 0.4, np.nan]), 1: profile([0.3, 0.2, 0.1])}),
+        "sizes": shown,
+        "redundant": 70,
+        "related": 30,
+    }
     given = {
         "target": "price",
         "settings": {"Features": "2"},
@@ -43,20 +68,17 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         "data": {"Rows": "10"},
         "provenance": {"Seed": "0"},
         "names": names,
-        "univariate": np.linspace(0.5, 0.0, count),
-        "sizes": tuple(points),
+        "path": tuple(path),
         "chosen": chosen,
         "everything": estimate(0.9, count),
-        "missing": np.linspace(0.5, 0.0, count),
-        "series": ("mean of price",),
-        "profiles": {0: profile([0.1, 0.4, np.nan]), 1: profile([0.3, 0.2, 0.1])},
         "redundancy": Redundancy(
-            np.array([0, count - 1, 1]),
-            np.array([-1, 0, -1]),
+            [names[0], names[-1], names[1]] if count > 1 else names * 3,
+            [-1, 0, -1],
             np.array([[1, 0.98, -0.5], [0.98, 1, -0.4], [-0.5, -0.4, 1]]),
         ),
     }
-    return ReportFacts(**(given | changes))
+    of_table = {name: changes.pop(name) for name in table.keys() & changes.keys() - {"names"}}
+    return ReportFacts(**(given | {"table": table | of_table} | changes))
 
 
 def many_facts(count: int) -> ReportFacts:
@@ -64,12 +86,15 @@ def many_facts(count: int) -> ReportFacts:
     rng = np.random.default_rng(0)
     names = [f"feature_{i:06d}" for i in range(count)]
     sizes = [2**i for i in range(14)]
-    made = facts(names, sizes, chosen=7, univariate=rng.random(count), stability=rng.random(count))
-    chosen = replace(
-        made.selection,
-        nearest=rng.integers(made.selection.size, size=count),
-        correlation=rng.uniform(-1, 1, size=count),
-    )
-    bare = [replace(point, gains=None, nearest=None, correlation=None) for point in made.sizes]
-    bare[7] = chosen
-    return replace(made, sizes=tuple(bare))
+    shares = {"univariate": _scaled(rng.random(count), 1000)}
+    shares["stability"] = _scaled(rng.random(count), 100)
+    made = facts(names, sizes, chosen=7, **shares)
+    bare = [
+        size | {"gains": None, "errors": None, "nearest": None, "correlation": None}
+        for size in made.table["sizes"]
+    ]
+    bare[7] = made.table["sizes"][7] | {
+        "nearest": rng.integers(sizes[7], size=count).tolist(),
+        "correlation": _scaled(rng.uniform(-1, 1, size=count), 100),
+    }
+    return replace(made, table=made.table | {"sizes": bare})

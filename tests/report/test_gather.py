@@ -46,9 +46,9 @@ def test_gains_are_of_the_given_rows_where_no_others_judge():
 
 def test_rejected_features_are_assigned_to_the_chosen_they_resemble():
     X, y = table()
-    selection = gathered(X, y).selection
-    assert selection.nearest[5] == 0
-    np.testing.assert_allclose(selection.correlation[5], np.corrcoef(X[:, 0], X[:, 5])[0, 1])
+    (size,) = gathered(X, y).table["sizes"]
+    assert size["nearest"][5] == 0
+    assert size["correlation"][5] == round(100 * np.corrcoef(X[:, 0], X[:, 5])[0, 1])
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, np.asfortranarray, np.float32])
@@ -126,9 +126,9 @@ def test_path_is_shown():
     X, y = table()
     selector = FeatureGradientSelector(2, path_sizes=[1, 4], random_state=0).fit(X, y)
     facts = gather_facts(selector, X, y)
-    assert [point.size for point in facts.sizes] == [1, 2, 4]
+    assert [point.size for point in facts.path] == [1, 2, 4]
     assert facts.selection.size == 2
-    assert [point.learnability for point in facts.sizes] == [p.learnability for p in selector.path_]
+    assert [point.learnability for point in facts.path] == [p.learnability for p in selector.path_]
     assert facts.selection.score == selector.score_
 
 
@@ -146,11 +146,11 @@ def test_stability_and_groups_are_taken_over():
     selector.stability_ = SimpleNamespace(frequencies=np.linspace(0, 1, 6))
     selector.feature_groups = ["a", "a", "b", "b", "c", "c"]
     facts = gather_facts(selector, X, y)
-    np.testing.assert_array_equal(facts.stability, np.linspace(0, 1, 6))
-    assert [(group.name, group.features.tolist()) for group in facts.groups] == [
-        ("a", [0, 1]),
-        ("b", [2, 3]),
-        ("c", [4, 5]),
+    assert facts.table["stability"] == [0, 20, 40, 60, 80, 100]
+    assert facts.table["groups"] == [
+        {"name": "a", "features": [0, 1]},
+        {"name": "b", "features": [2, 3]},
+        {"name": "c", "features": [4, 5]},
     ]
 
 
@@ -270,10 +270,14 @@ def test_how_the_search_ran_is_kept_apart_from_the_settings():
     assert facts.settings == {"Number of features": "2", "Target": "numbers (regression, detected)"}
 
 
+def signs(facts):
+    (size,) = facts.table["sizes"]
+    return size["signs"]
+
+
 def test_direction_is_that_of_a_model_on_the_chosen():
     X, y = table()
-    effects = gathered(X, y - 2 * X[:, 1]).selection.effects
-    np.testing.assert_array_equal(np.sign(effects), [1, -1])
+    assert signs(gathered(X, y - 2 * X[:, 1])) == [1, -1]
 
 
 def test_direction_is_that_of_the_weighted_rows():
@@ -282,12 +286,12 @@ def test_direction_is_that_of_the_weighted_rows():
     y = np.where(rows, X[:, 0], -X[:, 0])
     weights = np.where(rows, 0.0, 1.0)
     selector = FeatureGradientSelector(1, random_state=0).fit(X, y, sample_weight=weights)
-    assert gather_facts(selector, X, y, sample_weight=weights).selection.effects[0] < 0
+    assert signs(gather_facts(selector, X, y, sample_weight=weights)) == [-1]
 
 
 def test_several_outputs_have_no_direction():
     X, y = table()
-    assert gathered(X, np.column_stack([y, -y])).selection.effects is None
+    assert signs(gathered(X, np.column_stack([y, -y]))) is None
 
 
 def test_target_is_named_by_the_caller_or_by_itself():
@@ -301,11 +305,12 @@ def test_target_is_named_by_the_caller_or_by_itself():
 
 def test_missing_shares_are_those_of_each_candidate():
     X, y = table()
-    assert gathered(X, y).missing is None
+    assert gathered(X, y).table["missing"] is None
     X[:30, 3] = np.nan
     selector = FeatureGradientSelector(2, missing="mean", random_state=0).fit(X, y)
     for matrix in (X, sparse.csr_array(X)):
-        np.testing.assert_allclose(gather_facts(selector, matrix, y).missing, [0, 0, 0, 0.1, 0, 0])
+        missing = gather_facts(selector, matrix, y).table["missing"]
+        assert missing == [0, 0, 0, 100, 0, 0]
 
 
 def test_profiles_are_drawn_of_chosen_features_groups_and_the_best_others(monkeypatch):
@@ -316,14 +321,14 @@ def test_profiles_are_drawn_of_chosen_features_groups_and_the_best_others(monkey
     selector = FeatureGradientSelector(3, feature_groups=[[2, 3]], random_state=0).fit(X, y)
     facts = gather_facts(selector, X, y)
     singles = {int(i) for i in facts.selection.features if i not in (2, 3)}
-    assert singles | {0} <= set(facts.profiles) <= singles | {0, 2}
+    assert singles | {0} <= set(facts.table["profiles"]) <= singles | {0, 2}
 
 
 def test_a_heat_map_has_the_chosen_and_what_they_replace():
     X, y = table()
     redundancy = gathered(X, y).redundancy
-    assert redundancy.features.tolist() == [0, 5, 1]
-    assert redundancy.replaced_by.tolist() == [-1, 0, -1]
+    assert redundancy.names == ["x0", "x5", "x1"]
+    assert redundancy.replaced_by == [-1, 0, -1]
     np.testing.assert_allclose(redundancy.correlations, np.corrcoef(X[:, [0, 5, 1]].T))
 
 
@@ -333,16 +338,16 @@ def test_a_group_is_in_the_heat_map_once():
     redundancy = gather_facts(selector, X, y).redundancy
     assert selector.get_support(indices=True).tolist() == [0, 1, 2]
     # Column 5 is there because column 0 replaces it.
-    assert sorted(redundancy.features) == [0, 1, 5]
+    assert sorted(redundancy.names) == ["x0", "x1", "x5"]
 
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2, 3, 4]], [[0, 1], [2], [3], [4], [5], []]])
 def test_groups_may_be_lists_of_any_length(groups):
     X, y = table()
     selector = FeatureGradientSelector(3, feature_groups=groups, random_state=0).fit(X, y)
-    shown = gather_facts(selector, X, y).groups
-    assert [group.features.tolist() for group in shown] == [g for g in groups if len(g) > 1]
-    assert shown[0].name == "x0 and 1 more"
+    shown = gather_facts(selector, X, y).table["groups"]
+    assert [group["features"] for group in shown] == [g for g in groups if len(g) > 1]
+    assert shown[0]["name"] == "x0 and 1 more"
 
 
 def test_one_feature_has_no_heat_map():
@@ -356,11 +361,11 @@ def test_what_would_take_long_is_left_out(monkeypatch):
     X, y = table()
     options = {"path_sizes": [1], "estimate": False, "random_state": 0}
     selector = FeatureGradientSelector(2, **options).fit(X, y)
-    other, chosen = gather_facts(selector, X, y).sizes
-    assert other.gains is None
-    assert other.nearest is None
-    assert chosen.gains is not None
-    assert chosen.nearest is not None
+    other, chosen = gather_facts(selector, X, y).table["sizes"]
+    assert other["gains"] is None
+    assert other["nearest"] is None
+    assert chosen["gains"] is not None
+    assert chosen["nearest"] is not None
 
 
 def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
@@ -373,9 +378,11 @@ def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
         3, keep=[7], feature_groups=groups, n_resamples=2, random_state=0
     ).fit(X, y)
     facts = gather_facts(selector, X, y, names=names)
-    assert len(facts.names) == len(facts.univariate) == len(facts.stability) < 12
+    shown = facts.table
+    assert len(facts.names) == len(shown["univariate"]) == len(shown["stability"]) < 12
     assert [facts.names[i] for i in facts.selection.features] == ["n0", "n1", "n7"]
     assert facts.selection.gains is selector.path_[0].gains
-    assert [[facts.names[i] for i in group.features] for group in facts.groups] == [["n0", "n1"]]
+    (group,) = shown["groups"]
+    assert [facts.names[i] for i in group["features"]] == ["n0", "n1"]
     assert facts.data["Candidate features"] == "12"
     assert facts.data["Shown here"].startswith(f"{len(facts.names)} candidates")

@@ -5,14 +5,13 @@ from html import unescape
 
 import numpy as np
 import pytest
-from fact_builders import facts, many_facts, profile
+from fact_builders import facts, many_facts
 
-from featgrad import Estimate
+from featgrad import Estimate, FeatureGradientSelector
 from featgrad.estimates.estimate import unknown
-from featgrad.report import write_report
+from featgrad.report import gather_facts, write_report
 from featgrad.report.html import render
 from featgrad.report.pages import draw_curve
-from featgrad.report.text import Group
 from featgrad.report.warnings import Concern
 
 EVIL = '<script>alert(1)</script>"&\u2028\u202e\x1b'
@@ -23,10 +22,27 @@ def embedded(page: str) -> dict:
     return json.loads(text)
 
 
+def evil_facts():
+    """Of real data, whose names and texts are all evil: of features, groups and the target."""
+    X = np.repeat(np.eye(2), 20, axis=0)
+    X = np.column_stack([X, np.random.default_rng(0).standard_normal((40, 2))])
+    y = X[:, 0] + X[:, 2]
+    names, groups = [EVIL, "</script>", "<!--", "plain"], [EVIL, EVIL, "b", "c"]
+    selector = FeatureGradientSelector(3, feature_groups=groups, random_state=0).fit(X, y)
+    texts = {"target": EVIL, "about": {EVIL: EVIL}, "command": EVIL}
+    return gather_facts(selector, X, y, names=names, **texts)
+
+
 def test_names_survive_embedding():
-    names = [EVIL, "</script>", "<!--", "plain"]
-    shown = [EVIL[:-3] + r"\u2028\u202e\u001b", *names[1:]]
-    assert embedded(render(facts(names)))["names"] == shown
+    data, shown = embedded(render(evil_facts())), EVIL[:-3] + r"\u2028\u202e\u001b"
+    assert data["names"] == [shown, "</script>", "<!--", "plain"]
+    assert data["groups"] == [{"name": shown, "features": [0, 1]}]
+    assert data["series"] == [f"mean of {shown}"]
+    assert {shown, "</script>"} == set(data["profiles"]["0"]["bins"])
+
+
+def test_text_of_data_is_escaped():
+    assert not re.search("<script>alert|[\u2028\u202e\x1b]", render(evil_facts()))
 
 
 @pytest.mark.parametrize(
@@ -36,12 +52,9 @@ def test_names_survive_embedding():
         {"data": {EVIL: EVIL}},
         {"provenance": {EVIL: EVIL}},
         {"concerns": (Concern(EVIL, EVIL),)},
-        {"groups": (Group(EVIL, np.arange(2)),)},
         {"names": [EVIL, "b", "c", "d"]},
         {"target": EVIL},
         {"search": {EVIL: EVIL}},
-        {"series": (EVIL,)},
-        {"profiles": {0: profile([0.1, 0.2, 0.3])._replace(bins=[EVIL] * 3)}},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -58,7 +71,7 @@ def test_sets_are_stored_by_what_they_add_and_drop():
 
 def test_the_curve_has_no_line_for_all_where_that_is_unknown():
     known, not_known = (
-        draw_curve(facts(list("abcd")).sizes, 1, estimate)
+        draw_curve(facts(list("abcd")).path, 1, estimate)
         for estimate in (Estimate(0.9, 0.1, 4), unknown(4))
     )
     # One line is the legend's.
@@ -98,8 +111,8 @@ def test_one_feature_needs_no_heat_map():
 )
 def test_figures_say_which_rows_they_come_from(estimate, origin):
     made = facts(list("abcd"))
-    sizes = tuple(replace(point, learnability=estimate) for point in made.sizes)
-    page = render(replace(made, sizes=sizes))
+    path = tuple(point._replace(learnability=estimate) for point in made.path)
+    page = render(replace(made, path=path))
     assert origin in page
     assert page.count("had no part in choosing") == (
         2 if origin.startswith("estimated from rows") else 0
@@ -108,8 +121,8 @@ def test_figures_say_which_rows_they_come_from(estimate, origin):
 
 @pytest.mark.parametrize(("sizes", "names"), [((1, 2, 4), 4), ((1, 50, 100_000), 100_000)])
 def test_no_letters_of_the_curve_leave_it_or_meet(sizes, names):
-    made = replace(many_facts(sizes[-1]), sizes=facts(["a"] * names, sizes).sizes, chosen=1)
-    curve = draw_curve(made.sizes, 1, made.everything)
+    made = many_facts(sizes[-1])
+    curve = draw_curve(facts(["a"] * names, sizes).path, 1, made.everything)
     width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', curve).groups())
     boxes = []
     for x, y, anchor, text in re.findall(

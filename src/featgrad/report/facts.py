@@ -1,7 +1,6 @@
 """Facts of a report, gathered from a fitted selector and its data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from featgrad.checks import check_raw_weights
 from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
-from featgrad.report.html import Redundancy, ReportFacts, SizeFacts
+from featgrad.report.html import Redundancy, ReportFacts
 from featgrad.report.profiles import REDUNDANT, Profile, Series
-from featgrad.report.text import Described, Group, named_groups
+from featgrad.report.text import Described, Group, named_groups, number_text, visible
 from featgrad.report.warnings import concerns_of
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
@@ -30,6 +29,8 @@ _PROFILES = 300
 # Chosen features of a heat map, and rejected ones for each.
 _HEATMAP_CHOSEN = 15
 _HEATMAP_REPLACED = 2
+# Correlation from which the closest chosen feature is named.
+_RELATED = 0.3
 
 
 def gather_facts(
@@ -106,29 +107,40 @@ def gather_facts(
         univariate = univariate[shown]
     weights = check_raw_weights(sample_weight, X.shape[0])
     series = profiles.target_series(y, task, "the target" if target is None else target, weights)
-    sizes = _sizes(selection, X, series, shown)
+    path, sizes, near = _sizes(selection, X, series, shown)
+    # 3. Integers in place of fractions keep the page small.
+    best = np.argsort(-univariate, kind="stable")[:_PROFILES]
+    drawn = np.unique(np.concatenate([best, *(point.features for point in path)]))
     missing, stability = profiles.count_missing(X), getattr(selector, "stability_", None)
+    frequencies = None if stability is None else np.asarray(stability.frequencies)[shown]
+    table = {
+        "names": [visible(name) for name in names],
+        "univariate": _scaled(univariate, 1000),
+        "groups": [{"name": visible(name), "features": own.tolist()} for name, own in groups],
+        "stability": _scaled(frequencies, 100),
+        "missing": _scaled(missing / X.shape[0] if missing.any() else None, 1000),
+        "series": [visible(name) for name in series.names],
+        **_drawn(_profiles(X, series, names, drawn, groups)),
+        "sizes": sizes,
+        "redundant": round(100 * REDUNDANT),
+        "related": round(100 * _RELATED),
+    }
     # Lines of the caller come first and override those of the summary.
     about = about or {}
-    facts = ReportFacts(
+    return ReportFacts(
         target=target,
         settings=text.settings_in_words(selector),
         search=text.search_in_words(selector),
         data={**about, **summary, **about},
         provenance=provenance,
         names=list(names),
-        univariate=univariate,
-        everything=selection.everything,
-        sizes=sizes,
+        path=path,
         chosen=selection.place,
-        missing=missing / X.shape[0] if missing.any() else None,
-        series=tuple(series.names),
-        stability=None if stability is None else np.asarray(stability.frequencies)[shown],
-        groups=tuple(groups),
+        everything=selection.everything,
+        table=table,
+        redundancy=_redundancy(X, names, labels, univariate, path[selection.place], near),
         concerns=tuple(concerns),
     )
-    own, redundancy = _profiles(X, series, facts), _redundancy(X, labels, facts)
-    return replace(facts, profiles=own, redundancy=redundancy)
 
 
 def _name(y: Any) -> str | None:
@@ -145,63 +157,106 @@ def _shown(path: Sequence[PathPoint], univariate: Floats) -> Indices:
     return np.unique(np.concatenate([best, *(point.features for point in path)]))
 
 
-def _sizes(selection: Described, X: Any, series: Series, shown: Indices) -> tuple[SizeFacts, ...]:
-    """Each set of the path, with correlations at every size where candidates are few."""
-    path, chosen = selection.selector.path_, selection.place
-    compared = range(len(path)) if len(path) * len(shown) <= _CORRELATIONS else [chosen]
-    positions = [np.searchsorted(shown, point.features) for point in path]
+def _sizes(
+    selection: Described, X: Any, series: Series, shown: Indices
+) -> tuple[tuple[PathPoint, ...], list[dict[str, Any]], tuple[Indices, Floats]]:
+    """The path, what a page shows of each size, and what is nearest at the chosen one.
+
+    Sets are stored by what they add to the previous one and drop from it; correlations at every
+    size are for few candidates only.
+    """
+    given, chosen = selection.selector.path_, selection.place
+    compared = range(len(given)) if len(given) * len(shown) <= _CORRELATIONS else [chosen]
+    positions = [np.searchsorted(shown, point.features) for point in given]
     found = profiles.nearest_chosen(X, [positions[i] for i in compared])
     near = dict(zip(compared, found, strict=True))
-    sizes = []
-    for i, (point, own) in enumerate(zip(path, positions, strict=True)):
-        gains, effect = point.gains, None
+    path, sizes = [], []
+    previous = np.zeros(0, dtype=np.intp)
+    for i, (point, own) in enumerate(zip(given, positions, strict=True)):
+        gains, signs = point.gains, None
         if X.shape[0] * len(own) ** 2 <= (_GAIN_WORK if i == chosen else _OTHER_GAIN_WORK):
             gains = selection.gains(point)
             if len(series.names) == 1:
-                effect = profiles.effects(X, series.values, series.weights, own)
-        known = own, selection.estimate(point), point.score, gains, effect
-        sizes.append(SizeFacts(*known, *near.get(i, (None, None))))
-    return tuple(sizes)
+                effects = profiles.effects(X, series.values, series.weights, own)
+                signs = np.sign(effects).astype(int).tolist()
+        known = {"learnability": selection.estimate(point), "gains": gains}
+        path.append(point._replace(features=own, **known))
+        values, errors = gains or (None, None)
+        nearest, correlation = near.get(i, (None, None))
+        sizes.append(
+            {
+                "added": np.setdiff1d(own, previous).tolist(),
+                "dropped": np.setdiff1d(previous, own).tolist(),
+                "explained": str(known["learnability"]),
+                "gains": _scaled(values, 10_000),
+                "errors": _scaled(errors, 10_000),
+                "signs": signs,
+                "nearest": None if nearest is None else nearest.tolist(),
+                "correlation": _scaled(correlation, 100),
+            }
+        )
+        previous = own
+    return tuple(path), sizes, near[chosen]
 
 
-def _profiles(X: Any, series: Series, facts: ReportFacts) -> dict[int, Profile]:
-    """Of the chosen features, the best others and the groups."""
-    best = np.argsort(-facts.univariate, kind="stable")[:_PROFILES]
-    drawn = np.unique(np.concatenate([best, *(point.features for point in facts.sizes)]))
-    grouped = {int(i): group.features for group in facts.groups for i in group.features}
+def _profiles(
+    X: Any, series: Series, names: Sequence[str], drawn: Indices, groups: Sequence[Group]
+) -> dict[int, Profile]:
+    """Of some features and of the groups that they are in, by their first feature."""
+    grouped = {int(i): group.features for group in groups for i in group.features}
     units = {int(grouped.get(i, [i])[0]): grouped.get(i, np.array([i])) for i in drawn}
-    found = profiles.profiles(X, series, list(units.values()), facts.names)
+    found = profiles.profiles(X, series, list(units.values()), names)
     return {first: one for first, one in zip(units, found, strict=True) if one is not None}
 
 
-def _redundancy(X: Any, labels: Indices, facts: ReportFacts) -> Redundancy | None:
-    """The chosen by gain, each before those that it replaces; of a group its strongest feature."""
-    selection = facts.selection
-    order = selection.features[np.argsort(-facts.univariate[selection.features], kind="stable")]
-    if selection.gains is not None:
-        gain = dict(zip(selection.features, selection.gains.values, strict=True))
-        order = np.array(sorted(order, key=lambda i: -gain[i]), dtype=np.intp)
-    _, first = np.unique(labels[order], return_index=True)
-    leading = order[np.sort(first)][:_HEATMAP_CHOSEN]
-    features: list[int] = []
-    replaced_by: list[int] = []
-    for feature in leading:
-        place = len(features)
-        replaced = _replaced(selection, feature)[:_HEATMAP_REPLACED]
-        features += [int(feature), *replaced]
-        replaced_by += [-1, *[place] * len(replaced)]
-    if len(features) < 2:
+def _drawn(found: Mapping[int, Profile]) -> dict[str, Any]:
+    """Profiles with the means in ten-thousandths of their common range, and that range."""
+    ends = [each.means + side * each.errors for each in found.values() for side in (-1, 1)]
+    known = np.concatenate([np.zeros(0), *(end[~np.isnan(end)] for end in ends)])
+    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+    span = (high - low) or 1.0
+    drawn = {
+        i: {
+            "bins": [visible(name) for name in profile.bins],
+            "counts": profile.counts.tolist(),
+            "means": [_scaled((row - low) / span, 10_000) for row in profile.means],
+            "errors": [_scaled(row / span, 10_000) for row in profile.errors],
+        }
+        for i, profile in found.items()
+    }
+    shown = [number_text(low), number_text(high)]
+    return {"profiles": drawn, "range": shown, "low": low, "span": span}
+
+
+def _scaled(values: Floats | None, factor: int) -> list[int] | None:
+    """Whole numbers; None where something is unknown."""
+    if values is None or np.isnan(values).any():
         return None
-    columns = np.array(features)
-    return Redundancy(columns, np.array(replaced_by), profiles.correlations(X, columns))
+    return np.rint(values * factor).astype(int).tolist()  # type: ignore[no-any-return]
 
 
-def _replaced(selection: SizeFacts, feature: int) -> list[int]:
-    """Rejected candidates that a chosen feature replaces, the closest first."""
-    if selection.nearest is None or selection.correlation is None:
-        return []
-    place = int(np.searchsorted(selection.features, feature))
-    size = np.abs(selection.correlation)
-    close = np.flatnonzero((selection.nearest == place) & (size >= REDUNDANT))
-    rejected = np.setdiff1d(close, selection.features)
-    return rejected[np.argsort(-size[rejected], kind="stable")].tolist()  # type: ignore[no-any-return]
+def _redundancy(
+    X: Any,
+    names: Sequence[str],
+    labels: Indices,
+    univariate: Floats,
+    point: PathPoint,
+    near: tuple[Indices, Floats],
+) -> Redundancy | None:
+    """The chosen by gain, each before those that it replaces; of a group its strongest feature."""
+    features, nearest, closeness = point.features, near[0], np.abs(near[1])
+    closeness[features] = 0
+    gains = np.zeros(len(features)) if point.gains is None else point.gains.values
+    order = np.lexsort((-univariate[features], -gains))
+    _, first = np.unique(labels[features[order]], return_index=True)
+    columns: list[int] = []
+    replaced_by: list[int] = []
+    for place in order[np.sort(first)][:_HEATMAP_CHOSEN]:
+        close = np.flatnonzero((nearest == place) & (closeness >= REDUNDANT))
+        replaced = close[np.argsort(-closeness[close], kind="stable")][:_HEATMAP_REPLACED]
+        replaced_by += [-1, *[len(columns)] * len(replaced)]
+        columns += [int(features[place]), *replaced.tolist()]
+    if len(columns) < 2:
+        return None
+    correlations = profiles.correlations(X, np.array(columns))
+    return Redundancy([names[i] for i in columns], replaced_by, correlations)

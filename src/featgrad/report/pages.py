@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from featgrad._support.atomic import atomic_path
-from featgrad._support.types import Floats, Indices
+from featgrad._support.types import Floats
 from featgrad.estimates.estimate import Estimate
 from featgrad.report.plots import LOG_RATIO, TimelineDisplay
 from featgrad.report.text import counted, escape
@@ -120,7 +120,7 @@ def draw_curve(path: Sequence[Any], chosen: int, everything: Estimate) -> str:
     return "\n".join([*parts, "</g>", "</svg>"])
 
 
-def draw_heatmap(correlations: Floats, replaced_by: Indices) -> str:
+def draw_heatmap(correlations: Floats, replaced_by: Sequence[int]) -> str:
     """One square per pair: its colour is the sign of the correlation, its opacity the size."""
     side = _MARGIN + _CELL * len(correlations)
     parts = [
