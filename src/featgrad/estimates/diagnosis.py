@@ -11,56 +11,38 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from featgrad._support.array_api import to_numpy
+from featgrad._support.array_api import dense, to_numpy
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.extremes import far_off
 from featgrad.dataset.base import RowSample
+from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.search.units import best_first
 
-# Rows that are looked at, in runs of neighbours where there are more, and the fewest; columns, at
-# most, and entries of a sample; entries that are compared, and rows that look for their nearest.
-_ROWS = 2000
-_FEWEST_ROWS = 60
-_RUN = 100
-_COLUMNS = 200
-_ENTRIES = 1 << 21
-_COMPARED = 1 << 17
-_QUERIES = 200
+# Rows that are looked at, at most and at least, in runs of neighbours where there are more.
+_ROWS, _FEWEST_ROWS, _RUN = 2000, 60, 100
+# Columns at most and entries of a sample; entries that are compared, and rows that look for theirs.
+_COLUMNS, _ENTRIES, _COMPARED, _QUERIES = 200, 1 << 21, 1 << 17, 200
 # Nearest rows of a row at most, rows of a class that it takes, how much more than by chance
 # distances have to rise after the nearest ones (in e-folds of probability, and as a ratio), and in
 # which share of the rows.
-_NEAREST = 50
-_FEWEST = 40
-_IMPROBABLE = 8.0
-_RISE = 1.2
-_SHARE = 0.2
+_NEAREST, _FEWEST, _IMPROBABLE, _RISE, _SHARE = 50, 40, 8.0, 1.2, 0.2
 # Autocorrelation from which rows are like their neighbours, and its standard errors.
-_ALIKE = 0.05
-_ALIKE_ERRORS = 4.0
+_ALIKE, _ALIKE_ERRORS = 0.05, 4.0
 # Fraction of all outputs that squares and products of columns have to add, and its standard errors.
-_ADDED = 0.01
-_ADDED_ERRORS = 3.5
+_ADDED, _ADDED_ERRORS = 0.01, 3.5
 # Parts of the rows that are predicted by models of the others, their ridge, linear columns at most,
-# and deviations at which columns are cut for products.
-_PARTS = 4
-_RIDGE = 0.01
-_LINEAR = 50
-_CUT = 3.0
-# Linear scores of classes that may bend.
-_SCORES = 6
+# deviations at which columns are cut for products, and linear scores of classes that may bend.
+_PARTS, _RIDGE, _LINEAR, _CUT, _SCORES = 4, 0.01, 50, 3.0, 6
 # Names of columns that say what a row belongs to, and the fewest values of one.
 _LABELS = re.compile(
     r"(?i:(.*[^a-z])?(id|patient|subject|participant|person|customer|user)(_?(id|no|nr))?)"
     r"|.*[a-z]I[Dd]"
 )
 _FEWEST_LABELS = 5
-# Columns with outliers that are named.
-_LISTED = 5
-# The title of a finding by the names of columns.
-SHARED = "Rows share a label"
+_LISTED = 5  # columns with outliers that are named
+SHARED = "Rows share a label"  # the title of a finding by the names of columns
 
 
 class DataWarning(UserWarning):
@@ -99,7 +81,10 @@ def findings(
     Dependence and curves are looked for where rows were taken as independent, outliers in all of X
     where it is given.
     """
-    some = _runs(np.argsort(sample.places))
+    some = np.argsort(sample.places)
+    if len(some) > _ROWS:
+        starts = np.linspace(0, len(some) - _RUN, _ROWS // _RUN).astype(np.intp)
+        some = some[np.unique(starts[:, None] + np.arange(_RUN))]
     rows = sample.columns.take(some).columns(np.searchsorted(columns, features))
     values = to_numpy(rows.values())
     deviations = values.std(axis=0)
@@ -107,15 +92,14 @@ def findings(
     features, values = features[varies], values[:, varies] / deviations[varies]
     if len(some) < _FEWEST_ROWS or len(features) == 0:
         return []
-    tests = _Rows(values, sample.outputs[some], sample.task)
-    is_regression = sample.task == "regression"
-    of_target = sum(far_off(sample.outputs).values()) if is_regression else 0
+    of_target = sum(far_off(sample.outputs).values()) if sample.task == "regression" else 0
     of_columns = far_off(values if X is None else X)
     if X is None:
         of_columns = {int(features[column]): count for column, count in of_columns.items()}
     found = _outliers(of_columns, of_target)
     # Rows that depend on each other confirm any product by chance.
     if as_independent:
+        tests = _Rows(values, sample.outputs[some], sample.task)
         found += tests.dependence() or tests.curves(features, n_chosen)
     return found
 
@@ -130,13 +114,12 @@ def shared_labels(X: Any, names: Sequence[str], plan: Plan) -> list[Finding]:
         stem = str(name).split("=")[0]
         if _LABELS.fullmatch(stem):
             columns.setdefault(stem, []).append(i)
-    for stem, places in columns.items():
-        values = X[:, places[:1]]
-        values = values.toarray() if sparse.issparse(values) else np.asarray(values, np.float64)
-        is_number = len(places) == 1
-        n_labels = len(np.unique(values)) if is_number else len(places)
-        is_whole = not is_number or bool(np.all(values == np.round(values)))
-        if is_whole and _FEWEST_LABELS <= n_labels <= X.shape[0] / 2:
+    for stem, (first, *others) in columns.items():
+        values, n_labels = dense(X[:, [first]]), 1 + len(others)
+        if not others:
+            values = np.asarray(values, np.float64)
+            n_labels = len(np.unique(values)) if np.all(values == np.round(values)) else 0
+        if _FEWEST_LABELS <= n_labels <= X.shape[0] / 2:
             text = (
                 f"Several rows have the same {stem.replace('{', '{{').replace('}', '}}')}. Where "
                 "these belong together, what is said of held-out rows is too good for new ones: "
@@ -166,14 +149,19 @@ class _Rows:
     """Standardised columns, the best first, and outputs of rows in their given order."""
 
     def __init__(self, values: Floats, outputs: Floats, task: str) -> None:
-        self._values, self._outputs = values, outputs
+        self._values, self._outputs, self._task = values, outputs, task
         self._rng = np.random.default_rng(0)
         self._labels = np.zeros(len(values), np.intp)
         if task in ("binary", "multiclass"):
             self._labels = np.argmax(np.column_stack([np.zeros(len(values)), outputs]), axis=1)
-        self._is_regression = task == "regression"
-        linear = values[:, : min(_LINEAR, len(values) // 10)]
-        self._predicted = _cross_fitted(linear, outputs, self._rng)
+        # Predictions of each part of the rows by a ridge model of the others.
+        linear, self._predicted = values[:, : min(_LINEAR, len(values) // 10)], 0 * outputs
+        every = Weighted(linear, outputs, np.ones(len(values)))
+        parts = self._rng.permutation(len(values)) % _PARTS
+        for part in range(_PARTS):
+            of_others = ridge_coefficients(every.take(parts != part), _RIDGE * len(values))
+            self._predicted[parts == part] = linear[parts == part] @ of_others
+        self._residuals = outputs - self._predicted
 
     def dependence(self) -> list[Finding]:
         """Rows that are like others or like their neighbours; one sign is enough."""
@@ -186,16 +174,16 @@ class _Rows:
                 "groups (--group) that rows belong to."
             )
             return [Finding("Rows belong together", text)]
-        alike = self._alike()
-        if alike == 0:
-            return []
-        text = (
-            "Rows are like their neighbours in their features, and in what a linear model leaves "
-            f"of the target (autocorrelation {alike:.2f}). Where they are in order of time, or "
-            "rows of one person or place follow each other, what is said of held-out rows is too "
-            "good for new ones: use cv=TimeSeriesSplit() (--in-order), or groups (--group)."
-        )
-        return [Finding("Rows are like their neighbours", text)]
+        if (alike := self._alike()) > 0:
+            text = (
+                "Rows are like their neighbours in their features, and in what a linear model "
+                f"leaves of the target (autocorrelation {alike:.2f}). Where they are in order of "
+                "time, or rows of one person or place follow each other, what is said of held-out "
+                "rows is too good for new ones: use cv=TimeSeriesSplit() (--in-order), or groups "
+                "(--group)."
+            )
+            return [Finding("Rows are like their neighbours", text)]
+        return []
 
     def _near_copies(self) -> float:
         """Share of rows with some near ones of their class, and then a gap.
@@ -243,22 +231,16 @@ class _Rows:
         Rows sorted by the target have like residuals, rows sorted by a column like columns: only
         both together, without what the target says of the columns, speak for dependent rows.
         """
-        least = max(_ALIKE, _ALIKE_ERRORS / np.sqrt(len(self._values)))
-        residuals = _autocorrelation(self._outputs - self._predicted)
-        columns = _autocorrelation(self._without_target(self._values[:, :50].copy()))
+        n_rows, y = len(self._values), self._outputs[:, 0]
+        bins, known = self._labels, []
+        if not bins.any():  # numbers: means in bins of the target, along a line
+            order = np.argsort(np.argsort(y, kind="stable"))
+            bins, known = order * min(20, 1 + n_rows // 20) // n_rows, [y]
+        known += [*(np.arange(bins.max() + 1)[:, None] == bins)]
+        columns = _autocorrelation(_without(self._values[:, :50], known))
+        residuals = _autocorrelation(self._residuals)
+        least = max(_ALIKE, _ALIKE_ERRORS / np.sqrt(n_rows))
         return residuals if min(residuals, columns) > least else 0.0
-
-    def _without_target(self, values: Floats) -> Floats:
-        """Columns less their means in classes, or in some bins of the target along a line."""
-        n_rows, y = len(values), self._outputs[:, 0]
-        bins: Any = self._labels
-        if not bins.any():
-            values = values - np.multiply.outer(y, y @ values / max(float(y @ y), 1e-300))
-            bins = np.argsort(np.argsort(y, kind="stable")) * min(20, 1 + n_rows // 20) // n_rows
-        for some in range(int(bins.max()) + 1):
-            own = bins == some
-            values[own] -= values[own].mean(axis=0) if own.any() else 0.0
-        return values
 
     def curves(self, features: Indices, n_chosen: int) -> list[Finding]:
         """The product of two columns that explains most of the residuals of half of the rows.
@@ -268,7 +250,7 @@ class _Rows:
         first, second = np.array_split(self._rng.permutation(len(self._values)), 2)
         cut = np.clip(self._values, -_CUT, _CUT)
         cut -= cut.mean(axis=0)
-        residuals = self._outputs - self._predicted
+        residuals = self._residuals
         output = int(np.argmax(residuals.var(axis=0)))
         x, e = cut[first], residuals[first, output]
         variances = (x**2).T @ x**2 / len(x) - (x.T @ x / len(x)) ** 2
@@ -277,7 +259,7 @@ class _Rows:
         x, e, y = cut[second], residuals[second, output], self._outputs[second, output]
         known = [x[:, i], x[:, j], *self._values[second][:, [i, j]].T]
         known += [*x[:, : min(n_chosen, len(x) // 10)].T]
-        if not self._is_regression:
+        if self._task != "regression":
             known += [*_bent(self._predicted)[second].T]
         product, e = _without(np.column_stack([x[:, i] * x[:, j], e]), known).T
         along, square = product @ e, product**2 @ e**2
@@ -290,9 +272,8 @@ class _Rows:
             f"{what} explains a further {added:.0%} of the variance of {of}: the relation is not "
             "linear. Give squares, products or splines as features, or use a model that bends."
         )
-        return [
-            Finding("A relation that is not linear", text, (int(features[i]), int(features[j])))
-        ]
+        of_features = int(features[i]), int(features[j])
+        return [Finding("A relation that is not linear", text, of_features)]
 
 
 def _bent(predicted: Floats) -> Floats:
@@ -301,26 +282,6 @@ def _bent(predicted: Floats) -> Floats:
     axes = np.linalg.svd(centred, full_matrices=False)[0][:, :_SCORES] * np.sqrt(len(centred))
     rows, columns = np.triu_indices(axes.shape[1])
     return np.hstack([axes[:, rows] * axes[:, columns], axes**3])
-
-
-def _runs(order: Indices) -> Indices:
-    """All rows, or runs of neighbours from everywhere if there are too many."""
-    if len(order) <= _ROWS:
-        return order
-    starts = np.linspace(0, len(order) - _RUN, _ROWS // _RUN).astype(np.intp)
-    return order[np.unique(starts[:, None] + np.arange(_RUN))]
-
-
-def _cross_fitted(values: Floats, outputs: Floats, rng: np.random.Generator) -> Floats:
-    """Predictions of each part of the rows by a ridge model of the others."""
-    parts, predicted = rng.permutation(len(values)) % _PARTS, np.empty_like(outputs)
-    cross, gram = values.T @ outputs, values.T @ values
-    for part in range(_PARTS):
-        own = parts == part
-        x = values[own]
-        ridge = _RIDGE * len(values) * np.eye(len(gram))
-        predicted[own] = x @ np.linalg.solve(gram - x.T @ x + ridge, cross - x.T @ outputs[own])
-    return predicted
 
 
 def _autocorrelation(values: Floats) -> float:
