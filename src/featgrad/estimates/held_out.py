@@ -52,7 +52,8 @@ class HeldOutRows:
     ) -> None:
         self._sample, self._columns, self._units = sample, columns, units
         self._divisions = [
-            (_rows_of(sample, training), _rows_of(sample, test)) for training, test in splits
+            (np.flatnonzero(np.isin(sample.folds, own)), np.flatnonzero(np.isin(sample.folds, out)))
+            for own, out in splits
         ]
         n_rows = len(sample.folds)
         given = np.arange(n_rows) if sample.clusters is None else sample.clusters
@@ -94,17 +95,15 @@ class HeldOutRows:
             constant = variance_left(rows._replace(values=0 * rows.values[:, :1] + 1))
             both.append((model, constant))
             excess += share**2 * max(model.excess - constant.excess, 0.0)
-        values = np.array([[one.value for one in pair] for pair in both])
-        left = shares @ values
+        left = shares @ [[one.value for one in pair] for pair in both]
         influences = np.zeros((2, int(self._clusters.max()) + 1))
-        for pair, share, value, (_, test) in zip(
-            both, shares, values, self._divisions, strict=True
-        ):
+        for pair, share, (_, test) in zip(both, shares, self._divisions, strict=True):
             weights = np.bincount(self._clusters[test], self._sample.weights[test])
             own = np.flatnonzero(weights)
             # Clusters move the value of their part, and parts may differ.
-            moved = np.multiply.outer(value - left, weights[own] / weights.sum())
-            influences[:, own] += share * (moved + [one.influences for one in pair])
+            for moved, one, of_all in zip(influences, pair, left, strict=True):
+                part_moves = (one.value - of_all) * weights[own] / weights.sum()
+                moved[own] += share * (part_moves + one.influences)
         if left[1] <= 0:
             return unknown(len(chosen))
         ratio = left[0] / left[1]
@@ -186,24 +185,18 @@ class HeldOutRows:
         return float(stdtrit(n - 1, 0.975) / ndtri(0.975)) * math.sqrt(variance * n / (n - 1))
 
     def _part(self, columns: Indices, division: tuple[Indices, Indices]) -> "_Part":
-        rows = self._rows(columns).standardised(division[0])
-        white = rows.whitened()
-        held_out = white.without_leverage().take(division[1])
-        enough, is_single = _is_enough(white), self._n_clusters(division[1]) == 1
-        prediction = self._prediction(rows, division)
-        return _Part(prediction, held_out, enough and not is_single, is_single, adjusted(white))
-
-    def _prediction(self, rows: Weighted, division: tuple[Indices, Indices]) -> Weighted:
-        """What a model of training rows predicts for test rows, in place of the columns.
-
-        Weights of all divisions sum to one.
-        """
         training, test = division
+        rows = self._rows(columns).standardised(training)
+        white, outside = rows.whitened(), rows.take(test)
+        # What a model of training rows predicts for test rows, in place of the columns. Weights of
+        # all divisions sum to one.
         coefficients = ridge_coefficients(rows.take(training), HELD_OUT_RIDGE)
-        outside = rows.take(test)
-        predicted = outside.values @ placed_like(rows.values, coefficients)
+        predicted = to_numpy(outside.values @ placed_like(rows.values, coefficients))
         weights = self._sample.weights[test] / self._total
-        return Weighted(to_numpy(predicted), to_numpy(outside.outputs), weights)
+        prediction = Weighted(predicted, to_numpy(outside.outputs), weights)
+        held_out, is_single = white.without_leverage().take(test), self._n_clusters(test) == 1
+        enough = _is_enough(white) and not is_single
+        return _Part(prediction, held_out, enough, is_single, adjusted(white))
 
     def _rows(self, columns: Indices) -> Weighted:
         sample = self._sample
@@ -235,10 +228,6 @@ class _Part(NamedTuple):
         )
 
 
-def _rows_of(sample: RowSample, folds: Sequence[int]) -> Indices:
-    return np.flatnonzero(np.isin(sample.folds, list(folds)))
-
-
 def _is_enough(white: Weighted) -> bool:
     """Whether there are enough rows for least squares."""
     return bool(ROWS_PER_COLUMN * (white.values.shape[1] - 1) <= white.n_independent)
@@ -255,21 +244,14 @@ def _shares_beaten(scores: Floats, positive: Flags, weights: Floats) -> tuple[Fl
     """Of each row half its share of its class, times the share of the other class that it beats.
 
     A row of the positive class beats those with lower scores, one of the other class those with
-    higher ones: either class adds up to half the area under the curve, times the weight of all
-    rows. The half shares come second.
+    higher ones, and half of those with the same: either class adds up to half the area under the
+    curve, times the weight of all rows. The half shares come second.
     """
+    _, place = np.unique(scores, return_inverse=True)
     own, beaten = np.zeros((2, len(scores)))
     for side, sign in ((positive, 1), (~positive, -1)):
         own[side] = weights[side] / weights[side].sum() * weights.sum() / 2
-        others = sign * scores[~side]
-        beaten[side] = own[side] * _share_below(sign * scores[side], others, weights[~side])
+        others = np.bincount(place, weights * ~side)[::sign]
+        below = ((np.cumsum(others) - others / 2) / others.sum())[::sign]
+        beaten[side] = own[side] * below[place[side]]
     return beaten, own
-
-
-def _share_below(scores: Floats, others: Floats, weights: Floats) -> Floats:
-    """Share of the others that lie below each score, ties counted half."""
-    order = np.argsort(others)
-    sums = np.append(0.0, np.cumsum(weights[order])) / weights.sum()
-    lower = np.searchsorted(others[order], scores, side="left")
-    upper = np.searchsorted(others[order], scores, side="right")
-    return np.asarray((sums[lower] + sums[upper]) / 2)
