@@ -154,7 +154,7 @@ def test_the_declared_order_counts_and_not_the_alphabet():
     found, expected = select().fit(X, ORDERED["pandas"]), select(task="ordinal").fit(X, RANKS)
     assert found.learnability_.value == pytest.approx(expected.learnability_.value)
     facts = gather_facts(found, X, ORDERED["pandas"])
-    assert facts.series == ("mean rank of y",)
+    assert facts.table["series"] == ["mean rank of y"]
 
 
 def test_shuffled_targets_are_of_the_task_of_the_given_one():
