@@ -22,7 +22,7 @@ _LANES = np.uintp(4)
 
 
 class SparseSweep:
-    """A sweep (see `featgrad.moments.sweeps.Sweep`); its sums are over raw rows."""
+    """A sweep like `featgrad.moments.sweeps.DenseSweep`; its sums are over raw rows."""
 
     def __init__(
         self,

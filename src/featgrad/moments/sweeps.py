@@ -21,9 +21,9 @@ between the rows of a block. The rows of a CSR matrix are visited one by one (`s
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,7 @@ from scipy.linalg import hankel
 from featgrad._support.array_api import namespace, on_cpu, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Span
-from featgrad.math.formulas import tuple_weights, tuple_weights_without_each
+from featgrad.math.formulas import tuple_weights
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.spectrum import top_eigenvalue
 from featgrad.plan import DEVICE_BLOCKS
@@ -47,24 +47,6 @@ _WIDE = 1000
 _SMALL_SHARE = 8
 # Columns from which products are long enough for two threads to run despite the interpreter lock.
 _LONG = 512
-
-
-class Sweep(Protocol):
-    """A sweep over rows in one direction."""
-
-    strength: Any  # the diagonal of S
-    gradient: Any
-
-    @property
-    def sums(self) -> Any:
-        """Z over the rows that were visited, shape (order * outputs, features)."""
-
-    def advance(self, blocks: Sequence[Span], partner: Floats | None = None) -> Floats:
-        """Visit rows that follow each other; returns r_0 .. r_order, (order + 1, outputs, rows).
-
-        With `partner`, of shape (order, outputs, rows), ``sum_n x_n * sum_b partner_b[n] Z_b`` is
-        added to the gradient.
-        """
 
 
 @dataclass(frozen=True)
@@ -100,19 +82,9 @@ class RowMoments:
         return self.coefficients / tuple_weights(weights, self.order) / self.variance
 
     @cached_property
-    def without_each(self) -> Floats:
-        """``e_(i+2)(w)`` without each of the rows, shape (rows, order)."""
-        return tuple_weights_without_each(self.weights, self.order)
-
-    @cached_property
     def strength(self) -> Floats:
         """Factor of a feature with mask 1 in an inner product of rows."""
         return self.rows.inverse_variance / self.scale
-
-    @property
-    def candidates(self) -> Floats:
-        """All filters in one matrix, shape (filters, order)."""
-        return np.array([np.pad(row, (0, self.order - len(row))) for row in self.filters])
 
     def scaled(self) -> "RowMoments":
         """The same with the whole spectrum within the filter's reach."""
@@ -125,8 +97,12 @@ class RowMoments:
     def batches(self, size: int) -> "list[RowMoments]":
         """Moments of consecutive runs of at least `size` rows."""
         n_rows = len(self.weights)
-        runs = np.array_split(np.arange(n_rows), max(1, n_rows // size))
-        return [self._take(run) for run in runs]
+        found = []
+        for run in np.array_split(np.arange(n_rows), max(1, n_rows // size)):
+            weights = self.weights[run] / self.weights[run].sum()
+            rows, outputs = self.rows.take(run), self.outputs[run]
+            found.append(replace(self, rows=rows, outputs=outputs, weights=weights))
+        return found
 
     def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
         """Explained fraction for a mask, and its gradient."""
@@ -171,10 +147,6 @@ class RowMoments:
         through /= self.weights
         return np.ascontiguousarray(through.transpose(2, 0, 1))
 
-    def _take(self, rows: Indices) -> "RowMoments":
-        weights = self.weights[rows] / self.weights[rows].sum()
-        return replace(self, rows=self.rows.take(rows), outputs=self.outputs[rows], weights=weights)
-
     def _blocks(self, is_exact: bool) -> list[Span]:
         n_rows, X = len(self.weights), self.rows.X
         if not is_exact:
@@ -199,21 +171,16 @@ class RowMoments:
             rows = replace(rows, X=X, mean=rows.mean[places])
         return rows, places
 
-    def _sweeps(self, mask: Floats, outputs: Floats, is_exact: bool) -> tuple[Sweep, Sweep]:
+    def _sweeps(self, mask: Floats, outputs: Floats, is_exact: bool) -> tuple[Any, Any]:
         rows, places = self._sorted
-        strength = (mask * self.strength)[places]
+        given = rows, (mask * self.strength)[places], outputs, self.weights, self.order
         if rows.is_sparse:
             # Imported here: the compiler behind it takes longer to load than everything else.
             from featgrad.moments.sparse_sweep import SparseSweep
 
-            given = rows, strength, outputs, self.weights, self.order
             return SparseSweep(*given, ascending=True), SparseSweep(*given, ascending=False)
-        left, right = (
-            DenseSweep(rows, strength, outputs, self.weights, self.order, ascending, is_exact)
-            for ascending in (True, False)
-        )
-        right.grams = left.grams
-        return left, right
+        both = partial(DenseSweep, *given, is_exact, {})
+        return both(ascending=True), both(ascending=False)
 
     def _both(
         self, left: Callable[[], Floats], right: Callable[[], Floats]
@@ -227,11 +194,12 @@ class RowMoments:
 
 
 class DenseSweep:
-    """A sweep over blocks of dense rows.
+    """A sweep over blocks of dense rows in one direction.
 
     For a block A, ``G = A S A^T`` over earlier rows and ``U = Z S A^T`` give the block's vectors by
     ``r_(j+1) = w (U_j + G r_j)``; everything else is a product of matrices. Without `is_exact`
-    there are no products between the rows of a block.
+    there are no products between the rows of a block. `sums` are Z over the rows that were visited,
+    shape (order * outputs, features); `strength` is the diagonal of S.
     """
 
     def __init__(
@@ -241,8 +209,10 @@ class DenseSweep:
         outputs: Floats,
         weights: Floats,
         order: int,
-        ascending: bool,
         is_exact: bool,
+        grams: dict[int, Any],
+        *,
+        ascending: bool,
     ) -> None:
         self._rows, self._order, self._ascending, self._is_exact = rows, order, ascending, is_exact
         self.strength, self._weights = rows.array(strength), rows.array(weights)
@@ -250,10 +220,14 @@ class DenseSweep:
         self.sums = rows.array(np.zeros((order * outputs.shape[1], rows.n_features)))
         self.gradient = rows.array(np.zeros(rows.n_features))
         # Gram matrices of blocks, which the other sweep uses again where they are small.
-        self.grams: dict[int, Any] = {}
-        self._masks: dict[int, Any] = {}
+        self._grams, self._masks = grams, dict[int, Any]()
 
     def advance(self, blocks: Sequence[Span], partner: Floats | None = None) -> Floats:
+        """Visit rows that follow each other; returns r_0 .. r_order, (order + 1, outputs, rows).
+
+        With `partner`, of shape (order, outputs, rows), ``sum_n x_n * sum_b partner_b[n] Z_b`` is
+        added to the gradient.
+        """
         n_outputs = self._seeds.shape[0]
         if not blocks:
             return np.zeros((self._order + 1, n_outputs, 0))
@@ -288,11 +262,11 @@ class DenseSweep:
         return vectors
 
     def _gram(self, A: Any, start: int) -> Any:
-        gram = self.grams.pop(start, None)
+        gram = self._grams.pop(start, None)
         if gram is None:
             gram = (A * self.strength) @ A.T
             if _SMALL_SHARE * gram.shape[0] <= self._rows.n_features:
-                self.grams[start] = gram
+                self._grams[start] = gram
         return gram
 
     def _earlier(self, products: Any) -> Any:

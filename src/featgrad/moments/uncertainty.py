@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad._support.types import Floats
-from featgrad.math.formulas import tuple_weights
+from featgrad.math.formulas import tuple_weights, tuple_weights_without_each
 from featgrad.moments.sweeps import RowMoments
 
 _REPLICATES = 32
@@ -81,30 +81,19 @@ def _replicates(moments: RowMoments, mask: Floats, outputs: Floats) -> tuple[Flo
 
     `outputs` holds the output columns of all replicates.
     """
-    (n_rows, n_outputs), candidates = moments.outputs.shape, moments.candidates
+    (n_rows, n_outputs), order, weights = moments.outputs.shape, moments.order, moments.weights
+    filters = np.array([np.pad(row, (0, order - len(row))) for row in moments.filters])
     through = moments.paths_through_rows(mask, outputs)
-    through = through.reshape(n_rows, moments.order, -1, n_outputs).sum(axis=3)
+    through = through.reshape(n_rows, order, -1, n_outputs).sum(axis=3)
     # A path of the moment i goes through i + 2 rows.
-    raw = through.sum(axis=0) / np.arange(2, moments.order + 2)[:, None]
-    divisor = tuple_weights(moments.weights, moments.order) * moments.variance
-    values = (candidates @ (raw / divisor[:, None])).T
-    variances = [
-        _jackknife(moments, candidates, raw[:, i], through[:, :, i]) for i in range(raw.shape[1])
-    ]
-    return values, np.array(variances)
-
-
-def _jackknife(moments: RowMoments, candidates: Floats, raw: Floats, through: Floats) -> Floats:
-    """Variance of each filter's estimate from its values with each row left out in turn."""
-    weights = moments.weights
+    raw = through.sum(axis=0) / np.arange(2, order + 2)[:, None]
+    values = filters @ (raw / (tuple_weights(weights, order) * moments.variance)[:, None])
     # e_(i+2) of the other rows is 0 if they are too few for a tuple.
-    left = moments.without_each
-    divided = np.divide(raw - through, left, out=np.zeros_like(through), where=left > 0)
+    left = tuple_weights_without_each(weights, order)[:, :, None]
+    without = np.divide(raw - through, left, out=np.zeros_like(through), where=left > 0)
     # The target's variance is estimated from the same rows and shrinks with them.
-    squares = np.sum(moments.outputs**2, axis=1)
-    variance = (moments.variance - weights * squares) / (1 - weights)
-    share = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
-    values = (divided @ candidates.T) * share[:, None]
-    influence = (weights @ values - values) * (1 - weights)[:, None]
-    n_rows = len(weights)
-    return np.asarray(np.sum(influence**2, axis=0) * n_rows / (n_rows - 1))
+    variance = moments.variance - weights * np.sum(moments.outputs**2, axis=1)
+    share = np.divide(1 - weights, variance, out=np.zeros_like(variance), where=variance > 0)
+    each = np.einsum("fo,nor,n->nrf", filters, without, share, optimize=True)
+    influence = (np.tensordot(weights, each, axes=1) - each) * (1 - weights)[:, None, None]
+    return values.T, np.sum(influence**2, axis=0) * n_rows / (n_rows - 1)
