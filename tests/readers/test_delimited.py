@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from featgrad.readers import open_source
-from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.block import InvalidRows
 from featgrad.readers.opening import open_table
 from source_rows import read
 

@@ -20,8 +20,8 @@ from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
 from featgrad.plan import AUTO_SIZES, CURVE_SIZES
 from featgrad.readers import Source, convert
+from featgrad.readers.block import InvalidRows
 from featgrad.readers.columns import DistinctTexts, Table, numbered
-from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.report import ReportFacts, gather_facts, write_report
 from featgrad.report.profiles import summarise_data
 from featgrad.report.text import Described, counted, listed

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support.types import Keys
-from featgrad.readers.block import Block, canonical, csr
-from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
+from featgrad.readers.block import Block, canonical, csr, raise_unreadable
 from featgrad.readers.source import BaseSource, StoredRows
 
 
@@ -22,16 +21,18 @@ def open_array(X: Any) -> StoredRows:
 
 
 def open_npy(path: Path, format: str, block_rows: int | None) -> StoredRows:
-    return open_array(load_npy(path))._replace(source=NpySource)
+    return open_array(load_npy(path))
 
 
 class ArraySource(BaseSource):
-    """Rows of a matrix in memory or in a .npy file."""
+    """Rows of a matrix in memory or in a .npy file; their columns may be such files, too."""
 
-    def __init__(
-        self, X: Any, target: Any, weight: Any, groups: Any, *, invalid: InvalidRows, **common: Any
-    ) -> None:
-        super().__init__(invalid=invalid, **common)
+    def __init__(self, X: Any, target: Any, weight: Any, groups: Any, **common: Any) -> None:
+        super().__init__(**common)
+        target, weight, groups = (
+            load_npy(Path(given)) if isinstance(given, str | os.PathLike) else given
+            for given in (target, weight, groups)
+        )
         if target is None:
             raise ValueError(f"target=None: give the targets of {self.name} as target=y.")
         if not isinstance(X, NpyRows):
@@ -43,7 +44,7 @@ class ArraySource(BaseSource):
         if sparse.issparse(X):
             X.check_format(full_check=True)
         self.n_features = int(X.shape[1])
-        self.n_rows = None if invalid.skip else int(X.shape[0])
+        self.n_rows = None if self._invalid.skip else int(X.shape[0])
         target = _column(f"target of {self.name}", target, X.shape[0])
         if weight is not None:
             weight = _column(f"weight of {self.name}", weight, X.shape[0]).astype(np.float64)
@@ -64,18 +65,6 @@ class ArraySource(BaseSource):
                 return np.ascontiguousarray(X[:], dtype=self._dtype)
             X = csr(X.data.astype(self._dtype, copy=False), X.indices, X.indptr, X.shape[1])
         return canonical(X)
-
-
-class NpySource(ArraySource):
-    """Rows of a .npy file; their columns may be such files, too."""
-
-    def __init__(self, X: Any, **options: Any) -> None:
-        columns = {
-            name: load_npy(Path(options[name]))
-            for name in ("target", "weight", "groups")
-            if isinstance(options[name], str | os.PathLike)
-        }
-        super().__init__(X, **options | columns)
 
 
 def _column(name: str, values: Any, n_rows: int) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from featgrad._support.types import Floats
 from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
-from featgrad.readers.invalid_rows import InvalidRows
+from featgrad.readers.block import InvalidRows
 
 if TYPE_CHECKING:
     from featgrad.readers.tokens import Tokens

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support.types import Flags
+from featgrad.readers.block import InvalidRows, raise_unreadable
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
 from featgrad.readers.dialect import check_dialect, dialect_of, encoding_of
-from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
 from featgrad.readers.record_kernels import FIELDS, UNCLOSED, split_records
 from featgrad.readers.tokens import NA_TEXTS, NA_WORDS, Tokens, is_utf8, kinds_of

@@ -10,9 +10,8 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from featgrad.readers.block import rows_per_block
+from featgrad.readers.block import InvalidRows, raise_unreadable, rows_per_block
 from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
-from featgrad.readers.invalid_rows import InvalidRows, raise_unreadable
 from featgrad.readers.tokens import Tokens, as_days
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)

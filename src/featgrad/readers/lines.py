@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from featgrad.readers.invalid_rows import raise_unreadable
+from featgrad.readers.block import raise_unreadable
 
 # About a megabyte is small enough to stay in the cache of a core while it is parsed.
 _CHUNK_BYTES = 1 << 20

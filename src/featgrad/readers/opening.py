@@ -16,9 +16,8 @@ from scipy import sparse
 from featgrad.checks import check_number, check_option
 from featgrad.options import ON_BAD_ROWS, ON_MISSING
 from featgrad.readers.arrays import open_array
-from featgrad.readers.block import BLOCK_ROWS, rows_per_block
+from featgrad.readers.block import BLOCK_ROWS, InvalidRows, rows_per_block
 from featgrad.readers.formats import COMPRESSED, FORMATS, UNREADABLE, VAGUE
-from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.lines import Pipe, read_head
 from featgrad.readers.source import Source, StoredRows
 
@@ -119,6 +118,9 @@ def open_source(
     >>> [block.y.tolist() for block in source]
     [[0, 1], [1]]
     """
+    options = {name: value for name, value in locals().items() if value is not None}
+    for name in ("data", "format", "missing", "on_bad_rows", "block_rows", "dtype"):
+        options.pop(name, None)
     check_option("missing", missing, ON_MISSING)
     check_option("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
     if block_rows is not None:
@@ -131,15 +133,6 @@ def open_source(
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype} cannot be used: give float32 or float64.")
-    options = {
-        "target": target, "weight": weight, "groups": groups, "time": time,
-        "columns": columns, "exclude": exclude,
-        "include": include, "categorical": categorical, "hash_dim": hash_dim,
-        "n_features": n_features, "zero_based": zero_based,
-        "sep": sep, "decimal": decimal, "encoding": encoding, "header": header,
-        "na_values": na_values,
-    }  # fmt: skip
-    options = {argument: value for argument, value in options.items() if value is not None}
     from featgrad.readers.tables import TableSource
 
     format, data, name = _detect(data, format)
@@ -149,16 +142,13 @@ def open_source(
     for argument, value in options.items():
         if argument not in accepted:
             raise ValueError(f"{argument}={value!r} does not apply to {name}: leave it out.")
-    paths = data if isinstance(data, list) else [data] if isinstance(data, Path) else []
-    common = {"dtype": dtype, "invalid": InvalidRows(name, on_bad_rows, missing), "paths": paths}
+    options["paths"] = data if isinstance(data, list) else [data] if isinstance(data, Path) else []
+    options |= {"dtype": dtype, "invalid": InvalidRows(name, on_bad_rows, missing)}
     if isinstance(found, StoredRows):
-        stored = {**found.options, **options}
-        rows: Source = found.source(
-            found.data, block_rows=block_rows or BLOCK_ROWS, **stored, **common
-        )
-        return rows
+        options = {**found.options, "block_rows": block_rows or BLOCK_ROWS, **options}
+        return found.source(found.data, **options)  # type: ignore[no-any-return]
     block_rows = block_rows or rows_per_block(len(found.columns))
-    return TableSource(found, block_rows=block_rows, **options, **common)
+    return TableSource(found, block_rows=block_rows, **options)
 
 
 def open_table(
@@ -193,18 +183,16 @@ def _open(
 def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
     """The format, None for rows in memory, the data, and a name for messages."""
     if isinstance(data, list | tuple) and data and isinstance(data[0], str | os.PathLike):
-        files = [Path(file) for file in data]
-        for file in files:
-            if not file.is_file():
-                raise FileNotFoundError(f"There is no file {file}.")
-        name = f"{files[0]} and {len(files) - 1} more"
-        return "parquet", _only_parquet(name, files), name
+        name = f"{data[0]} and {len(data) - 1} more"
+        return "parquet", _parquet_files(name, [Path(file) for file in data]), name
     if isinstance(data, str | os.PathLike | Pipe):
         path = data if isinstance(data, Pipe) else Path(data)
         if format is not None:
             check_option("format", format, tuple(FORMATS))
         if isinstance(path, Path) and not path.is_file():
-            return "parquet", _parquet_files(path), str(path)
+            name, is_folder = str(path), path.is_dir()
+            found = path.rglob("*.parquet") if is_folder else map(Path, glob(name, recursive=True))
+            return "parquet", _parquet_files(name, sorted(found)), name
         return format or format_of(path), path, str(path)
     if format is not None:
         raise ValueError(f"format={format!r} applies to files only: leave it out.")
@@ -219,25 +207,18 @@ def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
     )
 
 
-def _parquet_files(path: Path) -> list[Path]:
-    """The Parquet files of a folder, or those that a pattern matches."""
-    if path.is_dir():
-        found = sorted(path.rglob("*.parquet"))
-        what = f"The folder {path} holds no .parquet file: only such files can be read together."
-    else:
-        found = sorted(map(Path, glob(str(path), recursive=True)))
-        what = f"There is no file {path}."
-    if not found:
-        raise FileNotFoundError(what)
-    return _only_parquet(str(path), found)
-
-
-def _only_parquet(name: str, files: list[Path]) -> list[Path]:
-    if any(file.suffix.lower() != ".parquet" for file in files):
-        raise ValueError(
-            f"{name} are {len(files)} files: only .parquet files can be read together, join others "
-            "first."
-        )
+def _parquet_files(name: str, files: list[Path]) -> list[Path]:
+    """Files that are read together, of a folder, a pattern or a list."""
+    if not files and Path(name).is_dir():
+        raise FileNotFoundError(f"The folder {name} holds no .parquet file: no others can be read.")
+    for file in files or [Path(name)]:
+        if not file.is_file():
+            raise FileNotFoundError(f"There is no file {file}.")
+        if file.suffix.lower() != ".parquet":
+            raise ValueError(
+                f"{name} are {len(files)} files: only .parquet files can be read together, join "
+                "others first."
+            )
     return files
 
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad.readers.block import Block, regroup
+from featgrad.readers.block import Block, InvalidRows, regroup
 from featgrad.readers.columns import Layout
-from featgrad.readers.invalid_rows import InvalidRows
 
 
 class Source(Protocol):

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support.atomic import atomic_path
-from featgrad.readers.block import MAX_FEATURES, Block, canonical, csr
+from featgrad.readers.block import MAX_FEATURES, Block, canonical, csr, raise_unreadable
 from featgrad.readers.columns import EncodedColumn, Layout, check_column
 from featgrad.readers.frames import ArrowTable, BatchFiles, require_pyarrow
-from featgrad.readers.invalid_rows import raise_unreadable
 from featgrad.readers.source import BaseSource, Source, StoredRows, prefetched
 
 # Key of the schema metadata that holds the number of features and their layout as JSON.

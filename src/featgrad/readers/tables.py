@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from featgrad._support.types import Flags, Indices
 from featgrad.math.tasks import Level
 from featgrad.readers.arrays import group_keys, joined_keys
-from featgrad.readers.block import Block, csr
+from featgrad.readers.block import Block, InvalidRows, csr
 from featgrad.readers.columns import (
     Chunk,
     DistinctTexts,
@@ -25,7 +25,6 @@ from featgrad.readers.columns import (
     check_column,
     numbered,
 )
-from featgrad.readers.invalid_rows import InvalidRows
 from featgrad.readers.source import BaseSource
 from featgrad.readers.tokens import Tokens
 
