@@ -28,7 +28,7 @@ def alarms(errors: np.ndarray, rate: float) -> list[int]:
         residuals = np.sqrt([[error]])
         if detector.add(residuals, residuals):
             found.append(block)
-            detector.restart()
+            detector = ErrorIncrease(rate, half_life=2000)
     return found
 
 

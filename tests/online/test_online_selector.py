@@ -113,22 +113,6 @@ def test_stored_selector_goes_on_bit_for_bit():
     assert through.learnability_ == stored.learnability_
 
 
-def test_merged_halves_choose_what_one_stream_chooses():
-    X, y = planted(4000, 400, [3, 30, 300])
-    one = OnlineFeatureSelector(3).partial_fit(X, y)
-    here, there = (OnlineFeatureSelector(3).partial_fit(X[i::2], y[i::2]) for i in range(2))
-    here.merge(there)
-    assert np.array_equal(here.get_support(), one.get_support())
-    assert here.learnability_.value == pytest.approx(one.learnability_.value, abs=0.05)
-
-
-def test_merging_needs_the_same_parameters():
-    X, y = planted(200, 5, [3])
-    here, there = (OnlineFeatureSelector(k).partial_fit(X, y) for k in (1, 2))
-    with pytest.raises(ValueError, match="another target or parameters"):
-        here.merge(there)
-
-
 def test_long_streams_keep_their_weights_finite():
     X, y = planted(3000, 5, [3])
     selector = OnlineFeatureSelector(1, half_life=5).partial_fit(X, y)
@@ -230,6 +214,13 @@ def test_rows_may_be_dicts_with_new_features():
     selector.partial_fit(rows[1500:], y[1500:])
     assert selector.get_feature_names_out().tolist() == ["late"]
     assert selector.transform(rows[-1:]) == [{"late": rows[-1]["late"]}]
+
+
+def test_scores_count_features_of_rows_that_wait():
+    X, y = planted(150, 5, [1])
+    selector = OnlineFeatureSelector(1).partial_fit(as_dicts(X), y)
+    selector.partial_fit([{"late": 1.0}], [0.0])
+    assert len(selector.scores_) == 6
 
 
 def test_several_classes():

@@ -22,56 +22,35 @@ from featgrad.search.units import Units, best_first
 
 
 class RidgeFit(NamedTuple):
-    """What columns of the working set are worth, by ridge regression on the chosen ones.
+    """What columns of the working set are worth, by ridge regression on the chosen ones."""
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (chosen, outputs)
-        Of columns of variance 1.
-    losses : ndarray of shape (chosen,)
-        Explained fraction that would be lost without each column.
-    gains : ndarray of shape (columns,)
-        Explained fraction that each column of the working set would add; of no meaning for chosen
-        ones.
-    noise : float
-        Mean gain of a column of noise.
-    """
-
-    coefficients: Floats
-    losses: Floats
+    coefficients: Floats  # of chosen columns, of variance 1, shape (chosen, outputs)
+    losses: Floats  # explained fraction that would be lost without each chosen column
+    # Explained fraction that each column of the working set would add; of no meaning for chosen
+    # ones.
     gains: Floats
-    noise: float
-
-
-def best_set(totals: Totals, size: int, advantage: Floats | None = None) -> Flags:
-    """The best set of a size; square roots of what is lost without columns get an advantage."""
-    count = len(totals.cross)
-    if count <= size:
-        return np.ones(count, bool)
-    units = Units(np.arange(count), np.ones(count), np.zeros(count, bool))
-    return eliminate(totals, units, size, _ridge(totals), advantage)
+    noise: float  # mean gain of a column of noise
 
 
 def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quick: bool) -> Flags:
-    """The best set, out of all columns or, to be quick, of those that would add most.
+    """The best set of a size, out of all columns or, to be quick, of those that would add most.
 
-    Columns of the present one have an advantage in standard errors.
+    Columns of the present one have an advantage in standard errors, which is added to the square
+    roots of what is lost without them.
     """
-    if not chosen.any():
-        return best_set(totals, size)
     if np.count_nonzero(chosen) < size:
         advantage = 0.0
     fitted = ridge_fit(totals, chosen)
     gains = np.where(chosen, np.inf, fitted.gains)
-    count = candidates_of(size) if is_quick else len(chosen)
-    candidates = np.sort(best_first(gains, count))
+    candidates = np.sort(best_first(gains, candidates_of(size) if is_quick else len(chosen)))
     # What adds less than the advantage cannot make up for it.
     candidates = candidates[gains[candidates] >= advantage**2 * fitted.noise]
-    error = np.sqrt(fitted.noise * totals.variance)
-    kept = best_set(totals.columns(candidates), size, advantage * error * chosen[candidates])
-    found = np.zeros(len(chosen), bool)
-    found[candidates[kept]] = True
-    return found
+    if len(candidates) > size:
+        own, count = totals.columns(candidates), len(candidates)
+        units = Units(np.arange(count), np.ones(count), np.zeros(count, bool))
+        more = advantage * np.sqrt(fitted.noise * totals.variance) * chosen[candidates]
+        candidates = candidates[eliminate(own, units, size, _ridge(own), more)]
+    return np.isin(np.arange(len(chosen)), candidates)
 
 
 def ridge_fit(totals: Totals, chosen: Flags | None = None, *, predicts: bool = False) -> RidgeFit:

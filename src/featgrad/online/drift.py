@@ -17,6 +17,7 @@ useless. Half-lives are in rows, rates are false alarms for each row.
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 
 from featgrad._support.types import Floats
 from featgrad.estimates.estimate import Estimate, unknown
@@ -52,10 +53,6 @@ class BlockSeries:
         self.count += 1
         self.weight = self._decay * self.weight + 1
         self._total = self._decay * self._total + value
-
-    def merge_mean(self, other: "BlockSeries") -> None:
-        self._total += other._total
-        self.weight += other.weight
 
     @property
     def mean(self) -> float:
@@ -102,11 +99,6 @@ class Prequential:
     def rescale(self, factor: float) -> None:
         self._sums *= factor
         self._products *= factor**2
-
-    def merge(self, other: "Prequential") -> None:
-        self._sums += other._sums
-        self._products += other._products
-        self.squared_error += other.squared_error
 
     def learnability(self, n_features: int) -> Estimate:
         base, value = float(self._sums[1]), self._value
@@ -181,13 +173,8 @@ class ErrorIncrease(CumulativeSum):
 
     def __init__(self, rate: float, half_life: float) -> None:
         super().__init__(rate, ALARM_REFERENCE)
-        self._half_life = half_life
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget what errors were like."""
-        self.height = self._agreement = self._power = 0.0
-        self._errors = BlockSeries(ALARM_MEMORY * self._half_life)
+        self._agreement = self._power = 0.0
+        self._errors = BlockSeries(ALARM_MEMORY * half_life)
 
     @property
     def still_true(self) -> float:
@@ -233,11 +220,10 @@ class Shift(CumulativeSum):
 
 def alarm_height(rate: float, reference: float) -> float:
     """Height of the cumulative sum that is passed at this rate per block."""
-    low, high = 0.0, 100.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        reach = middle + _OVERSHOOT
-        drift = 2 * reference
-        blocks = 2 * (math.exp(drift * reach) - drift * reach - 1) / drift**2
-        low, high = (middle, high) if blocks * rate < 1 else (low, middle)
-    return high
+    drift = 2 * reference
+
+    def excess(height: float) -> float:
+        reach = drift * (height + _OVERSHOOT)
+        return 2 * (math.exp(reach) - reach - 1) / drift**2 * rate - 1
+
+    return max(0.0, float(brentq(excess, -_OVERSHOOT, 100.0)))

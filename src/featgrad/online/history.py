@@ -1,7 +1,6 @@
 """What has happened on a stream: columns that entered and left the set, and alarms."""
 
 from collections import deque
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -55,14 +54,11 @@ class History:
     def __init__(self) -> None:
         self.decisions: list[TimelinePoint] = []
         self._n_decisions, self._every = 0, 1
-        self._changes: deque[Event] = deque(maxlen=HISTORY_LENGTH)
-        self._shifts: deque[Event] = deque(maxlen=HISTORY_LENGTH)
-        self._alarms: deque[tuple[int, Indices]] = deque(maxlen=HISTORY_LENGTH)
+        # With the set before each of them.
+        self._events: deque[tuple[Event, Indices]] = deque(maxlen=HISTORY_LENGTH)
 
-    def changed(self, row: int, before: Indices, after: Indices) -> None:
-        event = _difference(row, "choice", before, after)
-        if event.entered or event.left:
-            self._changes.append(event)
+    def add(self, row: int, kind: str, before: Indices, after: Indices) -> None:
+        self._events.append((_difference(row, kind, before, after), before))
 
     def decided(self, decision: TimelinePoint) -> None:
         if self._n_decisions % self._every == 0:
@@ -72,23 +68,14 @@ class History:
             del self.decisions[1::2]
             self._every *= 2
 
-    def alarm(self, row: int, features: Indices) -> None:
-        self._alarms.append((row, features))
-
-    def shift(self, row: int, before: Indices, after: Indices) -> None:
-        self._shifts.append(_difference(row, "shift", before, after))
-
-    def alarms(self, features: Indices) -> list[Event]:
-        """All alarms and shifts in their order, given the present set."""
-        ends = [*self._alarms, (0, features)]
-        alarms = [
-            _difference(row, "alarm", before, after) for (row, before), (_, after) in pairwise(ends)
-        ]
-        return sorted([*alarms, *self._shifts], key=lambda event: event.row)
-
     def events(self, features: Indices) -> list[Event]:
         """All events in their order, given the present set."""
-        return sorted([*self._changes, *self.alarms(features)], key=lambda event: event.row)
+        found = []
+        for event, before in reversed(self._events):
+            if event.kind == "alarm":
+                event, features = _difference(event.row, "alarm", before, features), before
+            found.append(event)
+        return found[::-1]
 
 
 def _difference(row: int, kind: str, before: Indices, after: Indices) -> Event:

@@ -69,7 +69,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Explained fraction of the target's variance of recent rows, each predicted before it was
         learned from.
     history_ : list of Event
-        Features that entered and left, and alarms; the last 10,000 of each.
+        Features that entered and left, and alarms; the last 10,000.
     alarms_ : list of Event
         Times at which predictions became worse ("alarm") or the set had shifted beyond chance
         ("shift"), what went and what came.
@@ -206,31 +206,6 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ]
         return float(candidates[np.argmin(errors)])
 
-    def merge(self, other: Self) -> Self:
-        """Add what another selector has seen of the same features, as if at the same time.
-
-        Parameters
-        ----------
-        other : OnlineFeatureSelector
-            One with the same parameters; it stays as it is.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        if not isinstance(other, OnlineFeatureSelector):
-            raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
-        check_is_fitted(other)
-        here, there = self._state, other._state
-        if here.encoding != there.encoding or self.get_params() != other.get_params():
-            raise ValueError("other has another target or parameters: merge selectors of one kind.")
-        names = [getattr(one, "feature_names_in_", None) for one in (self, other)]
-        if not np.array_equal(*names) or self.n_features_in_ != other.n_features_in_:  # type: ignore[arg-type]
-            raise ValueError("other has other features: merge selectors of one table.")
-        here.merge(there)
-        return self
-
     def transform(self, X: Any) -> Any:
         """Keep the chosen features.
 
@@ -246,7 +221,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if not _are_dicts(X):
             return super().transform(X)
         check_is_fitted(self)
-        names = set(self.get_feature_names_out().tolist())
+        names = set(self.feature_names_in_[self.features_].tolist())
         return [{name: row[name] for name in row if str(name) in names} for row in X]
 
     @property
@@ -276,7 +251,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def alarms_(self) -> list[Event]:
-        return self._seen().history.alarms(self._state.features)
+        return [event for event in self.history_ if event.kind != "choice"]
 
     @property
     def timeline_(self) -> list[TimelinePoint]:

@@ -4,6 +4,7 @@ Rows wait until a block of a fixed number of them is complete, so that all that 
 decided depends on the order of the rows alone.
 """
 
+from collections import deque
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from featgrad.moments.folds import Totals
 from featgrad.online import choice
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
 from featgrad.online.history import History, TimelinePoint
-from featgrad.online.moments import Clock, PricedColumns, RecentBlock, RecentRows, WorkingMoments
+from featgrad.online.moments import PricedColumns, RecentBlock, WorkingMoments
 from featgrad.plan import (
     ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
@@ -28,12 +29,17 @@ from featgrad.plan import (
     ONLINE_BLOCK,
     ONLINE_DECISION,
     ONLINE_ENTRY,
+    RECENT_ENTRIES,
+    RECENT_HALF_LIVES,
     WORKING_SET,
     WORKING_SET_FACTOR,
 )
 from featgrad.readers.block import stack_rows
 from featgrad.search.base import signed_scores
 from featgrad.search.units import best_first
+
+# Half-lives after which sums are divided: far below what double precision takes.
+_LONGEST = 200
 
 
 class Predictor(NamedTuple):
@@ -80,15 +86,18 @@ class OnlineState:
     ) -> None:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.size, self._capacity = size, max(WORKING_SET, WORKING_SET_FACTOR * size)
-        self.clock, self.recent = Clock(half_life), RecentRows(half_life)
+        # Rows learned from, and half-lives of the weights since sums were divided last.
+        self._half_life, self._n_learned, self._age = half_life, 0, 0.0
+        n_blocks = max(1, int(RECENT_HALF_LIVES * half_life / ONLINE_BLOCK))
+        self._recent: deque[RecentBlock] = deque(maxlen=n_blocks)
         self.prequential, self.history = Prequential(half_life), History()
         self._dependence = Dependence(half_life)
         # Each kind of alarm has half of the rate.
-        self._errors = ErrorIncrease(alarm_rate / 2, half_life)
-        self._shift = Shift(alarm_rate / 2, half_life)
+        self._alarm_rate = alarm_rate / 2
+        self._errors = ErrorIncrease(self._alarm_rate, half_life)
+        self._shift = Shift(self._alarm_rate, half_life)
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats]] = []
-        self._n_waiting = 0
         # These four from the first block on.
         self._columns: PricedColumns
         self._working: WorkingMoments
@@ -105,64 +114,33 @@ class OnlineState:
     @property
     def n_rows(self) -> int:
         """Rows seen, those that wait included."""
-        return self.clock.n_rows + self._n_waiting
+        return self._n_learned + sum(len(outputs) for _, outputs in self._waiting)
 
     def add(self, X: Any, outputs: Floats) -> None:
         """More rows."""
         self.n_features = max(self.n_features, X.shape[1])
         self._early = None
         self._waiting.append((X, outputs))
-        self._n_waiting += len(outputs)
-        if self._n_waiting < ONLINE_BLOCK:
+        if self.n_rows - self._n_learned < ONLINE_BLOCK:
             return
         X, outputs = self._joined()
-        complete = self._n_waiting - self._n_waiting % ONLINE_BLOCK
+        complete = len(outputs) - len(outputs) % ONLINE_BLOCK
         with one_blas_thread():
             for start in range(0, complete, ONLINE_BLOCK):
                 own = slice(start, start + ONLINE_BLOCK)
                 self._learn(X[own], outputs[own])
-        self._n_waiting -= complete
         # Copied: a view would keep the whole block in memory.
         self._waiting = [(X[complete:].copy(), outputs[complete:].copy())]
 
     def current(self) -> "OnlineState":
         """The state to ask: before the first block is complete, one that chooses early."""
-        if self.clock.n_rows:
+        if self._n_learned:
             return self
         if self._early is None:
             early = deepcopy(self)
             early._learn(*early._joined())
             self._early = early
         return self._early
-
-    def merge(self, other: "OnlineState") -> None:
-        """Rows of another stream, as if they had come at the same time; it stays as it is."""
-        if min(self.clock.n_rows, other.clock.n_rows) == 0:
-            raise ValueError(
-                f"other and this selector need {ONLINE_BLOCK} rows each before they can be merged."
-            )
-        other = deepcopy(other)
-        self._grow(max(self.n_features, other.n_features))
-        other._grow(self.n_features)
-        here, there = self._working.columns, other._working.columns
-        self._enter(np.setdiff1d(there, here))
-        other._enter(np.setdiff1d(here, there))
-        other._rescale(self.clock.relative_to(other.clock))
-        other._columns.move(self._columns.origin)
-        self._columns.merge(other._columns)
-        self._working.merge(other._working)
-        self.prequential.merge(other.prequential)
-        self._dependence.merge_mean(other._dependence)
-        self.recent.merge(other.recent, self.clock.time - other.clock.time)
-        before, self.features = self.features, np.union1d(self.features, other.features)
-        totals = self._totals()
-        places = self._working.places(self.features)
-        best = choice.best_set(totals.columns(places), min(self.size, len(places)))
-        self.features = np.sort(self._working.columns[places[best]])
-        self.history.changed(self.clock.n_rows, before, self.features)
-        self._fit_models()
-        for X, outputs in other._waiting:
-            self.add(X, outputs)
 
     def _joined(self) -> tuple[Any, Floats]:
         """All rows that wait; sparse ones may have had fewer columns."""
@@ -176,6 +154,7 @@ class OnlineState:
 
     def scores(self) -> Floats:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
+        self._columns.grow(self.n_features)
         totals = self._totals()
         gains = self._columns.prices().values / max(totals.variance, 1e-300)
         gains[self._working.columns] = choice.ridge_fit(totals, self._chosen()).gains
@@ -185,17 +164,16 @@ class OnlineState:
 
     def _learn(self, X: Any, outputs: Floats) -> None:
         """Predict a block of rows, then learn from it."""
-        time, count = self.clock.time, len(outputs)
-        weights = self.clock.weights(time, count)
+        weights = np.exp2(self._age + np.arange(1, len(outputs) + 1) / self._half_life)
         increased = shifted = False
-        if self.clock.n_rows == 0:
+        if self._n_learned == 0:
             mean = outputs.mean(axis=0)
             origin = None if self.is_sparse else X.mean(axis=0)
             self._columns = PricedColumns(self.n_features, outputs.shape[1], origin)
-            self._working = WorkingMoments(self.n_features, mean)
-            values, left = np.zeros((count, 0)), outputs - mean
+            self._working = WorkingMoments(mean)
+            values, left = np.zeros((len(outputs), 0)), outputs - mean
         else:
-            self._grow(self.n_features)
+            self._columns.grow(self.n_features)
             values = self._working.values(X)
             residuals = self._model.residuals(self._working, values, outputs)
             deviations = outputs - self._working.output_means()
@@ -208,54 +186,57 @@ class OnlineState:
             self._dependence.add_block(self._working.centred(values), left)
         self._working.add(values, outputs, weights)
         self._columns.learn(X, weights, left)
-        self.recent.add(RecentBlock(time, X.astype(np.float32), outputs))
-        factor = self.clock.advance(count)
-        if factor != 1:
-            self._rescale(factor)
+        self._recent.append(RecentBlock(X.astype(np.float32), outputs, weights))
+        n_entries = sum(block.X.size for block in self._recent)
+        while n_entries > RECENT_ENTRIES and len(self._recent) > 1:
+            n_entries -= self._recent.popleft().X.size
+        self._n_learned += len(outputs)
+        self._age += len(outputs) / self._half_life
+        if self._age > _LONGEST:
+            self._rescale()
         if increased:
             self._raise_alarm()
         elif shifted and self._model_before is not None:
-            self.history.shift(self.clock.n_rows, self._model_before.features, self.features)
+            before_and_after = self._model_before.features, self.features
+            self.history.add(self._n_learned, "shift", *before_and_after)
             self._compare_from_now()
-        if self.clock.n_rows >= self._next_choice:
+        if self._n_learned >= self._next_choice:
             self._choose()
         else:
             self._fit_models()
 
     def _raise_alarm(self) -> None:
         """Note the change, let earlier rows count as far as they are true, and choose anew."""
-        self.history.alarm(self.clock.n_rows, self.features)
+        self.history.add(self._n_learned, "alarm", self.features, self.features)
         kept = min(max(self._errors.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
-        self.clock.skip(-np.log2(kept))
-        self._errors.restart()
+        self._age -= float(np.log2(kept))
+        self._errors = ErrorIncrease(self._alarm_rate, self._half_life)
         self._model_before = None
-        self._since = self.clock.n_rows
-        self._next_choice = self._next_entry = self.clock.n_rows + ONLINE_BLOCK
+        self._since = self._n_learned
+        self._next_choice = self._next_entry = self._n_learned + ONLINE_BLOCK
 
     def _compare_from_now(self) -> None:
         """Let later sets be compared with the present one."""
         self._model_before = self._model
         self._shift.height = 0.0
 
-    def _rescale(self, factor: float) -> None:
+    def _rescale(self) -> None:
+        """Divide all sums and weights by the weight of the last row."""
+        factor, self._age = float(np.exp2(-self._age)), 0.0
         for sums in (self._columns, self._working, self.prequential):
             sums.rescale(factor)
-
-    def _grow(self, n_features: int) -> None:
-        self.n_features = n_features
-        if len(self._columns.records) < n_features:
-            self._columns.grow(n_features)
-            self._working.grow(n_features)
+        for block in self._recent:
+            block.weights[:] *= factor
 
     def _choose(self) -> None:
         """Let columns enter and leave the working set, and then the chosen one."""
-        n_rows = self.clock.n_rows
+        n_rows = self._n_learned
         age = n_rows - self._since
         if self._since:
             learning, advantage = ALARM_LEARNING, ALARM_ADVANTAGE
         else:
             learning, advantage = LEARNING_HALF_LIVES, 0.0
-        if has_learned := age > learning * self.clock.half_life:
+        if has_learned := age > learning * self._half_life:
             advantage = ONLINE_ADVANTAGE
         enters = n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
@@ -267,8 +248,9 @@ class OnlineState:
         totals = self._totals()
         size = min(self.size, len(totals.cross))
         chosen = choice.improved(totals, self._chosen(), size, advantage, not enters)
-        self.features = np.sort(self._working.columns[chosen])
-        self.history.changed(n_rows, before, self.features)
+        self.features = self._working.columns[chosen]
+        if not np.array_equal(before, self.features):
+            self.history.add(n_rows, "choice", before, self.features)
         self._fit_models()
         self.history.decided(TimelinePoint(n_rows, self.features, self._model.losses))
         if has_learned and self._model_before is None:
@@ -276,7 +258,8 @@ class OnlineState:
 
     def _entering(self) -> Indices:
         """Columns outside the working set that are worth more than chance."""
-        outside, free = ~self._working.inside, self._capacity - len(self._working.columns)
+        outside, free = np.ones(self.n_features, bool), self._capacity - len(self._working.columns)
+        outside[self._working.columns] = False
         if not self.is_sparse and np.count_nonzero(outside) <= free:
             # All columns of a narrow table: what does not vary yet may do so later.
             return np.flatnonzero(outside)
@@ -292,7 +275,7 @@ class OnlineState:
     def _enter(self, columns: Indices) -> None:
         if len(columns):
             means, spread = self._columns.centres()[columns], self._columns.spread()[columns]
-            self._working.enter(columns, means, spread, self.recent, self.clock)
+            self._working.enter(columns, means, spread, self._recent)
 
     def _limit(self) -> None:
         """Let the columns of least gain leave the working set where it is too large."""
