@@ -132,7 +132,7 @@ def test_automatic_size_and_resamples():
 
 
 def test_more_rows_than_have_an_exact_order(monkeypatch):
-    monkeypatch.setattr("featgrad.dataset.prepare.EXACT_ORDER_ROWS", 500)
+    monkeypatch.setattr("featgrad.dataset.reread.EXACT_ORDER_ROWS", 500)
     X, y = planted()
     sizes = uneven(N_ROWS)
     found = select().fit(array(X, sizes), array(y, sizes))
@@ -284,8 +284,7 @@ def test_features_and_target_are_read_together_once_in_each_visit():
     rows = da.from_array(source, chunks=(60, 31), meta=np.empty((0, 0)))
     found = select().fit(rows[:, 1:], rows[:, 0])
     assert_same(found, in_one_process(select(), X, y))
-    # Twice, and the first partition once more for the origins of the columns.
-    assert sorted(source.read) == sorted([*range(0, N_ROWS, 60)] * 2 + [0])
+    assert sorted(source.read) == sorted([*range(0, N_ROWS, 60)] * 2)
 
 
 def test_tasks_that_partitions_have_in_common_run_once_in_each_visit():
@@ -295,7 +294,7 @@ def test_tasks_that_partitions_have_in_common_run_once_in_each_visit():
     rows = da.from_array(source, chunks=(300, 31), meta=np.empty((0, 0))).rechunk((100, 31))
     found = select().fit(rows[:, 1:], rows[:, 0])
     assert_same(found, in_one_process(select(), X, y))
-    assert sorted(source.read) == [0, 0, 0, 300, 300]
+    assert sorted(source.read) == [0, 0, 300, 300]
 
 
 @pytest.mark.parametrize("n_column_chunks", [1, 3])

@@ -312,7 +312,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         checkpoint : str or path, default=None
             A file to which the state of the fit is written every half minute. A fit that was
             killed goes on from it when it is started again with the same parameters and source,
-            and chooses the same features. It is removed at the end.
+            and chooses the same features. It is removed at the end. It holds pickles: name one in
+            a folder that only you can write to.
         client : distributed.Client, default=None
             Lets the workers of this Dask cluster read the source: each some row groups of its
             Parquet files, which have the same paths there. The features are the same.

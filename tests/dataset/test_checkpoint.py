@@ -1,14 +1,14 @@
 """State of a fit in a file: whole or not there, of this fit or refused."""
 
 from pathlib import Path
+from pickle import PicklingError
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from featgrad.columns.sums import ArraySums
 from featgrad.dataset import checkpoint
-from featgrad.dataset.checkpoint import Checkpoint, matrix_of, matrix_state, open_checkpoint
+from featgrad.dataset.checkpoint import Checkpoint, open_checkpoint
 
 
 @pytest.fixture
@@ -25,21 +25,18 @@ class Total:
     """A sum whose parts are remembered."""
 
     def __init__(self) -> None:
-        self.total, self.added = np.zeros(2), []
+        self.total, self.seen = np.zeros(2), []
 
     def add(self, values) -> None:
-        self.added.append(len(values))
+        self.seen.append(len(values))
         self.total += values.sum(axis=0)
 
-    def state(self):
+    def __getstate__(self):
         return {"total": self.total}
-
-    def restore(self, state) -> None:
-        self.total = state["total"]
 
 
 def run(kept: Checkpoint, parts, total: Total) -> None:
-    kept.through("one", parts, total.add, total)
+    kept.through("one", parts, total)
 
 
 def parts(stop: int | None = None):
@@ -52,21 +49,13 @@ def parts(stop: int | None = None):
 
 
 def test_what_is_kept_comes_back(path: Path):
-    first = Checkpoint(path, "a")
-    arrays = {
-        "floats": np.random.default_rng(0).standard_normal((3, 4)),
-        "half": np.arange(6, dtype=np.float32).reshape(2, 3).T,
-        "texts": np.array(["yes", "no"]),
-        "nothing": np.zeros((0, 3), np.int32),
-    }
-    first.keep("one", 7, lambda: arrays, finished=True)
-    first.keep("two", 5, lambda: {"scalar": np.array(3)})
+    first, kept = Checkpoint(path, "a"), np.arange(6, dtype=np.float32).reshape(2, 3).T
+    first.keep("one", 7, kept, finished=True)
+    first.keep("two", 5, "some")
     again = Checkpoint(path, "a")
     assert again.resume("one")[:2] == (7, True)
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(again.resume("one").arrays[name], array, strict=True)
-    assert again.resume("two")[:2] == (5, False)
-    assert again.resume("two").arrays["scalar"] == 3
+    np.testing.assert_array_equal(again.resume("one").sums, kept, strict=True)
+    assert again.resume("two") == (5, False, "some")
     assert again.resume("three") is None
 
 
@@ -78,7 +67,7 @@ def test_a_pass_goes_on_where_it_was(path: Path, stop: int):
         run(Checkpoint(path, "a"), parts(stop), Total())
     again = Total()
     run(Checkpoint(path, "a"), parts(), again)
-    assert len(again.added) == 5 - stop
+    assert len(again.seen) == 5 - stop
     np.testing.assert_array_equal(again.total, whole.total, strict=True)
 
 
@@ -96,16 +85,16 @@ class Pair(ArraySums):
 def test_a_pass_of_several_sums_goes_on_where_it_was(path: Path, stop: int):
     def through(kept: Checkpoint, pair: Pair, stop: int | None = None) -> None:
         numbered = ((*part, i) for i, part in enumerate(parts(stop)))
-        kept.through("one", numbered, pair.add, pair)
+        kept.through("one", numbered, pair)
 
     whole, again = Pair(), Pair()
     through(Checkpoint(None, "a"), whole)
     with pytest.raises(RuntimeError, match="killed"):
         through(Checkpoint(path, "a"), Pair(), stop)
     through(Checkpoint(path, "a"), again)
-    assert len(again.even.added) + len(again.odd.added) == 5 - stop
-    for name, total in whole.state().items():
-        np.testing.assert_array_equal(again.state()[name], total, strict=True)
+    assert len(again.even.seen) + len(again.odd.seen) == 5 - stop
+    np.testing.assert_array_equal(again.even.total, whole.even.total, strict=True)
+    np.testing.assert_array_equal(again.odd.total, whole.odd.total, strict=True)
 
 
 class Named(ArraySums):
@@ -115,18 +104,13 @@ class Named(ArraySums):
         vars(self).update(parts)
 
 
-def test_sums_of_sums_give_each_its_own_arrays():
+def test_sums_of_sums_are_merged_one_by_one():
     def made(start: int) -> Named:
-        deep = Named(**{f"a{i}": Named(total=np.array([start + i])) for i in range(12)})
-        return Named(total=np.array([start]), nothing=Named(), deep=deep, a1=np.array([start]))
+        return Named(total=np.array([start]), nothing=None, rows=[start], deep=Named(a=start))
 
-    restored = made(0)
-    restored.restore(made(5).state())
-    assert restored.state() == made(5).state()
-    restored.merge(made(7))
-    merged = {name: array + 5 for name, array in made(7).state().items()}
-    merged |= {f"deep.a{i}.total": np.array([12 + 2 * i]) for i in range(12)}
-    assert restored.state() == merged
+    merged = made(5)
+    merged.merge(made(7))
+    assert (merged.total, merged.nothing, merged.rows, merged.deep.a) == (12, None, [5, 7], 12)
 
 
 def test_a_pass_that_has_ended_is_not_read_again(path: Path):
@@ -138,20 +122,19 @@ def test_a_pass_that_has_ended_is_not_read_again(path: Path):
 
 def test_what_a_pass_has_left_may_change(path: Path):
     kept, total = Checkpoint(path, "a"), np.ones(3)
-    kept.keep("one", 2, lambda: {"total": total}, finished=True)
+    kept.keep("one", 2, total, finished=True)
     total[:] = 5
-    kept.keep("two", 3, dict)
+    kept.keep("two", 3, None)
     again = Checkpoint(path, "a")
-    assert again.resume("one").arrays["total"].tolist() == [1, 1, 1]
-    assert again.resume("two").rows == 3
+    assert again.resume("one").sums.tolist() == [1, 1, 1]
+    assert again.resume("two").n_parts == 3
 
 
 def test_a_pass_takes_the_place_of_what_was_kept_of_it(path: Path):
     kept = Checkpoint(path, "a")
-    kept.keep("one", 1, lambda: {"total": np.ones(3), "waiting": np.ones(2)})
-    kept.keep("one", 2, lambda: {"total": np.zeros(3)})
-    assert list(Checkpoint(path, "a").resume("one").arrays) == ["total"]
-    assert Checkpoint(path, "a").resume("one").rows == 2
+    kept.keep("one", 1, "first")
+    kept.keep("one", 2, "second")
+    assert Checkpoint(path, "a").resume("one") == (2, False, "second")
 
 
 def test_nothing_is_kept_before_it_is_time(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -159,13 +142,13 @@ def test_nothing_is_kept_before_it_is_time(path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Checkpoint, "every_s", 30.0)
     monkeypatch.setattr(checkpoint, "monotonic", lambda: now)
     kept = Checkpoint(path, "a")
-    kept.keep("one", 1, dict)
+    kept.keep("one", 1, None)
     assert not path.exists()
     now = 30.0
-    kept.keep("one", 3, dict)
+    kept.keep("one", 3, None)
     now = 59.0
-    kept.keep("one", 4, dict)
-    assert Checkpoint(path, "a").resume("one").rows == 3
+    kept.keep("one", 4, None)
+    assert Checkpoint(path, "a").resume("one").n_parts == 3
 
 
 def test_slow_writing_is_done_less_often(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -182,31 +165,31 @@ def test_slow_writing_is_done_less_often(path: Path, monkeypatch: pytest.MonkeyP
     kept = Checkpoint(path, "a")
     for second in (30.0, 95.0, 96.0):
         now = second
-        kept.keep("one", 1, dict)
+        kept.keep("one", 1, None)
     assert written == [30.0, 96.0]
 
 
 def test_without_a_file_nothing_is_kept():
     kept = Checkpoint(None, "a")
-    kept.keep("one", 1, dict, finished=True)
+    kept.keep("one", 1, None, finished=True)
     kept.remove()
     assert kept.resume("one") is None
 
 
 def test_removed_when_the_fit_has_ended(path: Path):
     kept = Checkpoint(path, "a")
-    kept.keep("one", 1, dict, finished=True)
+    kept.keep("one", 1, None, finished=True)
     kept.remove()
     assert list(path.parent.iterdir()) == []
 
 
 def test_what_cannot_be_written_leaves_the_old_file(path: Path):
     kept = Checkpoint(path, "a")
-    kept.keep("one", 1, dict)
-    with pytest.raises(ValueError, match="Object arrays"):
-        kept.keep("one", 2, lambda: {"objects": np.array([object()])})
+    kept.keep("one", 1, None)
+    with pytest.raises((AttributeError, PicklingError), match="pickle"):
+        kept.keep("one", 2, lambda: None)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    assert Checkpoint(path, "a").resume("one").rows == 1
+    assert Checkpoint(path, "a").resume("one").n_parts == 1
 
 
 def test_a_pass_without_rows_is_not_kept(path: Path):
@@ -225,27 +208,17 @@ def test_random_numbers_start_as_they_did(path: Path, bits):
     )
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_matrices_come_back(path: Path, container):
-    X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
-    X[:, 2:] = 0
-    Checkpoint(path, "a").keep("one", 5, lambda: matrix_state(container(X)), finished=True)
-    back = matrix_of(Checkpoint(path, "a").resume("one").arrays)
-    assert type(back) is type(container(X))
-    np.testing.assert_array_equal(back.toarray() if sparse.issparse(back) else back, X, strict=True)
-
-
 def test_file_that_goes_during_the_fit_is_missed(path: Path):
     """What it held cannot be written again."""
     kept = Checkpoint(path, "a")
-    kept.keep("one", 1, dict, finished=True)
+    kept.keep("one", 1, None, finished=True)
     path.unlink()
     with pytest.warns(UserWarning, match=f"{path.name}.* cannot be written .*No such file"):
-        kept.keep("two", 1, dict, finished=True)
+        kept.keep("two", 1, None, finished=True)
 
 
 def test_another_fit_is_refused(path: Path):
-    Checkpoint(path, "a").keep("one", 1, dict, finished=True)
+    Checkpoint(path, "a").keep("one", 1, None, finished=True)
     with pytest.raises(ValueError, match=r"belongs to another fit.*remove it"):
         Checkpoint(path, "b")
 
@@ -258,7 +231,7 @@ def test_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path, place: 
 
 def test_damaged_files_are_refused_or_hold_what_was_written(path: Path):
     total = np.random.default_rng(0).standard_normal(50)
-    Checkpoint(path, "a").keep("one", 9, lambda: {"total": total}, finished=True)
+    Checkpoint(path, "a").keep("one", 9, total, finished=True)
     sound, rng, refused = path.read_bytes(), np.random.default_rng(1), 0
     for trial in range(400):
         at = rng.integers(len(sound))
@@ -275,8 +248,8 @@ def test_damaged_files_are_refused_or_hold_what_was_written(path: Path):
             refused += 1
         else:
             assert kept is not None
-            assert kept.rows == 9
-            np.testing.assert_array_equal(kept.arrays["total"], total)
+            assert kept.n_parts == 9
+            np.testing.assert_array_equal(kept.sums, total)
     assert refused > 300
 
 

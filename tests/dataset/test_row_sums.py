@@ -1,9 +1,12 @@
 """Cells whose rows come in parts."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from featgrad.columns.sums import Standardiser
+from featgrad.dataset.checkpoint import take_up
 from featgrad.dataset.sums import CellSums, Rows
 from featgrad.moments.cells import Cells, CellShape
 from matrix_kinds import Example, example, relative_error
@@ -73,11 +76,11 @@ def test_rows_of_a_cell_are_kept_where_they_are_fewer_than_half_the_columns(n_fe
 
 
 @pytest.mark.parametrize("seen", [2, 30, 31])
-def test_cells_go_on_from_their_state(seen: int):
+def test_cells_go_on_from_what_was_stored(seen: int):
     """Of 2 rows the cell has the rows, of more their products."""
     data, whole, resumed = example(60, 10), empty_sums(10, 1), empty_sums(10, 1)
     add(whole, data, slice(seen))
-    resumed.restore(whole.state())
+    take_up(resumed, pickle.loads(pickle.dumps(whole.added())))
     for sums in (whole, resumed):
         add(sums, data, slice(seen, 60))
     found, expected = resumed.cells(), whole.cells()

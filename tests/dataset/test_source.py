@@ -31,11 +31,6 @@ class AllRows:
     def add(self, rows) -> None:
         self.blocks.append(rows)
 
-    def state(self):
-        return {}
-
-    def restore(self, state) -> None: ...
-
 
 class Gathered:
     def __init__(self, dataset) -> None:
@@ -145,11 +140,6 @@ class Batches:
 
     def add(self, outputs, weights, X) -> None:
         self.parts.append((outputs, weights, X))
-
-    def state(self):
-        return {}
-
-    def restore(self, state) -> None: ...
 
 
 @pytest.mark.parametrize("build", [streamed, in_memory])

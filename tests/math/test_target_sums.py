@@ -1,5 +1,7 @@
 """Targets that arrive in chunks against the same targets at once."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -23,9 +25,7 @@ def added(y: np.ndarray, weights: np.ndarray, task: str) -> Outputs:
     sums = TargetSums(task)
     for start in range(0, N_ROWS, 40):
         rows = slice(start, start + 40)
-        kept = {name: array.copy() for name, array in sums.state().items()}
-        sums = TargetSums(task)
-        sums.restore(kept)
+        sums = pickle.loads(pickle.dumps(sums))
         sums.add(y[rows], weights[rows])
     return sums.outputs()
 

@@ -5,12 +5,13 @@ is what stays of the union of what stays of each: samples of shards merge into t
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from featgrad._support.types import Floats, Indices
+from featgrad.columns.sums import ArraySums
 from featgrad.plan import FEWEST_KEPT
 
 # Rows wait until they are this much more, since each cut copies all.
@@ -31,7 +32,7 @@ def n_bytes(X: Any) -> Indices:
     return np.full(X.shape[0], X.shape[1] * X.dtype.itemsize, np.intp)
 
 
-class KeyedSample:
+class KeyedSample(ArraySums):
     """Rows with the smallest keys among those added: as many as are no larger than `most`.
 
     At least 64 stay. Rows are blocks with features `X` that have `take` and `joined`; their size is
@@ -62,7 +63,7 @@ class KeyedSample:
         if self.size > _SLACK * self._most:
             self._cut()
 
-    def merge(self, other: "KeyedSample") -> None:
+    def merge(self, other: Self) -> None:
         """Rows that another sample has; it stays as it is."""
         self.n_rows += other.n_rows
         for part in other._parts:

@@ -5,12 +5,11 @@ median, so that no sum cancels, also where a few values are far off; sparse ones
 nothing is densified. Missing entries can be left out, and count as the mean of the others then.
 """
 
-from collections.abc import Mapping
+import copy
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
@@ -25,41 +24,33 @@ _ROUNDING = 1e-12
 SINGLE, _DOUBLE = 1e-5, 1e-14
 # Entries of a block that stays in the cache of a processor.
 _BLOCK_ENTRIES = 1 << 20
+# Columns from which on those that no row has are not stored.
+_MANY = 1 << 12
 # Rows whose medians are the origins of dense columns.
 _ORIGIN_ROWS = 31
 
 
 class ArraySums:
-    """Sums over rows, arrays or made of arrays, which can be stored, restored and added up."""
+    """Sums over rows, arrays or made of arrays, which can be stored and added up."""
 
-    def _parts(self) -> dict[str, Any]:
-        """Arrays and other sums, by the names of their attributes."""
-        return vars(self)
+    # Names of arrays, lists and other sums that rows are added to; all attributes where it is
+    # empty. What the sums are about, besides, is the same for all rows.
+    _added: tuple[str, ...] = ()
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        state: dict[str, NDArray[Any]] = {}
-        for name, part in self._parts().items():
-            if isinstance(part, np.ndarray):
-                state[name] = part
-            else:
-                state |= {f"{name}.{inner}": array for inner, array in part.state().items()}
-        return state
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        for name, part in self._parts().items():
-            if isinstance(part, np.ndarray):
-                vars(self)[name] = state[name]
-            else:
-                own = [path for path in state if path.startswith(f"{name}.")]
-                part.restore({path.removeprefix(f"{name}."): state[path] for path in own})
+    def added(self) -> Self:
+        """A copy with nothing but what was added up: to be stored, sent and merged."""
+        other = copy.copy(self)
+        other.__dict__ = {name: vars(self)[name] for name in self._added or vars(self)}
+        return other
 
     def merge(self, other: Self) -> None:
-        others = other._parts()
-        for name, part in self._parts().items():
-            if isinstance(part, np.ndarray):
-                vars(self)[name] += others[name]
-            else:
-                part.merge(others[name])
+        """Rows that other sums have."""
+        for name in self._added or vars(self):
+            part = vars(self)[name]
+            if hasattr(part, "merge"):
+                part.merge(vars(other)[name])
+            elif part is not None:
+                vars(self)[name] += vars(other)[name]
 
 
 class ColumnSums(ArraySums):
@@ -85,6 +76,17 @@ class ColumnSums(ArraySums):
         self.absent = zeros((n_features if missing else 0, n_linear), like)
         # How many blocks have missing entries.
         self.n_missing = zeros(1, like)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Sums of many columns, most of which no row has, are stored without these."""
+        are_few = len(self.records) < _MANY or 2 * np.any(self.records, 1).sum() > len(self.records)
+        return {
+            **vars(self),
+            "records": self.records if are_few else sparse.csr_array(self.records),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "records": dense(state["records"])})
 
     def add(self, X: Any, origin: Any, linear: Any, squared: Any = None) -> None:
         """More rows; the origin of sparse columns is 0."""

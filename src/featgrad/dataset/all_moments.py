@@ -6,7 +6,6 @@ squares and products. Means and deviations are put in at the end: an affine map 
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,8 @@ class FoldMoments(ArraySums):
     Where rows of a sample have to be gathered, that is done at the same time.
     """
 
+    _added = "sums", "n_rows", "squared_weights", "sample"
+
     def __init__(
         self,
         n_features: int,
@@ -39,10 +40,6 @@ class FoldMoments(ArraySums):
         self.sums = np.zeros((shape.n_cells, size, size))
         self.n_rows = np.zeros(shape.n_cells, np.int64)
         self.squared_weights = np.zeros(shape.n_cells)
-
-    def _parts(self) -> dict[str, Any]:
-        names = ["sums", "n_rows", "squared_weights"] + ["sample"] * (self.sample is not None)
-        return {name: vars(self)[name] for name in names}
 
     def add(self, rows: Rows) -> None:
         if self.sample is not None:

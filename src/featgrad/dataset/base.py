@@ -15,7 +15,6 @@ import numpy as np
 
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import Standardiser
-from featgrad.dataset.checkpoint import Sums
 from featgrad.dataset.splits import Split, parts_of
 from featgrad.dataset.sums import (
     CellSums,
@@ -54,7 +53,7 @@ class RowSample(NamedTuple):
     clusters: Indices | None = None
 
 
-class Consumer(Sums, Protocol):
+class Consumer(Protocol):
     """Takes rows batch by batch, and can be stored in between."""
 
     def add(self, outputs: Floats, weights: Floats, X: Any) -> None:

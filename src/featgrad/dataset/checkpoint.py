@@ -1,38 +1,33 @@
 """A file that holds how far a long fit has come, so that a killed one can go on.
 
-A fit reads its source in passes, each of which adds up some arrays. Now and then these are written
-with the number of rows that they came from; the same fit, started again, takes them up and drops
-the rows that it had. The file appears under its name only when it is whole, and goes when the fit
-has ended.
+A fit reads its source in passes, each of which adds up blocks of rows. Now and then the sums are
+written with the number of blocks that they came from; the same fit, started again, takes them up
+and drops the blocks that it had. The file appears under its name only when it is whole, and goes
+when the fit has ended. Sums are pickled, and only loaded from a sound file of the same fit.
 """
 
-import copy
-import json
 import os
+import pickle
 import shutil
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from warnings import warn
+from zipfile import ZipFile
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from featgrad._support.atomic import atomic_path, locked
 from featgrad.readers import Source
 
-Arrays = Mapping[str, NDArray[Any]]
-
 # Writing that takes longer than this is done less often, so that it stays a tenth of the time.
 _PROMPT_S = 3.0
-_IDENTITY, _NAMES, _ROWS, _FINISHED = "identity", "names", "rows", "finished"
+_IDENTITY = "identity"
 # To be raised when passes keep something other than before.
-_FORMAT = 8
+_FORMAT = 9
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 
@@ -40,19 +35,9 @@ _SILENT = {"verbose"}
 class Kept(NamedTuple):
     """How far a pass has come."""
 
-    rows: int
+    n_parts: int
     finished: bool
-    arrays: Arrays
-
-
-class Sums(Protocol):
-    """What a pass adds up."""
-
-    def state(self) -> Arrays:
-        """All of it."""
-
-    def restore(self, state: Arrays) -> None:
-        """Take it up again; the arrays may be changed in place."""
+    sums: Any
 
 
 class Checkpoint:
@@ -80,19 +65,13 @@ class Checkpoint:
         """What was kept of a pass; None where it has to start."""
         if self._path is None or not self._is_there:
             return None
-        with np.load(self._path, allow_pickle=False) as stored:
-            arrays = {
-                member.removeprefix(f"{name}/"): stored[member]
-                for member in stored
-                if member.startswith(f"{name}/")
-            }
-        if not arrays:
-            return None
-        return Kept(int(arrays.pop(_ROWS)), bool(arrays.pop(_FINISHED)), arrays)
+        with ZipFile(self._path) as archive:
+            if name not in archive.namelist():
+                return None
+            with archive.open(name) as member:
+                return Kept(*pickle.load(member))
 
-    def keep(
-        self, name: str, rows: int, arrays: Callable[[], Arrays], *, finished: bool = False
-    ) -> None:
+    def keep(self, name: str, n_parts: int, sums: Any, *, finished: bool = False) -> None:
         """Put how far a pass has come in the place of what is kept of it.
 
         One that has not finished is written only if it is time to.
@@ -100,11 +79,10 @@ class Checkpoint:
         start = monotonic()
         if self._path is None or (start < self._due and not finished):
             return
-        own = {_ROWS: np.array(rows), _FINISHED: np.array(finished), **arrays()}
         try:
             with atomic_path(self._path) as temporary, temporary.open("wb") as file:
-                with zipfile.ZipFile(file, "w") as archive:
-                    self._store(archive, name, own)
+                with ZipFile(file, "w") as archive:
+                    self._store(archive, name, (n_parts, finished, sums))
                 file.flush()
                 os.fsync(file.fileno())
             self._is_there = True
@@ -117,74 +95,61 @@ class Checkpoint:
         end = monotonic()
         self._due = end + self.every_s * max(1.0, (end - start) / _PROMPT_S)
 
-    def through(
-        self, name: str, parts: Iterable[tuple[Any, ...]], add: Callable[..., None], sums: Sums
-    ) -> None:
-        """Make a pass: call `add`, which changes `sums`, with all parts that these do not have yet.
+    def through(self, name: str, parts: Iterable[tuple[Any, ...]], sums: Any) -> None:
+        """Make a pass: add all parts to the sums that these do not have yet.
 
-        The first thing in a part has the length of its rows.
+        Of sums that know what was `added`, only that is kept.
         """
-        kept, done, seen = self.resume(name), 0, 0
+        kept, n_parts, added = self.resume(name), 0, getattr(sums, "added", lambda: sums)
         if kept is not None:
-            sums.restore(kept.arrays)
+            take_up(sums, kept.sums)
             if kept.finished:
                 return
-            done = kept.rows
-        for part in parts:
-            seen += len(part[0])
-            if seen > done:
-                add(*part)
-                self.keep(name, seen, sums.state)
-        if seen:
-            self.keep(name, seen, sums.state, finished=True)
+        for n_parts, part in enumerate(parts, start=1):
+            if kept is None or n_parts > kept.n_parts:
+                sums.add(*part)
+                self.keep(name, n_parts, added())
+        if n_parts:
+            self.keep(name, n_parts, added(), finished=True)
 
     def random(self, rng: np.random.RandomState) -> np.random.RandomState:
         """The generator as it was when the fit first started; to be called once."""
         kept = self.resume("random")
         if kept is None:
-            state = json.dumps(rng.get_state(legacy=False), default=np.ndarray.tolist)
-            self.keep("random", 0, lambda: {"state": np.array(state)}, finished=True)
+            self.keep("random", 0, rng, finished=True)
             return rng
-        rng = copy.deepcopy(rng)
-        rng.set_state(json.loads(str(kept.arrays["state"])))
-        return rng
+        first: np.random.RandomState = kept.sums
+        return first
 
     def remove(self) -> None:
         """The fit has ended: nothing is left to go on with."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def _store(self, archive: zipfile.ZipFile, name: str, own: Arrays) -> None:
-        """What `numpy.savez` writes, without ever pickling: a pass, and what is known of others.
+    def _store(self, archive: ZipFile, name: str, record: tuple[Any, ...]) -> None:
+        """A pass, and what is known of others.
 
         These come from the file and not from memory, where what they have left may have changed.
         """
-        members: list[str] = []
-        if self._is_there:
+        if not self._is_there:
+            archive.writestr(_IDENTITY, self._identity)
+        else:
             assert self._path is not None
-            with zipfile.ZipFile(self._path) as old:
-                members = [m for m in old.namelist() if "/" in m and not m.startswith(f"{name}/")]
-                for member in members:
-                    with old.open(member) as source, _added(archive, member) as target:
-                        shutil.copyfileobj(source, target)
-        arrays = {f"{name}/{key}": array for key, array in own.items()}
-        arrays[_IDENTITY] = np.array(self._identity)
-        names = [*(member.removesuffix(".npy") for member in members), *arrays]
-        for key, array in {**arrays, _NAMES: np.array(names)}.items():
-            with _added(archive, f"{key}.npy") as target:
-                np.lib.format.write_array(target, array, allow_pickle=False)
+            with ZipFile(self._path) as old:
+                for other in old.namelist():
+                    if other != name:
+                        with old.open(other) as source, _member(archive, other) as target:
+                            shutil.copyfileobj(source, target)
+        with _member(archive, name) as target:
+            pickle.dump(record, target, protocol=pickle.HIGHEST_PROTOCOL)
 
     def _check(self, path: Path) -> None:
         try:
-            # The archive knows whether a member is sound, but not whether one is missing.
-            with zipfile.ZipFile(path) as archive:
+            with ZipFile(path) as archive:
                 if archive.testzip() is not None:
                     raise ValueError("a checksum is wrong")
-            with np.load(path, allow_pickle=False) as stored:
-                if [*stored[_NAMES].tolist(), _NAMES] != stored.files:
-                    raise ValueError("part of it is missing")
-                identity = str(stored[_IDENTITY])
-        # The readers of archives and of arrays raise whatever a damaged byte leads them to.
+                identity = archive.read(_IDENTITY).decode()
+        # The reader of archives raises whatever a damaged byte leads it to.
         except Exception as error:
             raise ValueError(
                 f"checkpoint {str(path)!r} cannot be read, it is damaged or not a checkpoint "
@@ -197,27 +162,20 @@ class Checkpoint:
             )
 
 
-def _added(archive: zipfile.ZipFile, member: str) -> IO[bytes]:
-    return archive.open(member, "w", force_zip64=True)
+def _member(archive: ZipFile, name: str) -> Any:
+    return archive.open(name, "w", force_zip64=True)
 
 
 NO_CHECKPOINT = Checkpoint(None, "")
 
 
-def matrix_state(X: Any) -> dict[str, NDArray[Any]]:
-    """A dense or CSR matrix as arrays."""
-    if not sparse.issparse(X):
-        return {"values": X}
-    return {
-        "values": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape),
-    }  # fmt: skip
-
-
-def matrix_of(state: Arrays) -> Any:
-    if "indptr" not in state:
-        return state["values"]
-    parts = state["values"], state["indices"], state["indptr"]
-    return sparse.csr_array(parts, shape=tuple(state["shape"].tolist()))
+def take_up(sums: Any, kept: Any) -> None:
+    """Give sums, and those that they are made of, what was kept; all else of them stays."""
+    for name, part in vars(kept).items():
+        if hasattr(vars(sums).get(name), "__dict__"):
+            take_up(vars(sums)[name], part)
+        else:
+            vars(sums)[name] = part
 
 
 @contextmanager
@@ -248,12 +206,9 @@ def _of_source(source: Source) -> tuple[Any, ...]:
     """Its size and names, the first block, and of a file when it was last changed."""
     names, path = source.feature_names, Path(source.name)
     first = next(iter(source), None)
-    block: list[Any] = []
-    if first is not None:
-        block = [*matrix_state(first.X).values(), first.y, first.weight]
     return (
         (source.n_features, source.n_rows, source.block_rows),
         None if names is None else "\n".join(names),
         (path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None,
-        block,
+        None if first is None else (first.X, first.y, first.weight),
     )

@@ -31,13 +31,12 @@ from featgrad.moments.cells import CellShape, Division
 class MarginalSums(CrossSums):
     """Sums over all rows of each column and of outputs that are about standardised."""
 
+    _added = "columns", "products", "noise"
+
     def __init__(self, n_features: int, division: Division, standardiser: Standardiser) -> None:
         super().__init__(n_features, division, standardiser)
         n_outputs = len(division.means)
         self.products, self.noise = np.zeros((2, n_outputs, n_outputs))
-
-    def _parts(self) -> dict[str, Any]:
-        return {**super()._parts(), "products": self.products, "noise": self.noise}
 
     def add(self, rows: Rows) -> None:
         super().add(rows)

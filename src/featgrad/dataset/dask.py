@@ -14,7 +14,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -23,26 +22,17 @@ from dask.core import istask
 from dask.delayed import Delayed, delayed
 from dask.optimization import cull
 from dask.sizeof import sizeof
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
 from featgrad._support.array_api import is_dask_array, is_dask_frame
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats
 from featgrad.checks import MATRIX
 from featgrad.columns.extremes import Fences, some_rows
-from featgrad.columns.sums import Standardiser, filled
+from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.dataset.base import Consumer, S
-from featgrad.dataset.prepare import Places, Preparation, RandomOrder
-from featgrad.dataset.reread import (
-    Encoder,
-    FirstSums,
-    Reread,
-    entries_per_row,
-    origin_rows,
-    used_rows,
-)
+from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.reread import Encoder, FirstSums, Reread, entries_per_row, used_rows
 from featgrad.dataset.sums import BatchSums
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers import Block, Source
@@ -51,18 +41,15 @@ from featgrad.readers.block import canonical
 
 # Sums that are merged at once.
 _MERGED = 4
-# Rows of an array from which those that are zero are not sent.
-_MANY = 1 << 12
 # Tasks of a visit, as a multiple of the root of the number of partitions.
 _TASKS = 4
 # Entries of the rows that are added at once.
 _BLOCK_ENTRIES = 1 << 22
-# Partitions that fences are taken from.
-_FENCE_PARTS = 32
+# Partitions that fences are taken from, and bytes of their rows.
+_FENCE_PARTS, _FENCE_BYTES = 32, 1 << 25
 # Bytes of what several partitions are computed from that each of them may have for itself.
 _SMALL = 1 << 20
 T = TypeVar("T")
-_State = dict[str, Any]
 
 
 def on_dask(X: Any, y: Any, sample_weight: Any, groups: Any, preparation: Preparation) -> "OnDask":
@@ -76,6 +63,15 @@ def files_on_dask(source: Source, preparation: Preparation) -> "OnDask":
     return OnDask(parts, source.n_features, preparation)
 
 
+class Visited(NamedTuple):
+    """A part, and what its rows have: the first one's number, their count, folds of a splitter."""
+
+    part: "Part"
+    first: int = 0
+    n_rows: int = 0
+    folds: Any = None
+
+
 class OnDask(Reread):
     """Partitions of rows; making it computes them once. Rows of weight zero count as absent."""
 
@@ -83,34 +79,26 @@ class OnDask(Reread):
     is_divided = True
 
     def __init__(self, parts: "Sequence[Part]", n_features: int, preparation: Preparation) -> None:
-        self.n_features = n_features
-        fences = _fences(parts, preparation.task) if preparation.preprocess == "robust" else None
-        options = preparation.task, preparation.missing, fences
-        delayed_ones = isinstance(parts[0], Partition)
-        self._at_once = 1 if delayed_ones else 1 + int(len(parts) ** 0.5 / _TASKS)
-        start = partial(PartitionSums, len(parts), n_features, *options)
-        first = _sums_over([(part, None, None) for part in parts], self._at_once, start, None)
+        self.n_features, fences = n_features, None
+        self._at_once = (
+            1 if isinstance(parts[0], Partition) else 1 + int(len(parts) ** 0.5 / _TASKS)
+        )
+        if preparation.preprocess == "robust":
+            some = [Visited(part) for part in parts[:: -(-len(parts) // _FENCE_PARTS)]]
+            start: Any = partial(KeyedSample, _FENCE_BYTES // len(some), n_bytes)
+            rows = _sums_over(some, 1, start, None)[0].rows()
+            fences = Fences.of([some_rows(rows.X, rows.y)], preparation.task)
+        start = partial(FirstSums, preparation.task, preparation.missing, fences, len(parts))
+        every = [Visited(part) for part in parts]
+        first, counts = _sums_over(every, self._at_once, start, None)
+        starts = np.cumsum([0, *counts]).tolist()
+        used = zip(parts, starts, counts, strict=False)
+        self._parts = [Visited(part, start, count) for part, start, count in used if count]
         self._learn(first, preparation)
-        first.limits.check(None)
-        used = np.flatnonzero(first.counts).tolist()
-        counts = first.counts[used].tolist()
-        folds: list[Any] = [None] * len(used)
-        if self._folds is not None:
-            folds = np.split(self._folds, np.cumsum(counts)[:-1])
-        runs = RandomOrder(preparation.rng, self.n_rows).runs(counts)
-        self._parts: list[Any] = [
-            (parts[i], run, own) for i, run, own in zip(used, runs, folds, strict=True)
-        ]
-        means = delayed(first.means, traverse=False)
-        origins = delayed(_origins)(means, self._preprocess, parts[used[0]])
-        self.standardiser, self._n_entries = _computed(origins)
-        self._settle_task(first)
-        self._learn_fill(first)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         """Add up the rows of some partitions in each task, and then the sums of these."""
-        sums: S = _sums_over(self._parts, self._at_once, start, self._encoder)
-        return sums
+        return self._sums_over(self._parts, self._at_once, start)
 
     def n_batches(self, batch_rows: int) -> int:
         return len(self._batches(batch_rows))
@@ -119,133 +107,69 @@ class OnDask(Reread):
         """Batches of whole partitions, each of which is added up by all workers."""
         for parts in self._batches(batch_rows):
             start = partial(BatchSums, consumer.elsewhere(), self.whole.shares)
-            consumer.take(_sums_over(parts, 1, start, self._encoder).running)
+            consumer.take(self._sums_over(parts, 1, start).running)
 
-    def _batches(self, batch_rows: int) -> list[list[Any]]:
+    def _batches(self, batch_rows: int) -> list[list[Visited]]:
         """Consecutive partitions that begin in the same batch of rows."""
-        batches: dict[int, list[Any]] = {}
-        begin = 0
+        batches: dict[int, list[Visited]] = {}
         for visited in self._parts:
-            batches.setdefault(begin // batch_rows, []).append(visited)
-            begin += visited[1].size
+            batches.setdefault(visited.first // batch_rows, []).append(visited)
         return list(batches.values())
 
+    def _sums_over(self, parts: list[Visited], at_once: int, start: Callable[[], S]) -> S:
+        if (folds := self._layout.folds) is not None:
+            parts = [one._replace(folds=folds[one.first : one.first + one.n_rows]) for one in parts]
+        sums: S = _sums_over(parts, at_once, start, self._encoder)[0]
+        return sums
 
-class PartitionSums(FirstSums):
-    """The first sums over rows, and the number of rows of each partition."""
 
-    def __init__(self, n_parts: int, *options: Any) -> None:
-        super().__init__(*options)
-        self.counts = np.zeros(n_parts, np.int64)
+def _sums_over(
+    parts: Sequence[Visited], at_once: int, start: Any, encoder: Encoder | None
+) -> tuple[Any, list[int]]:
+    """Sums over some parts at a time, merged in a tree in the order of the parts; their rows."""
+    question = delayed((start, encoder), traverse=False)
+    found = [delayed(_sums_of)(question, some) for some in _by(at_once, parts)]
+    while len(found) > 1:
+        found = [delayed(_merged)(question, some) for some in _by(_MERGED, found)]
+    # A question goes with the graph, however large: there it survives the loss of any worker.
+    large = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+    with dask.config.set(large if "distributed" in sys.modules else {}):
+        more, counts = found[0].compute()
+    sums = start()
+    sums.merge(more)
+    return sums, counts
 
-    def _parts(self) -> dict[str, Any]:
-        return {**super()._parts(), "counts": self.counts}
 
-    def add_part(self, part: "Part") -> None:
-        """The rows of a partition, which errors of the data name."""
+def _sums_of(question: Any, parts: Sequence[Visited]) -> tuple[Any, list[int]]:
+    """Sums over the rows of parts, encoded where that is known, and how many rows each has."""
+    (start, encoder), counts = question, []
+    sums = start()
+    for part, first, count, folds in parts:
+        counts.append(0)
         try:
-            for block in part.rows():
-                self.add(block)
-                self.counts[part.number] += len(block)
+            blocks = part.rows()
+            if encoder is not None:
+                blocks = encoder.rows("it", blocks, first, count, folds)
+            for block in blocks:
+                with one_blas_thread():
+                    sums.add(block)
+                counts[-1] += block.X.shape[0]
         except ValueError as error:
             raise ValueError(f"Partition {part.number}: {error}") from error
+    return sums.added(), counts
 
 
-def _sums_over(parts: Sequence[Any], at_once: int, start: Any, encoder: Encoder | None) -> Any:
-    """Sums over some parts at a time, merged in a tree, in the order of the parts."""
-    question = delayed((start, encoder), traverse=False)
-    states = [delayed(_state_of_parts)(question, some) for some in _by(at_once, parts)]
-    while len(states) > 1:
-        states = [delayed(_merged_states)(question, some) for some in _by(_MERGED, states)]
-    sums = start()
-    sums.restore(_whole(_computed(states[0])))
-    return sums
-
-
-def _state_of_parts(question: Any, parts: Sequence[Any]) -> _State:
-    """Sums over the rows of parts, which have places, and folds where a splitter made these."""
-    start, encoder = question
-    sums = start()
-    for part, run, folds in parts:
-        if encoder is None:
-            sums.add_part(part)
-            continue
-        places, seen = run.drawn() if isinstance(run, Places) else run, 0
-        for block in part.rows():
-            step = max(1, _BLOCK_ENTRIES // entries_per_row(block.X))
-            for first in range(0, len(block) if seen + len(block) <= len(places) else 0, step):
-                last = min(first + step, len(block))
-                own = slice(seen + first, seen + last)
-                with one_blas_thread():
-                    of_splitter = None if folds is None else folds[own]
-                    sums.add(encoder(block.rows(first, last), places[own], of_splitter))
-            seen += len(block)
-        if seen != len(places):
-            raise ValueError(
-                f"Partition {part.number} had {len(places)} rows of positive weight when it was "
-                f"first computed and {seen} when it was computed again: use data that stay the "
-                "same, or persist them."
-            )
-    return {name: _nonzero_rows(array) for name, array in sums.state().items()}
-
-
-def _merged_states(question: Any, states: Sequence[_State]) -> _State:
+def _merged(question: Any, found: Sequence[tuple[Any, list[int]]]) -> tuple[Any, list[int]]:
     start, _ = question
     sums = start()
-    for state in states:
-        more = start()
-        more.restore(_whole(state))
+    for more, _ in found:
         sums.merge(more)
-    return {name: _nonzero_rows(array) for name, array in sums.state().items()}
-
-
-def _nonzero_rows(array: NDArray[Any]) -> Any:
-    """Sums of many columns without those of columns that the rows do not have."""
-    if array.ndim != 2 or len(array) < _MANY:
-        return array
-    used = np.flatnonzero(array.any(axis=1))
-    return (used, array[used], len(array)) if 2 * len(used) < len(array) else array
-
-
-def _whole(state: _State) -> _State:
-    state = dict(state)
-    for name, found in state.items():
-        if isinstance(found, tuple):
-            used, values, length = found
-            state[name] = np.zeros((length, values.shape[1]), values.dtype)
-            state[name][used] = values
-    return state
+    return sums.added(), [count for _, counts in found for count in counts]
 
 
 def _by(count: int, parts: Sequence[T]) -> list[Sequence[T]]:
     """So many at a time."""
     return [parts[first : first + count] for first in range(0, len(parts), count)]
-
-
-def _computed(wanted: Delayed) -> Any:
-    if "distributed" not in sys.modules:
-        return wanted.compute()
-    # A question goes with the graph, however large: there it survives the loss of any worker.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return wanted.compute()
-
-
-def _fences(parts: "Sequence[Part]", task: str) -> Fences:
-    """From some rows of the first blocks of some partitions."""
-    some = parts[:: -(-len(parts) // _FENCE_PARTS)]
-    found = _computed(delayed([delayed(_some_rows)(part, len(some)) for part in some]))
-    return Fences.of([rows for part in found for rows in part], task)
-
-
-def _some_rows(part: "Part", n_parts: int) -> list[tuple[Any, Any]]:
-    entries = _BLOCK_ENTRIES // n_parts
-    return [some_rows(b.X, b.y, entries=entries) for b in islice(part.rows(), 1)]
-
-
-def _origins(means: Floats | None, preprocess: str, part: "Part") -> tuple[Standardiser, int]:
-    """A standardiser, and the entries of a row."""
-    rows = origin_rows(next(part.rows()))
-    return Standardiser.from_sample(filled(rows, means), preprocess), entries_per_row(rows)
 
 
 class Partition(NamedTuple):
@@ -271,7 +195,8 @@ class Partition(NamedTuple):
                 raise ValueError(
                     f"{name} has {len(part)} rows but X has {X.shape[0]}: partition them alike."
                 )
-        return used_rows([Block(X, y, weight, keys)])
+        block, step = Block(X, y, weight, keys), max(1, _BLOCK_ENTRIES // entries_per_row(X))
+        return used_rows(block.rows(i, i + step) for i in range(0, len(block), step))
 
 
 class Recipe:

@@ -96,20 +96,9 @@ class OnDevice(InMemory):
         return torch.zeros(1, device=self._device)
 
     @cached_property
-    def _there(self) -> list[Rows]:
-        """Outputs, weights and cells of the rows of each block, and which of them each cell has."""
-        numbers = self._outputs, self._weights, self._cells
-        outputs, weights, cells = (sent(part, self._device) for part in numbers)
-        found = []
-        for start, stop in self.X.spans:
-            own = cells[start:stop]
-            order = torch.sort(own, stable=True).indices
-            counts = torch.bincount(own + 1, minlength=self.shape.n_cells + 1).tolist()
-            parts = torch.split(order, counts)[1:]
-            of_cells = [(cell, part) for cell, part in enumerate(parts) if len(part)]
-            numbers = outputs[start:stop], weights[start:stop], own
-            found.append(Rows(*numbers, None, of_cells=of_cells))
-        return found
+    def _there(self) -> list[Tensor]:
+        """Outputs, weights and cells of all rows."""
+        return [sent(part, self._device) for part in (self._outputs, self._weights, self._cells)]
 
     def _has_missing(self) -> bool:
         return bool(self.X.has_missing)
@@ -120,9 +109,11 @@ class OnDevice(InMemory):
         self._fill = None if found is None else Fill(*map(to_numpy, found))
 
     def _blocks(self) -> Iterator[Rows]:
-        for rows, block in zip(self._there, self.X.blocks(), strict=True):
+        for (start, stop), block in zip(self.X.spans, self.X.blocks(), strict=True):
+            outputs, weights, cells = (part[start:stop] for part in self._there)
             fill = self._fill_there
-            yield rows._replace(X=block if fill is None else fill(block, rows.cells))
+            X = block if fill is None else fill(block, cells)
+            yield Rows(outputs, weights, cells, X)
 
     def _sampled(self) -> Indices:
         """Evenly spaced ones: few enough to be worked on in the host's memory."""

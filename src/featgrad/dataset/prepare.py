@@ -2,16 +2,13 @@
 
 The estimate is over ordered tuples of distinct rows, so rows are visited in a random order: rows
 sorted by the target would not be exchangeable. Of rows in memory the order is drawn from what a row
-holds, not from where it stands, which makes every result independent of the order of the rows. Of
-rows that are read again and again nothing is kept: each pass draws their places again.
+holds, not from where it stands, which makes every result independent of the order of the rows.
 
 Copies of a row (oversampled data, weights written out) are not distinct: a tuple of copies would
 bring back the overfitting that distinct rows avoid. They are merged into one row of their common
 weight. Rows that agree by chance, as those of a few discrete columns do, are left alone.
 """
 
-import copy
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,14 +24,13 @@ from featgrad.math.targets import Target, centre, encode
 from featgrad.math.tasks import RowsOf, Task
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.sweeps import RowMoments
-from featgrad.plan import COPY_ROWS, EXACT_ORDER_ROWS, FEWEST_COPY_ROWS
+from featgrad.plan import COPY_ROWS, FEWEST_COPY_ROWS
 
 Hashes = NDArray[np.int64]
 
 _BLOCK_ENTRIES = 1 << 16
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 _LOW = (1 << 32) - 1
-_DRAWN_AT_ONCE = 1 << 20
 
 
 def distinct_rows(
@@ -113,60 +109,6 @@ def _mixed(numbers: Any) -> Any:
     mixed ^= high
     mixed *= _MIX
     return mixed
-
-
-class Places(NamedTuple):
-    """Places of consecutive rows among many, drawn where they are needed."""
-
-    rng: np.random.RandomState  # as it is before the first of them
-    size: int
-    n_rows: int  # all there are
-
-    def drawn(self) -> Indices:
-        keys = copy.deepcopy(self.rng).random_sample(self.size)
-        return np.asarray(keys * self.n_rows, np.intp)
-
-
-class RandomOrder:
-    """Places from 0 up to the number of rows, as if rows were shuffled."""
-
-    def __init__(self, rng: np.random.RandomState, n_rows: int) -> None:
-        self._start, self._n_rows = copy.deepcopy(rng), n_rows
-        # Each row has a key between 0 and 1; of few rows the keys' order is that of the places.
-        self._sorted: Floats = np.zeros(0)
-        if n_rows <= EXACT_ORDER_ROWS:
-            self._sorted = np.sort(rng.random_sample(n_rows))
-        else:
-            _skip(rng, n_rows)
-
-    def again(self) -> Callable[[int], Indices]:
-        """A function that gives the places of the next rows, from the first one on."""
-        rng = copy.deepcopy(self._start)
-
-        def following(count: int) -> Indices:
-            keys = rng.random_sample(count)
-            if len(self._sorted):
-                return np.searchsorted(self._sorted, keys)
-            return (keys * self._n_rows).astype(np.intp)
-
-        return following
-
-    def runs(self, counts: Sequence[int]) -> list[Indices] | list[Places]:
-        """Places of runs of so many rows, which are all there are: known, or to be drawn."""
-        if len(self._sorted):
-            following = self.again()
-            return [following(count) for count in counts]
-        rng, runs = copy.deepcopy(self._start), []
-        for count in counts:
-            runs.append(Places(copy.deepcopy(rng), count, self._n_rows))
-            _skip(rng, count)
-        return runs
-
-
-def _skip(rng: np.random.RandomState, count: int) -> None:
-    """Draw so many keys, which are not needed here."""
-    for start in range(0, count, _DRAWN_AT_ONCE):
-        rng.random_sample(min(_DRAWN_AT_ONCE, count - start))
 
 
 class Preparation(NamedTuple):

@@ -4,79 +4,76 @@ The place of a row decides its fold and whether it belongs to the sample, so tha
 not matter.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights
 from featgrad.columns.extremes import Fences, Limits
-from featgrad.columns.sums import ArraySums, ColumnSums, Fill
+from featgrad.columns.sums import ArraySums, Fill, Standardiser, filled, has_missing, statistics
 from featgrad.dataset.base import RowSample, Storage
-from featgrad.dataset.checkpoint import Arrays, matrix_of, matrix_state
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.splits import (
+    FoldLayout,
     folds_of_groups,
     parts_of,
     parts_of_groups,
     random_splits,
-    roles_of_rows,
-    split_layout,
 )
 from featgrad.dataset.sums import PartMeans, Rows, RowSums
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import stratified
 from featgrad.math.tasks import RowsOf, Task, task_by_rows
-from featgrad.plan import ESTIMATE_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
+from featgrad.plan import ESTIMATE_ROWS, EXACT_ORDER_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
 from featgrad.readers import Block
+from featgrad.readers.block import stack_rows
 
 # Of the rows that the origins of columns are taken from.
 _ORIGIN_ENTRIES = 1 << 22
 
 
 class FirstSums(ArraySums):
-    """Sums of targets and weights, and the rows of each group."""
+    """What has to be known of all rows before they can be encoded."""
 
-    def __init__(
-        self, n_features: int, task: str, missing: str, fences: Fences | None = None
-    ) -> None:
-        self._missing, self.fences = missing, fences
-        n_filled = n_features if missing == "mean" else 0
-        self._columns, self.targets = ColumnSums(n_filled, 1, missing=True), TargetSums(task)
-        self.limits, self.groups = Limits(), GroupCounts()
-        self.weight, self._n_rows = np.zeros(1), np.zeros(1, np.int64)
+    _added = (
+        "targets", "limits", "groups", "weight", "_n_rows", "n_missing", "first_rows", "checksums",
+    )  # fmt: skip
 
-    def add(self, block: Block) -> None:
+    def __init__(self, task: str, missing: str, fences: Fences | None, n_parts: int = 1) -> None:
+        self._missing, self.fences, self._n_parts = missing, fences, n_parts
+        self.targets, self.limits, self.groups = TargetSums(task), Limits(), GroupCounts()
+        # Blocks with missing entries are counted.
+        self.weight, self._n_rows, self.n_missing = np.zeros(1), *np.zeros((2, 1), np.int64)
+        # Rows of the first block of each part, which the origins of columns are taken from.
+        self.first_rows: list[Any] = []
+        # Of each block, where it is known.
+        self.checksums: list[int] = []
+
+    def add(self, block: Block, checksum: int | None = None) -> None:
+        """More rows, and the checksum that shows whether they are the same in a later visit."""
         check_missing(block.X, self._missing)
         block = block if self.fences is None else self.fences.block(block)
         weights = check_raw_weights(block.weight, len(block))
-        if self._missing == "mean":
-            with one_blas_thread():
-                self._columns.add(block.X, 0.0, weights[:, None])
         self.targets.add(block.y, weights)
         self.limits.add(block.X)
         if block.groups is not None:
             self.groups.add(block.groups)
+        if not self.first_rows:
+            count = _ORIGIN_ENTRIES // self._n_parts // block.X.shape[1]
+            self.first_rows.append(block.X[: max(1, count)])
+        if checksum is not None:
+            self.checksums.append(checksum)
         self.weight += weights.sum()
         self._n_rows += len(block)
-
-    def _parts(self) -> dict[str, Any]:
-        names = ("_columns", "targets", "limits", "groups", "weight", "_n_rows")
-        return {name: vars(self)[name] for name in names}
+        self.n_missing += self._missing == "mean" and has_missing(block.X)
 
     @property
     def n_rows(self) -> int:
         return int(self._n_rows[0])
-
-    @property
-    def means(self) -> Floats | None:
-        """Means of columns; None where nothing is missing."""
-        return self._columns.means()[0] if self._columns.n_missing[0] else None
 
 
 class GroupCounts(ArraySums):
@@ -95,9 +92,23 @@ class GroupCounts(ArraySums):
         self.add(other.keys, other.counts)
 
 
-def origin_rows(block: Block) -> Any:
-    """The first rows of a block, which the origins of columns are taken from."""
-    return block.X[: max(1, _ORIGIN_ENTRIES // block.X.shape[1])]
+class RandomOrder:
+    """Places from 0 up to the number of rows, as if rows were shuffled; the same in each visit."""
+
+    def __init__(self, rng: np.random.RandomState, n_rows: int) -> None:
+        self._n_rows, self._known, self._seed = n_rows, None, 0
+        if n_rows <= EXACT_ORDER_ROWS:
+            keys = rng.random_sample(n_rows)
+            self._known = np.searchsorted(np.sort(keys), keys)
+        else:
+            self._seed = rng.randint(1 << 31)
+
+    def __call__(self, first: int, count: int) -> Indices:
+        """Of so many rows from a first one on."""
+        if self._known is not None:
+            return self._known[first : first + count]
+        keys = np.random.Generator(np.random.PCG64(self._seed).advance(first)).random(count)
+        return np.asarray(keys * self._n_rows, np.intp)
 
 
 class FoldsOfGroups(NamedTuple):
@@ -117,15 +128,32 @@ class Encoder(NamedTuple):
 
     outputs: Outputs
     weight: float  # of all rows
+    order: RandomOrder
     n_rows: int
     n_folds: int
     task: str  # "binary" where two classes count alike
     fences: Fences | None
+    groups: FoldsOfGroups | None
     fill: Fill | None = None
-    groups: FoldsOfGroups | None = None
 
-    def __call__(self, block: Block, places: Indices, folds: Any = None) -> Rows:
-        """Rows of a block, with their places, and their folds where these do not follow."""
+    def rows(
+        self, name: str, blocks: Iterable[Block], first: int, count: int, folds: Any = None
+    ) -> Iterator[Rows]:
+        """Those of blocks, with so many rows from a first one on, and the folds of a splitter."""
+        seen = 0
+        for block in blocks:
+            own = slice(seen, seen + len(block))
+            seen = own.stop
+            if seen <= count:
+                places = self.order(first + own.start, len(block))
+                yield self._encoded(block, places, None if folds is None else folds[own])
+        if seen != count:
+            raise ValueError(
+                f"{name} had {count} rows of positive weight when it was first read and {seen} "
+                "when it was read again: leave it unchanged during the fit."
+            )
+
+    def _encoded(self, block: Block, places: Indices, folds: Any) -> Rows:
         block = block if self.fences is None else self.fences.block(block)
         weights = check_raw_weights(block.weight, len(block)) / self.weight
         outputs, classes = stratified(self.outputs(block.y), self.task)
@@ -155,15 +183,13 @@ class Reread(Storage):
     _encoder: Encoder
     # What users call the rows.
     _name = "source"
-    # Of a row, on average.
-    _n_entries: int
     _gathered: "Gathered | None" = None
-    # Of rows in their order, where a splitter has divided them, and whether into runs.
-    _folds: NDArray[np.int16] | None = None
-    _are_runs = False
+    _layout: FoldLayout
 
-    def _learn(self, first: FirstSums, preparation: Preparation, balance: bool = True) -> None:
-        """What the first visit has found."""
+    def _learn(
+        self, first: FirstSums, preparation: Preparation, names: Any = None, balance: bool = True
+    ) -> None:
+        """What the first visit has found; takes a visit where the task is open or entries miss."""
         self.n_rows, self._preprocess = first.n_rows, preparation.preprocess
         if self.n_rows < 2:
             raise ValueError(
@@ -171,82 +197,85 @@ class Reread(Storage):
                 "required: pass more rows."
             )
         self.filters = usable_filters(preparation, self.n_rows)
-        self._fold_of_groups = self._lay_out(first.groups, preparation)
-        self._guess, is_certain = first.targets.task()
-        self._encode(first, self._guess if is_certain else None, balance)
+        self._layout, groups = self._lay_out(first.groups, preparation)
+        self.n_folds, self.splits = self._layout.n_folds, self._layout.splits
+        self.held_out_by = self._layout.held_out_by
+        first.limits.check(names)
+        order, rows = RandomOrder(preparation.rng, self.n_rows), stack_rows(first.first_rows)
+        # Of a row, on average.
+        self._n_entries = entries_per_row(rows)
+        rows = filled(rows, statistics(rows).mean if first.n_missing[0] else None)
+        self.standardiser = Standardiser.from_sample(rows, self._preprocess)
 
-    def _lay_out(self, groups: GroupCounts, preparation: Preparation) -> FoldsOfGroups | None:
-        """Folds and splits; returns the folds of groups if there are any."""
-        cv, n_folds = preparation.belonging.cv, preparation.n_folds
-        if cv is not None and len(groups.keys):
-            raise ValueError(
-                f"cv={cv!r} and groups are both given for rows that are read again and again: "
-                "leave one of them out."
-            )
-        if cv is not None:
-            roles, rows = roles_of_rows(cv, None, None, self.n_rows), np.arange(self.n_rows)
-            layout = split_layout(roles, rows, None, n_folds, preparation.order)
-            self.n_folds, self.splits = layout.n_folds, layout.splits
-            self._folds = layout.folds.astype(np.int16)
-            self._are_runs, self.held_out_by = layout.clusters is not None, "cv"
-            return None
-        if len(groups.keys) == 0:
-            self.n_folds = min(n_folds, self.n_rows)
-            self.splits = random_splits(self.n_folds)
-            return None
-        parts = parts_of_groups(groups.keys, groups.counts)
+        def encode(task: Task) -> None:
+            outputs = first.targets.outputs(task)
+            self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
+            # Classes that count by their shares are numbers.
+            shape = self.n_rows, self.n_folds, self.task if balance else "regression"
+            weight = float(first.weight[0])
+            self._encoder = Encoder(outputs, weight, order, *shape, first.fences, groups)
+            self.class_shares = self._encoder.class_shares
+
+        task, is_certain = first.targets.task()
+        encode(task if is_certain else Task("regression"))
+        if not is_certain:
+            encode(task_by_rows(task, *self._some_targets()))
+        if first.n_missing[0]:
+            start = partial(PartMeans, self.n_features, self._parts_of_cells)
+            self._encoder = self._encoder._replace(fill=self.visit("missing", start).fill())
+
+    def _lay_out(
+        self, groups: GroupCounts, preparation: Preparation
+    ) -> tuple[FoldLayout, FoldsOfGroups | None]:
+        """Folds and splits, and the folds of groups if there are any."""
+        belonging, n_folds, keys = preparation.belonging, preparation.n_folds, groups.keys
+        if belonging.cv is not None:
+            if len(keys):
+                raise ValueError(
+                    f"cv={belonging.cv!r} and groups are both given for rows that are read again "
+                    "and again: leave one of them out."
+                )
+            roles = belonging.roles(None, self.n_rows)
+            layout = roles.layout(np.arange(self.n_rows), n_folds, preparation.order)
+            return layout._replace(folds=layout.folds.astype(np.int16)), None
+        if len(keys) == 0:
+            n_folds = min(n_folds, self.n_rows)
+            return FoldLayout(None, n_folds, random_splits(n_folds)), None
+        parts = parts_of_groups(keys, groups.counts)
         n_parts = int(parts.max()) + 1
         per_part = -(-n_folds // n_parts)
-        self.n_folds, self.held_out_by = n_parts * per_part, "groups"
-        self.splits = random_splits(self.n_folds, n_parts)
-        if len(groups.keys) < n_folds:
-            return FoldsOfGroups(groups.keys, parts * per_part, per_part)
-        folds = parts * per_part
-        for part in range(n_parts):
+        folds, are_few = parts * per_part, len(keys) < n_folds
+        for part in range(0 if are_few else n_parts):
             own = np.flatnonzero(parts == part)
-            folds[own] += folds_of_groups(groups.keys[own], groups.counts[own], per_part)
-        return FoldsOfGroups(groups.keys, folds, 1)
+            folds[own] += folds_of_groups(keys[own], groups.counts[own], per_part)
+        splits = random_splits(n_parts * per_part, n_parts)
+        layout = FoldLayout(None, n_parts * per_part, splits, held_out_by="groups")
+        return layout, FoldsOfGroups(keys, folds, per_part if are_few else 1)
 
-    def _learn_fill(self, first: FirstSums) -> None:
-        """What missing entries count as; takes a visit if there are any."""
-        if first.means is not None:
-            start = partial(PartMeans, self.n_features, self._parts_of_cells)
-            fill = self.visit("missing", start).fill()
-            self._encoder = self._encoder._replace(fill=fill)
-
-    def _encode(self, first: FirstSums, task: Task | None, balance: bool = True) -> None:
-        """Encode targets for a task, or as numbers until it is known."""
-        outputs = first.targets.outputs(task or Task("regression"))
-        self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
-        self._is_certain, weight = task is not None, float(first.weight[0])
-        # Classes that count by their shares are numbers.
-        shape = self.n_rows, self.n_folds, self.task if balance else "regression"
-        groups = self._fold_of_groups
-        self._encoder = Encoder(outputs, weight, *shape, first.fences, groups=groups)
-        self.class_shares = self._encoder.class_shares
-
-    def _settle_task(self, first: FirstSums) -> None:
-        """Look at some rows where the values leave the task open; takes a visit then."""
-        if self._is_certain:
-            return
+    def _some_targets(self) -> tuple[Floats, RowsOf]:
+        """Whole numbers of some rows, and these rows; takes a visit."""
         count = min(TASK_ROWS, self.n_rows)
         gathering = partial(Gathered, np.arange(self.n_features), count, self.n_rows)
         rows, outputs = self.visit("task", gathering).rows(), self._encoder.outputs
         y = np.round(rows.outputs[:, 0] * outputs.deviations + outputs.means)
-        some = RowsOf(rows.X.__getitem__, np.arange(len(y)), rows.cells)
-        self._encode(first, task_by_rows(self._guess, y, some))
+        return y, RowsOf(rows.X.__getitem__, np.arange(len(y)), rows.cells)
 
     def sample(self, columns: Indices) -> RowSample:
         """Some columns of not too many rows; takes a visit.
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
-        rows = self._sampled(columns)
+        if self._gathered is None:
+            rows = self.visit("sample", self._gathering(columns)).rows()
+        else:
+            rows = self._gathered.rows()
+            rows = rows._replace(X=rows.X[:, columns])
         outputs, variance = self._encoder.centred(rows.outputs), self._encoder.outputs.variance
         weights, folds = rows.weights / rows.weights.sum(), rows.cells // len(self.class_shares)
         sample = self._sample_of(rows.X, outputs, weights, variance, folds, rows.places)
         clusters: Any = rows.groups
-        if self._are_runs:
+        # Rows that are held out in runs of neighbours may depend on these.
+        if self._layout.clusters is not None:
             clusters = parts_of(self.splits, self.n_folds)[folds]
         if clusters is None:
             return sample
@@ -254,7 +283,7 @@ class Reread(Storage):
 
     def design_effect(self) -> float:
         """Takes a visit where rows belong together."""
-        are_clustered = self._are_runs or self._encoder.groups is not None
+        are_clustered = self._layout.clusters is not None or self._encoder.groups is not None
         return super().design_effect() if are_clustered else 1.0
 
     def sampling(self) -> Callable[[], RowSums]:
@@ -265,21 +294,16 @@ class Reread(Storage):
         assert isinstance(gathered, Gathered)
         self._gathered = gathered
 
-    def _sampled(self, columns: Indices) -> Rows:
-        """Some columns of rows with evenly spaced places, in the order of these."""
-        if self._gathered is not None:
-            rows = self._gathered.rows()
-            return rows._replace(X=rows.X[:, columns])
-        return self.visit("sample", self._gathering(columns)).rows()
-
     def _gathering(self, columns: Indices) -> "Callable[[], Gathered]":
         entries = min(len(columns), self._n_entries)
         count = min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS, self.n_rows)
         return partial(Gathered, columns, count, self.n_rows)
 
 
-class Gathered:
+class Gathered(ArraySums):
     """Some columns of so many rows, with evenly spaced places, hence from all folds alike."""
+
+    _added = ("_parts",)
 
     def __init__(self, columns: Indices, count: int, n_rows: int) -> None:
         self._columns, self._count, self._n_rows = columns, count, n_rows
@@ -290,23 +314,11 @@ class Gathered:
         some = rows.take(own)
         self._parts.append(some._replace(X=some.X[:, self._columns]))
 
-    def merge(self, other: "Gathered") -> None:
-        self._parts += other._parts
-
     def rows(self) -> Rows:
         """All of them, by rising place; their places are now those in the given order."""
         rows = Rows.joined(self._parts)
         order = np.argsort(rows.places, kind="stable")
         return rows.take(order)._replace(places=order)
-
-    def state(self) -> Arrays:
-        arrays = Rows.joined(self._parts)._asdict()
-        there = {name: part for name, part in arrays.items() if part is not None}
-        return {**matrix_state(there.pop("X")), **there}
-
-    def restore(self, state: Arrays) -> None:
-        arrays = {name: state[name] for name in Rows._fields if name in state and name != "X"}
-        self._parts = [Rows(X=matrix_of(state), **arrays)]
 
 
 def used_rows(blocks: Any) -> Iterator[Block]:
@@ -319,4 +331,4 @@ def used_rows(blocks: Any) -> Iterator[Block]:
 
 
 def entries_per_row(X: Any) -> int:
-    return 1 + X.nnz // X.shape[0] if sparse.issparse(X) else int(X.shape[1])
+    return 1 + X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else int(X.shape[1])

@@ -6,18 +6,16 @@ places drawn again.
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
 from featgrad.columns.extremes import Fences, some_rows
 from featgrad.columns.sample import KeyedSample, n_bytes
-from featgrad.columns.sums import Standardiser, filled
 from featgrad.dataset.base import Consumer, S
-from featgrad.dataset.checkpoint import NO_CHECKPOINT, Arrays, Checkpoint, matrix_of, matrix_state
-from featgrad.dataset.prepare import Preparation, RandomOrder
-from featgrad.dataset.reread import FirstSums, Reread, entries_per_row, origin_rows, used_rows
+from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint
+from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.reread import FirstSums, Reread, used_rows
 from featgrad.dataset.sums import Rows
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
@@ -40,27 +38,18 @@ class Streamed(Reread):
         balance: bool = True,
     ) -> None:
         self._source, self._name = prefetched(source), getattr(source, "name", "source")
-        self._checkpoint, self.n_features = checkpoint, source.n_features
+        self._checkpoint, self.n_features, self._passes = checkpoint, source.n_features, 0
         fences = self._fences(preparation) if preparation.preprocess == "robust" else None
-        first = FirstReading(self.n_features, preparation, fences)
-        self._first = first
-        checkpoint.through("first", self._blocks(), first.add_read, first)
-        self._learn(first, preparation, balance)
-        first.limits.check(source.feature_names)
-        self._order = RandomOrder(preparation.rng, self.n_rows)
-        self._n_entries = entries_per_row(first.first_rows)
-        rows = filled(first.first_rows, first.means)
-        self.standardiser = Standardiser.from_sample(rows, self._preprocess)
-        self._passes = 0
-        self._settle_task(first)
-        self._learn_fill(first)
+        self._first = FirstSums(preparation.task, preparation.missing, fences)
+        checkpoint.through("first", self._blocks(), self._first)
+        self._learn(self._first, preparation, source.feature_names, balance)
 
     def visit(self, name: str, start: Callable[[], S]) -> S:
         """Read the source once."""
         self._passes += 1
-        sums, parts = start(), ((rows.weights, rows) for rows in self._rows())
-        name = f"{self._passes} {name}"
-        self._checkpoint.through(name, parts, lambda _, rows: sums.add(rows), sums)
+        sums = start()
+        parts = ((rows,) for rows in self._rows())
+        self._checkpoint.through(f"{self._passes} {name}", parts, sums)
         return sums
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
@@ -73,7 +62,7 @@ class Streamed(Reread):
             for start in range(0, len(weights), batch_rows)
             for stop in [start + batch_rows]
         )
-        self._checkpoint.through(name, pieces, consumer.add, consumer)
+        self._checkpoint.through(name, pieces, consumer)
 
     def _fences(self, preparation: Preparation) -> Fences:
         """From random rows; reads the source once."""
@@ -99,51 +88,17 @@ class Streamed(Reread):
 
     def _rows(self) -> Iterator[Rows]:
         """The rows of each block."""
-        seen, next_places = 0, self._order.again()
-        for block, _ in self._blocks():
-            seen += len(block)
-            if seen > self.n_rows:
-                continue
-            folds = None if self._folds is None else self._folds[seen - len(block) : seen]
-            yield self._encoder(block, next_places(len(block)), folds)
-        if seen != self.n_rows:
-            raise ValueError(
-                f"source had {self.n_rows} rows of positive weight when it was first read and "
-                f"{seen} when it was read again: leave it unchanged during the fit."
-            )
-
-
-class FirstReading(FirstSums):
-    """Sums of targets and weights, the first rows, and checksums of all."""
-
-    def __init__(self, n_features: int, preparation: Preparation, fences: Fences | None) -> None:
-        super().__init__(n_features, preparation.task, preparation.missing, fences)
-        self.first_rows: Any = None
-        # Of each block.
-        self.checksums: list[int] = []
-
-    def add_read(self, block: Block, checksum: int) -> None:
-        """More rows, and the checksum that shows whether they are the same in a later pass."""
-        self.add(block)
-        self.checksums.append(checksum)
-        if self.first_rows is None:
-            self.first_rows = origin_rows(block)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        checksums = np.array(self.checksums, np.uint32)
-        return {"checksums": checksums, **matrix_state(self.first_rows), **super().state()}
-
-    def restore(self, state: Arrays) -> None:
-        super().restore(state)
-        self.checksums, self.first_rows = state["checksums"].tolist(), matrix_of(state)
+        blocks = (block for block, _ in self._blocks())
+        return self._encoder.rows("source", blocks, 0, self.n_rows, self._layout.folds)
 
 
 def checksum(block: Block, *, whole: bool) -> int:
     """Of targets, or of whole rows: the same in a later pass where they are."""
-    y = block.y
+    X, y = block.X, block.y
     total = zlib.crc32(repr(y.tolist()).encode() if y.dtype.kind == "O" else y.tobytes())
-    weights = [] if block.weight is None else [block.weight]
-    for array in [*matrix_state(block.X).values(), *weights] if whole else []:
-        # In the order of memory, which is the same each time: a copy only where there are gaps.
-        total = zlib.crc32(array.ravel(order="K").view(np.uint8).data, total)
+    entries = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+    for array in [*entries, block.weight] if whole else []:
+        if array is not None:
+            # In the order of memory, which is the same each time: a copy only where there are gaps.
+            total = zlib.crc32(array.ravel(order="K").view(np.uint8).data, total)
     return total

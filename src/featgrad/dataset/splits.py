@@ -26,7 +26,7 @@ class Split(NamedTuple):
 class FoldLayout(NamedTuple):
     """Folds of rows, in the random order in which these are visited, and splits of the folds."""
 
-    folds: Indices
+    folds: Any  # of each row; None where they follow from its place
     n_folds: int
     splits: Sequence[Split]
     # Rows that share a label belong together; None where each row is independent of the others.

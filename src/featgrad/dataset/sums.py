@@ -16,7 +16,6 @@ from featgrad._support.array_api import is_foreign, namespace, placed_like, to_n
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys
 from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
-from featgrad.dataset.checkpoint import Arrays, Sums
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments
 from featgrad.readers.block import stack_rows
 
@@ -53,19 +52,22 @@ class Rows(NamedTuple):
         columns = zip(*parts, strict=True)
         return Rows(*(None if part[0] is None else stack_rows(part) for part in columns))  # type: ignore[arg-type]
 
-    def by_cell(self) -> Iterator[tuple[int, Indices]]:
+    def by_cell(self) -> Iterator[tuple[int, Any]]:
         """Each cell that occurs, and its rows."""
         return rows_by_cell(self.cells) if self.of_cells is None else iter(self.of_cells)
 
 
-def rows_by_cell(cells: Indices) -> Iterator[tuple[int, Indices]]:
+def rows_by_cell(cells: Any) -> Iterator[tuple[int, Any]]:
     """Each cell that occurs, and its rows."""
-    for cell in np.unique(cells):
+    xp = namespace(cells)
+    order, found = xp.argsort(xp.astype(cells, xp.int16), stable=True), xp.unique_counts(cells)
+    counts = to_numpy(found.counts)
+    for cell, stop, count in zip(found.values.tolist(), np.cumsum(counts), counts, strict=True):
         if cell >= 0:
-            yield int(cell), np.flatnonzero(cells == cell)
+            yield cell, order[stop - count : stop]
 
 
-class RowSums(Sums, Protocol):
+class RowSums(Protocol):
     """Adds up blocks of rows; can be stored in between, and merged with the sums of other rows."""
 
     def add(self, rows: Rows) -> None:
@@ -73,6 +75,9 @@ class RowSums(Sums, Protocol):
 
     def merge(self, other: Self) -> None:
         """Rows that other sums have."""
+
+    def added(self) -> Self:
+        """A copy with nothing but what was added up."""
 
 
 class Model(NamedTuple):
@@ -122,6 +127,8 @@ class PriceSums(ArraySums):
     are standardised by the rows of the model's division; with `learn` their means and variances
     there are added up as well.
     """
+
+    _added = "_columns", "_noise"
 
     def __init__(
         self,
@@ -206,12 +213,11 @@ class PriceSums(ArraySums):
             prices.append(Prices(values / n_outputs, noise / n_outputs))
         return prices
 
-    def _parts(self) -> dict[str, Any]:
-        return {"_columns": self._columns, "_noise": self._noise}
-
 
 class OutputSums(ArraySums):
     """Weights of cells and their squares, and sums of outputs and of their squares."""
+
+    _added = ("sums",)
 
     def __init__(self, shape: CellShape, like: Any = None) -> None:
         self._n_strata = shape.n_strata
@@ -229,12 +235,11 @@ class OutputSums(ArraySums):
         outputs, squares = np.split(sums[:, 2:], 2, axis=1)
         return OutputMoments(sums[:, 0], sums[:, 1], outputs, squares, self._n_strata)
 
-    def _parts(self) -> dict[str, Any]:
-        return {"sums": self.sums}
-
 
 class CellSums(ArraySums):
     """Moments of some columns over each cell, taken where the array `like` is."""
+
+    _added = "outputs", "crosses", "rows", "roots", "cells_of_rows", "grams"
 
     def __init__(
         self, shape: CellShape, columns: Indices, standardiser: Standardiser, like: Any = None
@@ -267,7 +272,7 @@ class CellSums(ArraySums):
         self.outputs.merge(other.outputs)
         self.crosses += other.crosses
         if len(other.grams):
-            self.grams = self.grams + other.grams if len(self.grams) else other.grams
+            self.grams = self.grams + other.grams if len(self.grams) else other.grams.copy()
         self._wait(other.rows, other.roots, other.cells_of_rows)
 
     def cells(self) -> Cells:
@@ -308,13 +313,11 @@ class CellSums(ArraySums):
         for cell, own in by_cell:
             self.grams[cell, ...] += rows[own].T @ rows[own]
 
-    def _parts(self) -> dict[str, Any]:
-        names = "outputs", "crosses", "rows", "roots", "cells_of_rows", "grams"
-        return {name: vars(self)[name] for name in names}
-
 
 class PartMeans(ArraySums):
     """Means of what is not missing in each part of the rows; rows may have missing entries."""
+
+    _added = ("_columns",)
 
     def __init__(self, n_features: int, part_of_cell: Indices, like: Any = None) -> None:
         self._part_of_cell = placed_like(like, part_of_cell)
@@ -334,12 +337,11 @@ class PartMeans(ArraySums):
             return None
         return Fill(self._columns.means(), self._part_of_cell)
 
-    def _parts(self) -> dict[str, Any]:
-        return {"_columns": self._columns}
-
 
 class CrossSums(ArraySums):
     """``sum_n w_n x_n (1, y_n)`` and ``sum_n w_n x_n^2`` of each column, in a division."""
+
+    _added: tuple[str, ...] = ("columns",)
 
     def __init__(
         self, n_features: int, division: Division, standardiser: Any, like: Any = None
@@ -354,25 +356,21 @@ class CrossSums(ArraySums):
         linear = namespace(weights).concat([weights, weights * rows.outputs], axis=1)
         self.columns.add(rows.X, self._origin, linear, weights)
 
-    def _parts(self) -> dict[str, Any]:
-        return {"columns": self.columns}
 
-
-class BatchSums:
+class BatchSums(ArraySums):
     """What running sums receive of a batch of rows, added up elsewhere."""
 
     def __init__(self, running: "RunningSums", shares: Floats) -> None:
         self.running, self._shares = copy.copy(running), shares
         self.running.begin()
 
-    def add(self, rows: Rows) -> None:
-        self.running.add(rows.X, rows.outputs, rows.weights * self._shares[rows.cells])
+    def added(self) -> Self:
+        other = copy.copy(self)
+        other.__dict__ = {"running": self.running.received()}
+        return other
 
-    def merge(self, other: "BatchSums") -> None:
+    def merge(self, other: Self) -> None:
         self.running.merge(other.running)
 
-    def state(self) -> Arrays:
-        return self.running.received()
-
-    def restore(self, state: Arrays) -> None:
-        vars(self.running).update(state)
+    def add(self, rows: Rows) -> None:
+        self.running.add(rows.X, rows.outputs, rows.weights * self._shares[rows.cells])

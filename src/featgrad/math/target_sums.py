@@ -1,6 +1,5 @@
 """Statistics of a target that arrives in chunks, which are not stored."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from featgrad._support.types import Floats
 from featgrad.math import targets
 from featgrad.math.targets import WITH_CLASSES, Encoding
-from featgrad.math.tasks import Level, Task, is_ordered, task_of_values
+from featgrad.math.tasks import Task, task_of_values
 
 # Limit on the number of classes.
 MAX_CLASSES = 1 << 16
@@ -103,22 +102,6 @@ class TargetSums:
                 "task='regression' if they are numbers, or join rare classes."
             )
         return Encoding(task, self._values, 1)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        every = vars(self).items()
-        state = {name: value for name, value in every if name != "_task" and value is not None}
-        if self._values is not None and is_ordered(self._values):
-            # As texts, which can be stored.
-            declared: tuple[str, ...] = self._values[0].declared
-            state |= {"_declared": np.array(declared), "_values": self._values.astype(str)}
-        return state
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        state = dict(state)
-        if "_declared" in state:
-            declared = tuple(state.pop("_declared").tolist())
-            state["_values"] = Level.array(state["_values"].tolist(), declared)
-        vars(self).update(state)
 
     def task(self) -> tuple[Task, bool]:
         """The task that the values suggest, and whether that is certain."""

@@ -13,18 +13,16 @@ masks. Memory is some 2 x order numbers per column and output.
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import hankel
 
 from featgrad._support.types import Floats, Singles
 
 _RECEIVED = "_received", "_centres", "_weights"
-_CHANGING = "mask", "_sent", "_strength", *_RECEIVED, "_offsets", "_known", "_growth"
 # Columns whose vectors are in the cache together.
 _BLOCK_COLUMNS = 1 << 14
 # How much more rows may count than the first ones.
@@ -119,14 +117,16 @@ class RunningSums:
             del other.__dict__[name]
         return other
 
+    def received(self) -> "RunningSums":
+        """What comes of rows, without what they are seen through."""
+        other = copy.copy(self)
+        other.__dict__ = {name: vars(self)[name] for name in _RECEIVED}
+        return other
+
     def merge(self, other: "RunningSums") -> None:
         """Rows that were added in another process."""
         for name in _RECEIVED:
             vars(self)[name] += vars(other)[name]
-
-    def received(self) -> dict[str, NDArray[Any]]:
-        """What comes of rows, without what they are seen through."""
-        return {name: vars(self)[name] for name in _RECEIVED}
 
     def value_and_gradient(self) -> tuple[float, Singles]:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
@@ -146,13 +146,6 @@ class RunningSums:
     def _blocks(self) -> Iterator[slice]:
         for start in range(0, self.n_features, _BLOCK_COLUMNS):
             yield slice(start, start + _BLOCK_COLUMNS)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {name: getattr(self, name) for name in _CHANGING}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        for name in _CHANGING:
-            getattr(self, name)[...] = state[name]
 
     def _vector(self, j: int, block: slice) -> Singles:
         """r_j of some columns, shape (columns, outputs); 0 where no rows are known."""

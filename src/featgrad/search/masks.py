@@ -20,7 +20,6 @@ from scipy.special import expit
 
 from featgrad._support.types import Floats, Indices, Singles
 from featgrad.dataset.base import Storage
-from featgrad.dataset.checkpoint import Arrays
 from featgrad.math.formulas import Link
 from featgrad.moments.running import RunningSums
 from featgrad.moments.sweeps import RowMoments
@@ -50,9 +49,6 @@ class MovingMask(ABC):
     mask: NDArray[Any]
     # What rows before a step count after it.
     share: float
-    # Arrays that change, and numbers.
-    _arrays: tuple[str, ...]
-    _numbers: tuple[str, ...]
 
     def __init__(self, v: NDArray[Any], on_step: OnStep) -> None:
         self.v, self.steps, self._on_step = v, list[Step](), on_step
@@ -65,19 +61,9 @@ class MovingMask(ABC):
     def subset(self) -> Subset:
         """The chosen features."""
 
-    def state(self) -> Arrays:
-        """All that changes."""
-        steps = np.array(self.steps).reshape(-1, len(Step._fields))
-        changing = {name: np.array(getattr(self, name)) for name in self._numbers}
-        arrays = {name: getattr(self, name) for name in self._arrays}
-        return {"v": self.v, "open": self.mask, "steps": steps, **changing, **arrays}
-
-    def restore(self, state: Arrays) -> None:
-        """Take it up again."""
-        self.v, self.mask = state["v"], state["open"]
-        self.steps = [Step(*row) for row in state["steps"].tolist()]
-        vars(self).update({name: state[name] for name in self._arrays})
-        vars(self).update({name: float(state[name]) for name in self._numbers})
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what is called after a step."""
+        return {name: part for name, part in vars(self).items() if name != "_on_step"}
 
 
 class PenaltyMask(MovingMask):
@@ -88,7 +74,6 @@ class PenaltyMask(MovingMask):
     """
 
     share = 1 - 1 / PENALTY_WINDOW
-    _arrays, _numbers = ("_mean", "_square"), ("_average",)
 
     def __init__(
         self, v: NDArray[Any], link: Link, penalty: float, rate: float, tol: float, on_step: OnStep
@@ -136,8 +121,6 @@ class PenaltyMask(MovingMask):
 
 class BudgetMask(MovingMask):
     """A mask of so many columns, each a unit of cost 1, or in none; it sharpens over the steps."""
-
-    _arrays, _numbers = ("_momentum",), ("_theta",)
 
     def __init__(
         self, units: Units, size: int, marginals: Floats, n_steps: int, on_step: OnStep
@@ -283,17 +266,9 @@ class BatchDescent:
             self._sums.merge(sums)
             self._finish_batch()
 
-    def state(self) -> Arrays:
+    def __getstate__(self) -> dict[str, Any]:
         """All that changes while rows are streamed."""
-        own = np.array([self._waiting, self._left, self._stopped])
-        return {"batch": own, **self._sums.state(), **self._moving.state()}
-
-    def restore(self, state: Arrays) -> None:
-        """Take it up again."""
-        waiting, self._left, stopped = state["batch"].tolist()
-        self._waiting, self._stopped = int(waiting), bool(stopped)
-        self._sums.restore(state)
-        self._moving.restore(state)
+        return {name: part for name, part in vars(self).items() if name != "_storage"}
 
     def _finish_batch(self) -> None:
         self._waiting, self._left = 0, self._left - 1
