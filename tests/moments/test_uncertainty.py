@@ -6,7 +6,7 @@ import pytest
 import reference
 from featgrad.math import formulas
 from featgrad.math.formulas import tuple_weights
-from featgrad.moments import uncertainty
+from featgrad.moments import sweeps
 from matrix_kinds import KINDS, Kind, example, relative_error
 
 
@@ -54,7 +54,7 @@ def test_jackknife_equals_leaving_each_row_out(kind: Kind, n_rows: int):
     influence = (w @ left_out - left_out) * (1 - w)
     expected = np.sum(influence**2) * n_rows / (n_rows - 1)
     problem = replace(problem, filters=problem.filters[-1:])
-    _, found = uncertainty._replicates(problem, data.mask, data.outputs)
+    _, found = sweeps._replicates(problem, data.mask, data.outputs)
     assert relative_error(found[0, 0], expected) <= 20 * kind.tolerance
 
 
@@ -63,7 +63,7 @@ def test_measured_value_is_that_of_the_chosen_filter(kind: Kind):
     data = example(30, 10, n_outputs=2)
     problem, value, _ = data.problem(kind, 3)
     problem = replace(problem, filters=problem.filters[-1:])
-    measured = uncertainty.measure(problem, data.mask)
+    measured = sweeps.measure(problem, data.mask)
     assert relative_error(measured.value, value) <= kind.tolerance
     assert measured.standard_error > 0
 
@@ -73,9 +73,9 @@ def test_all_replicates_are_made_where_only_a_few_fit_at_once(monkeypatch):
     problem, _, _ = data.problem(KINDS["dense-float64"], 3)
     problem = replace(problem, filters=problem.filters[-1:])
     none_of_them = np.zeros(1)
-    at_once = uncertainty._null(problem, data.mask, none_of_them)
-    monkeypatch.setattr(uncertainty, "_MAX_FLOATS", 32 * 40 * 3 // 4)
-    in_parts = uncertainty._null(problem, data.mask, none_of_them)
+    at_once = sweeps._null(problem, data.mask, none_of_them)
+    monkeypatch.setattr(sweeps, "_MAX_FLOATS", 32 * 40 * 3 // 4)
+    in_parts = sweeps._null(problem, data.mask, none_of_them)
     assert at_once[0].shape == in_parts[0].shape == (32, 1)
     assert np.all(in_parts[1] > 0)
 
@@ -86,7 +86,7 @@ def test_order_is_lowered_where_the_rows_cannot_bear_it():
         data = example(n_rows, 8, weighted=False)
         problem, _, _ = data.problem(KINDS["dense-float64"], 8, filter="chebyshev")
         problem = replace(problem, filters=formulas.up_to("chebyshev", 8))
-        chosen.append(uncertainty.measure(problem, np.ones(8)).order)
+        chosen.append(sweeps.measure(problem, np.ones(8)).order)
     assert chosen[0] < chosen[1]
 
 
@@ -94,9 +94,9 @@ def test_the_first_replicates_suffice_where_noise_is_negligible():
     """Many more rows than features: the jackknife is accurate without them."""
     data = example(2000, 3)
     problem, _, _ = data.problem(KINDS["dense-float64"], 2)
-    _, jackknife = uncertainty._replicates(problem, data.mask, problem.outputs)
-    first, _ = uncertainty._null(problem, data.mask, jackknife[0])
-    everything, _ = uncertainty._null(problem, data.mask, np.zeros_like(jackknife[0]))
+    _, jackknife = sweeps._replicates(problem, data.mask, problem.outputs)
+    first, _ = sweeps._null(problem, data.mask, jackknife[0])
+    everything, _ = sweeps._null(problem, data.mask, np.zeros_like(jackknife[0]))
     assert len(first) == 8
     np.testing.assert_array_equal(first, everything[:8])
     assert np.all(np.mean(everything**2, axis=0) < 0.2 * jackknife[0])

@@ -327,7 +327,7 @@ class Standardiser:
         """Means and variances, from weighted sums of x and x^2, measured from the origin."""
         variance = np.maximum(square - total**2, 0.0)
         self.mean = self.origin + total
-        varies = self._is_more_than_rounding(variance)
+        varies = variance > (_ROUNDING if self._is_sparse else _ROUNDING**2) * self.mean**2
         # Sums of dense columns are in single precision.
         varies &= variance > (_ROUNDING if self._is_sparse else SINGLE) * square
         deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
@@ -364,7 +364,3 @@ class Standardiser:
         shift = (self.mean - self.origin)[:, None]
         centred = squared - 2 * shift * linear + shift**2 * of_rows
         return np.asarray(np.maximum(centred, 0.0) * self.factor[:, None] ** 2)
-
-    def _is_more_than_rounding(self, variance: Floats) -> Flags:
-        lost = _ROUNDING * self.mean**2
-        return np.asarray(variance > (lost if self._is_sparse else _ROUNDING * lost))

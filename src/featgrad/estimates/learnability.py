@@ -36,8 +36,7 @@ from featgrad.math.formulas import up_to, value_at
 from featgrad.math.tasks import ordered_labels
 from featgrad.moments.least_squares import Gains, Weighted, best_linear, losses_without
 from featgrad.moments.spectrum import spectrum
-from featgrad.moments.sweeps import RowMoments
-from featgrad.moments.uncertainty import measure
+from featgrad.moments.sweeps import RowMoments, measure
 from featgrad.plan import FOLDS, HELD_OUT_RIDGE, ROWS_PER_COLUMN
 
 # Products that exact estimates may take: rows times squared columns.
