@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from featgrad.moments.folds import Totals
-from featgrad.online.choice import improved
+from featgrad.online.moments import improved
 
 N_ROWS = 400
 

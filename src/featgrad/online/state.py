@@ -14,10 +14,9 @@ from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
-from featgrad.online import choice
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
 from featgrad.online.history import History, TimelinePoint
-from featgrad.online.moments import PricedColumns, RecentBlock, WorkingMoments
+from featgrad.online.moments import PricedColumns, RecentBlock, WorkingMoments, improved, ridge_fit
 from featgrad.plan import (
     ALARM_ADVANTAGE,
     ALARM_HALF_LIVES,
@@ -157,7 +156,7 @@ class OnlineState:
         self._columns.grow(self.n_features)
         totals = self._totals()
         gains = self._columns.prices().values / max(totals.variance, 1e-300)
-        gains[self._working.columns] = choice.ridge_fit(totals, self._chosen()).gains
+        gains[self._working.columns] = ridge_fit(totals, self._chosen()).gains
         chosen, losses = np.zeros(self.n_features, bool), np.zeros(self.n_features)
         chosen[self.features], losses[self.features] = True, self._model.losses
         return signed_scores(losses, gains, chosen, self._columns.spread() > 0)
@@ -247,7 +246,7 @@ class OnlineState:
         before = self.features
         totals = self._totals()
         size = min(self.size, len(totals.cross))
-        chosen = choice.improved(totals, self._chosen(), size, advantage, not enters)
+        chosen = improved(totals, self._chosen(), size, advantage, not enters)
         self.features = self._working.columns[chosen]
         if not np.array_equal(before, self.features):
             self.history.add(n_rows, "choice", before, self.features)
@@ -283,7 +282,7 @@ class OnlineState:
             return
         chosen = self._chosen()
         totals = self._totals()
-        gains = np.where(chosen, np.inf, choice.ridge_fit(totals, chosen).gains)
+        gains = np.where(chosen, np.inf, ridge_fit(totals, chosen).gains)
         if self._model_before is not None:
             gains[self._working.places(self._model_before.features)] = np.inf
         self._working.keep(np.sort(best_first(gains, self._capacity)))
@@ -298,7 +297,7 @@ class OnlineState:
     def _fitted(self, features: Indices, *, predicts: bool = True) -> Predictor:
         places = self._working.places(features)
         totals, means, deviations = self._working.totals(self._columns.n_rows, places)
-        fitted = choice.ridge_fit(totals, predicts=predicts)
+        fitted = ridge_fit(totals, predicts=predicts)
         coefficients = fitted.coefficients / deviations[:, None]
         offset = self._working.output_means() - means @ coefficients
         return Predictor(features, coefficients, offset, fitted.losses)

@@ -270,9 +270,8 @@ def by_e_values(statistics: Floats, fdr: float) -> Flags:
 
 def step_up(p_values: Floats, fdr: float) -> Flags:
     """Units that Benjamini & Hochberg (1995) choose."""
-    ranked = np.sort(p_values)
-    enough = ranked <= fdr * np.arange(1, len(ranked) + 1) / len(ranked)
-    return np.asarray(p_values <= ranked[enough].max(initial=-1.0))
+    # Equal up to rounding counts as equal.
+    return np.asarray(stats.false_discovery_control(p_values) <= fdr * (1 + 1e-9))
 
 
 def p_values(X: Floats, outputs: Floats, units: Indices) -> Floats:
