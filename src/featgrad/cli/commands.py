@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from featgrad.cli import load, output
-from featgrad.cli.arguments import UsageError
 from featgrad.cli.load import LoadedRows, all_names, fit, load_rows, open_file
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
@@ -18,15 +17,13 @@ from featgrad.estimates.estimate import decisions_of
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
-from featgrad.plan import AUTO_SIZES, CURVE_SIZES
 from featgrad.readers import Source, convert
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.columns import DistinctTexts, Table, numbered
-from featgrad.report import ReportFacts, gather_facts, write_report
+from featgrad.report import gather_facts, write_report
 from featgrad.report.profiles import summarise_data
 from featgrad.report.text import Described, counted, listed
 from featgrad.report.warnings import Concern, concerns_of
-from featgrad.selector import FeatureGradientSelector
 
 # How pandas reads files that need no options, and columns up to which this is shown.
 _PANDAS = {
@@ -37,23 +34,10 @@ _SHOWN_COLUMNS = 20
 
 
 def select(arguments: Namespace) -> None:
-    written = {
-        "out": output.SELECTION_FORMATS,
-        "write": output.TABLE_FORMATS,
-        "report": output.REPORT_FORMATS,
-    }
-    check_outputs(arguments, {**written, "checkpoint": ()})
+    written = {"out": output.SELECTION_FORMATS, "write": output.TABLE_FORMATS}
+    check_outputs(arguments, {**written, "report": output.REPORT_FORMATS, "checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
-    if arguments.fdr is not None:
-        if arguments.k != "auto":
-            raise UsageError("--fdr decides how many features are selected: leave -k out.")
-        selector, fitted = fit(rows, arguments, ())
-    elif arguments.k == "auto":
-        selector, fitted = fit(rows, arguments, (), AUTO_SIZES)
-    else:
-        selector, fitted = fit(
-            rows, arguments, [arguments.k], CURVE_SIZES if arguments.report else ()
-        )
+    selector, fitted = fit(rows, arguments)
     rows = fitted.for_estimates()
     X, y, features = rows.block.X, rows.block.y, selector.get_support(indices=True)
     described = Described(selector, X, y, rows.block.weight, all_names(rows.source))
@@ -90,10 +74,20 @@ def select(arguments: Namespace) -> None:
         explained += [] if certificate is None else [f"certificate: {certificate}"]
     elif selector.sizes_ is not None:
         explained += ["{}: {} ({})".format(*line) for line in decisions_of(selector.sizes_)]
-    if arguments.report is not None:
-        concerning: Sequence[Concern] = _report(selector, rows, arguments).concerns
+    if arguments.report is None:
+        concerning: Sequence[Concern] = concerns_of(described, X, y)
     else:
-        concerning = concerns_of(described, X, y)
+        about = {"File": str(arguments.file), "Rows": f"{rows.n_rows:,}"}
+        about["Rows left out"] = f"{rows.source.skipped:,}"
+        if not rows.is_complete:
+            about["Estimated from"] = (
+                f"{len(rows.block):,} random rows; the selection itself from all"
+            )
+        known = {"names": described.names, "target": arguments.target, "about": about}
+        known |= {"sample_weight": rows.block.weight, "command": arguments.command_line}
+        facts = gather_facts(selector, X, y, **known)
+        write_report(facts, arguments.report)
+        concerning = facts.concerns
     answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
@@ -138,27 +132,6 @@ def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list
     return lines
 
 
-def _report(
-    selector: FeatureGradientSelector, rows: LoadedRows, arguments: Namespace
-) -> ReportFacts:
-    about = {"File": str(arguments.file)}
-    about |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{rows.source.skipped:,}"}
-    if not rows.is_complete:
-        about["Estimated from"] = f"{len(rows.block):,} random rows; the selection itself from all"
-    facts = gather_facts(
-        selector,
-        rows.block.X,
-        rows.block.y,
-        sample_weight=rows.block.weight,
-        names=all_names(rows.source),
-        target=arguments.target,
-        about=about,
-        command=arguments.command_line,
-    )
-    write_report(facts, arguments.report)
-    return facts
-
-
 def score(arguments: Namespace) -> None:
     source = open_file(arguments)
     features = None
@@ -181,9 +154,7 @@ def score(arguments: Namespace) -> None:
 def path(arguments: Namespace) -> None:
     check_outputs(arguments, {"checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
-    selector, rows = fit(
-        rows, arguments, arguments.sizes or (), () if arguments.sizes else AUTO_SIZES
-    )
+    selector, rows = fit(rows, arguments)
     names = all_names(rows.source)
     answer = [
         as_json(point.learnability) | {"features": [names[i] for i in point.features]}
@@ -272,12 +243,8 @@ def convert_file(arguments: Namespace) -> None:
     begun = time.monotonic()
     n_rows = convert(source, arguments.out_file).n_rows or 0
     speed = n_rows / (time.monotonic() - begun)
-    answer = {
-        "rows": n_rows,
-        "skipped": source.skipped,
-        "features": source.n_features,
-        "rows_per_second": round(speed),
-    }
+    answer = {"rows": n_rows, "skipped": source.skipped, "features": source.n_features}
+    answer["rows_per_second"] = round(speed)
     text = (
         f"{counted(n_rows, 'row')} of {counted(source.n_features, 'feature')} written to "
         f"{arguments.out_file}, {speed:,.0f} rows/s; {counted(source.skipped, 'row')} left out"

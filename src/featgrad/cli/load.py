@@ -18,6 +18,7 @@ from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
+from featgrad.plan import AUTO_SIZES, CURVE_SIZES
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.block import concatenate
 from featgrad.readers.columns import Layout, Table, check_column
@@ -95,6 +96,10 @@ class LoadedRows:
         used = np.arange(len(block)) if block.weight is None else np.flatnonzero(block.weight)
         return Encoding.of(block.y, task, rows=RowsOf(block.X.__getitem__, used, block.groups))
 
+    @classmethod
+    def of(cls, source: ProgressSource, sample: KeyedSample) -> "LoadedRows":
+        return cls(source, sample.n_rows, sample.rows().in_order(), sample.is_complete)
+
     def drawn_by(self, client: Any) -> "LoadedRows":
         """Random rows that workers of a Dask cluster read."""
         expected = (self.source.expected_rows or self.n_rows) / len(self.block)
@@ -139,7 +144,7 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
             return LoadedRows(source, sample.n_rows, block, is_complete=False)
     if sample.n_rows == 0:
         raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
-    return LoadedRows(source, sample.n_rows, sample.rows().in_order(), sample.is_complete)
+    return LoadedRows.of(source, sample)
 
 
 def _is_too_large(sample: KeyedSample, expected_rows: int | None) -> bool:
@@ -167,38 +172,16 @@ def _drawn(part: Source, number: int, share: float) -> tuple[list[Block], int, i
     return kept, n_rows, part.skipped
 
 
-def fit(
-    rows: LoadedRows, arguments: Namespace, given: Sequence[int], others: Sequence[int] = ()
-) -> tuple[FeatureGradientSelector, LoadedRows]:
-    """Fit a selector to all rows as the options define it; also returns rows for more estimates.
-
-    Sizes are those given, and those of the others up to half the number of rows: beyond, an
-    estimate is mostly noise.
-    """
-    source, progress, is_path = rows.source, arguments.progress, arguments.run == "path"
+def fit(rows: LoadedRows, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:
+    """Fit a selector to all rows as the options define it; also returns rows for more estimates."""
+    source, progress = rows.source, arguments.progress
     groups = None if arguments.ungrouped else groups_of(source)
-    # Columns of FILE whose features are selected together, and how many these are.
-    widths = Counter(groups or [""])
-    wanted: dict[str, Any] = {}
-    if given or others:
-        smallest = min(widths.values())
-        largest = max(smallest, min(source.n_features, rows.n_rows // 2))
-        tried = [size for size in others if smallest <= size <= largest]
-        sizes = [*given, *(tried or [smallest] * bool(others))]
-        most = max(sizes)
-        wanted = {"n_features_to_select": most if is_path else arguments.k, "path_sizes": sizes}
-        if most > source.n_features:
-            option = "--sizes" if is_path else "-k"
-            raise UsageError(f"{option} {most} is more than the {source.n_features} features.")
-        wide = sorted(str(name) for name, width in widths.items() if width > most)
-        if groups and wide:
-            progress.note(
-                f"never selected, as they have more than {counted(most, 'feature')} each: "
-                f"{listed(wide[:10], 10)}; allow more with -k, or select single values with "
-                "--ungrouped"
-            )
+    if arguments.run == "path" or arguments.fdr is None:
+        wanted = _sizes(rows, arguments, groups)
+    elif arguments.k != "auto":
+        raise UsageError("--fdr decides how many features are selected: leave -k out.")
     else:
-        wanted["search"] = Knockoffs(fdr=arguments.fdr)
+        wanted = {"search": Knockoffs(fdr=arguments.fdr)}
     selector = FeatureGradientSelector(
         **wanted,
         feature_groups=groups,
@@ -224,17 +207,41 @@ def fit(
         source.collect_sample = True
         with _resumable(arguments.checkpoint):
             selector.fit_source(source, checkpoint=arguments.checkpoint)
-        drawn = source.sample
-        # A fit that was resumed from a checkpoint may have read nothing.
-        rows = (
-            load_rows(source, read_all=True)
-            if drawn is None
-            else LoadedRows(source, drawn.n_rows, drawn.rows(), drawn.is_complete)
-        )
+        if source.sample is None:  # nothing was read, as by a fit that a checkpoint has finished
+            rows = load_rows(source, read_all=True)
+        else:
+            rows = LoadedRows.of(source, source.sample)
     for point in selector.path_:
         progress.note(f"size {point.size}: {point.learnability}")
     selector.set_callbacks()
     return selector, rows
+
+
+def _sizes(rows: LoadedRows, arguments: Namespace, groups: Sequence[str] | None) -> dict[str, Any]:
+    """Sizes that were asked for, or usual ones, which a report shows in either case.
+
+    Usual ones are up to half the number of rows: beyond, an estimate is mostly noise.
+    """
+    is_path, n_features = arguments.run == "path", rows.source.n_features
+    asked = arguments.sizes if is_path else None if arguments.k == "auto" else [arguments.k]
+    usual = AUTO_SIZES if asked is None else () if is_path or not arguments.report else CURVE_SIZES
+    # Columns of FILE whose features are selected together, and how many these are.
+    widths = Counter(groups or [""])
+    smallest = min(widths.values())
+    largest = max(smallest, min(n_features, rows.n_rows // 2))
+    tried = [size for size in usual if smallest <= size <= largest] or [smallest] * bool(usual)
+    sizes = [*(asked or ()), *tried]
+    most = max(sizes)
+    if most > n_features:
+        option = "--sizes" if is_path else "-k"
+        raise UsageError(f"{option} {most} is more than the {n_features} features.")
+    wide = sorted(str(name) for name, width in widths.items() if width > most)
+    if groups and wide:
+        arguments.progress.note(
+            f"never selected, as they have more than {counted(most, 'feature')} each: "
+            f"{listed(wide[:10], 10)}; allow more with -k, or select single values with --ungrouped"
+        )
+    return {"n_features_to_select": most if is_path else arguments.k, "path_sizes": sizes}
 
 
 def _splitter(arguments: Namespace) -> TimeSeriesSplit | None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from featgrad.cli.load import all_names, load_rows, open_file
 from featgrad.cli.output import REPORT_FORMATS, check_outputs
-from featgrad.online.history import Event
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
 from featgrad.readers.lines import Pipe
@@ -59,7 +58,10 @@ def watch(arguments: Namespace) -> None:
         classes = None
         for event in selector.history_:
             if event.row > printed:
-                _print(_described(event, names), arguments.json)
+                changed = {"entered": event.entered, "left": event.left}
+                of_names = {key: [names[i] for i in own] for key, own in changed.items()}
+                more = {} if event.kind == "alarm" else of_names
+                _print({"row": event.row, "event": event.kind, **more}, arguments.json)
         printed = selector.n_rows_seen_
     chosen = [names[i] for i in selector.features_]
     end = {"features": chosen, "learnability": str(selector.learnability_)}
@@ -68,23 +70,14 @@ def watch(arguments: Namespace) -> None:
         write_stream_report(selector, arguments.report, names=names)
 
 
-def _described(event: Event, names: list[str]) -> dict[str, Any]:
-    described: dict[str, Any] = {"row": event.row, "event": event.kind}
-    if event.kind != "alarm":
-        described["entered"] = [names[i] for i in event.entered]
-        described["left"] = [names[i] for i in event.left]
-    return described
-
-
 def _print(event: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(event), flush=True)
         return
-    kind, parts = event["event"], []
-    if kind in _ALARMS:
-        parts.append(_ALARMS[kind])
+    kind = event["event"]
+    parts = [_ALARMS[kind]] if kind in _ALARMS else []
     if kind == "end":
         parts.append(f"{', '.join(event['features'])} explain {event['learnability']}")
-    parts += [f"+ {', '.join(event['entered'])}"] if event.get("entered") else []
-    parts += [f"- {', '.join(event['left'])}"] if event.get("left") else []
+    signs = {"entered": "+", "left": "-"}
+    parts += [f"{s} {', '.join(event[key])}" for key, s in signs.items() if event.get(key)]
     print(visible(f"row {event['row']}: {'; '.join(parts)}"), flush=True)
