@@ -9,11 +9,10 @@ import numpy as np
 from featgrad._support.types import Flags, Floats
 from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
-from featgrad.estimates.estimate import NO_MODEL, Estimate
+from featgrad.estimates.estimate import NO_MODEL
 from featgrad.math.targets import encode
 from featgrad.report.profiles import nearest_chosen
 from featgrad.report.text import Described, listed, named_groups
-from featgrad.search.base import Discoveries
 
 # Share of the target's variance from which one feature is suspected to hold the target itself.
 _LEAK = 0.9
@@ -130,22 +129,10 @@ def _shifts(X: Any) -> Flags:
 
 
 def _weakness(selection: Described) -> list[Concern]:
-    """What limits the estimate, or a path that ends while it still rises."""
+    """The first of the things that a reader of the estimate should know."""
     here, everything = selection.estimate(selection.chosen), selection.everything
+    discoveries, is_empty = selection.selector.discoveries_, here.n_features == 0
     is_last = 0 < selection.place == len(selection.selector.path_) - 1
-    found = _limits(here, selection.selector.discoveries_)
-    if not found and is_last and everything.interval[0] > here.interval[1]:
-        text = (
-            f"The chosen size is the largest tried, and all candidates together explain "
-            f"{everything} against {here}: try more features."
-        )
-        return [Concern("More features would explain more", text)]
-    return found
-
-
-def _limits(estimate: Estimate, discoveries: Discoveries | None) -> list[Concern]:
-    """The first of the things that a reader of an estimate should know."""
-    is_empty = estimate.n_features == 0
     limits = {
         ("Nothing found at this rate", str(discoveries)): is_empty and discoveries is not None,
         (
@@ -156,23 +143,28 @@ def _limits(estimate: Estimate, discoveries: Discoveries | None) -> list[Concern
         (
             "Too few rows",
             "There are too few rows to hold some out: what the chosen features explain is unknown.",
-        ): math.isnan(estimate.value),
+        ): math.isnan(here.value),
         (
             "Estimate too high",
             "What the chosen features explain was estimated from the rows that chose them and is "
             "too high: check it on new rows.",
-        ): estimate.is_optimistic,
+        ): here.is_optimistic,
         (
             "Perhaps no linear relation",
-            f"The chosen features explain {estimate} of the target's variance: the interval "
-            "reaches 0, so a linear model on them may fit noise only. More rows or other features "
-            "are needed.",
-        ): estimate.interval[0] <= 0,
+            f"The chosen features explain {here} of the target's variance: the interval reaches "
+            "0, so a linear model on them may fit noise only. More rows or other features are "
+            "needed.",
+        ): here.interval[0] <= 0,
         (
             "A lower bound",
             "There are fewer than two independent rows for each chosen feature, or the features "
             "are nearly collinear: they explain at least the estimate, perhaps much more.",
-        ): estimate.is_lower_bound,
+        ): here.is_lower_bound,
+        (
+            "More features would explain more",
+            f"The chosen size is the largest tried, and all candidates together explain "
+            f"{everything} against {here}: try more features.",
+        ): is_last and everything.interval[0] > here.interval[1],
     }
     return [Concern(*limit) for limit, applies in limits.items() if applies][:1]
 
