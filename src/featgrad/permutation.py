@@ -12,7 +12,7 @@ from featgrad._support.types import Floats
 from featgrad.checks import check_number
 from featgrad.dataset.splits import Belonging
 from featgrad.math.tasks import ordered_labels
-from featgrad.readers.arrays import group_keys
+from featgrad.readers.block import group_keys
 
 
 class PermutationTest(NamedTuple):

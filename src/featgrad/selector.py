@@ -58,7 +58,7 @@ from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.options import TASKS
 from featgrad.plan import pays_on_device
 from featgrad.readers import Source
-from featgrad.readers.arrays import group_keys
+from featgrad.readers.block import group_keys
 from featgrad.report.text import as_html
 from featgrad.search.base import Search, Step
 

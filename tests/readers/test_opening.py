@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from featgrad.readers import open_source
-from featgrad.readers.arrays import open_array
 from featgrad.readers.formats import FORMATS, Format
+from featgrad.readers.source import open_array
 from source_rows import read
 
 

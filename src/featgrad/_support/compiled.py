@@ -17,7 +17,7 @@ from numba import config, njit
 _PACKAGE = Path(__file__).parents[1]
 _PREFIX = "featgrad-"
 # Files of kernels, and of what they take from others.
-_KERNELS = ("*kernels.py", "kernels/*.py", "moments/*.py", "_support/*.py")
+_KERNELS = ("*kernels.py", "moments/*.py", "_support/*.py")
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -36,8 +36,7 @@ from featgrad.dataset.reread import Encoder, FirstSums, Reread, entries_per_row,
 from featgrad.dataset.sums import BatchSums
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers import Block, Source
-from featgrad.readers.arrays import group_keys
-from featgrad.readers.block import canonical
+from featgrad.readers.block import canonical, group_keys
 
 # Sums that are merged at once.
 _MERGED = 4

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 
 from featgrad._support.types import Flags, Indices, Keys
 from featgrad.plan import HELD_OUT_GROUPS, MOST_FOLDS
-from featgrad.readers.arrays import group_keys
+from featgrad.readers.block import group_keys
 
 
 class Split(NamedTuple):

@@ -34,7 +34,7 @@ FORMATS = {
         Format("jsonl", (".jsonl", ".ndjson"), _BATCHES, first_line=r"\s*\{"),
         Format("parquet", (".parquet", ".pq"), _BATCHES, magic=b"PAR1"),
         Format("arrow", (".arrow", ".feather", ".ipc"), _BATCHES, magic=b"ARROW1"),
-        Format("npy", (".npy",), "arrays:open_npy", magic=b"\x93NUMPY"),
+        Format("npy", (".npy",), "source:open_npy", magic=b"\x93NUMPY"),
         Format("svmlight", (".svm", ".svmlight", ".libsvm"), "svmlight:open_svmlight",
                first_line=rf"\s*{_NUMBER}(\s+(qid|\d+):\S+)+\s*(#.*)?$"),
     )

@@ -15,11 +15,10 @@ from scipy import sparse
 
 from featgrad.checks import check_number, check_option
 from featgrad.options import ON_BAD_ROWS, ON_MISSING
-from featgrad.readers.arrays import open_array
 from featgrad.readers.block import BLOCK_ROWS, InvalidRows, rows_per_block
 from featgrad.readers.formats import COMPRESSED, FORMATS, UNREADABLE, VAGUE
 from featgrad.readers.lines import Pipe, read_head
-from featgrad.readers.source import Source, StoredRows
+from featgrad.readers.source import Source, StoredRows, open_array
 
 if TYPE_CHECKING:
     from featgrad.readers.columns import Table

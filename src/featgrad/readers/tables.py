@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from featgrad._support.types import Flags, Indices
 from featgrad.math.tasks import Level
-from featgrad.readers.arrays import group_keys, joined_keys
-from featgrad.readers.block import Block, InvalidRows, csr
+from featgrad.readers.block import Block, InvalidRows, csr, group_keys, joined_keys
 from featgrad.readers.columns import (
     Chunk,
     DistinctTexts,
