@@ -19,8 +19,6 @@ OK, UNCLOSED, FIELDS = range(3)
 _QUOTE, _ZERO = ord('"'), ord("0")
 # Digits that fit 64 bits.
 _MAX_DIGITS = np.uintp(18)
-# Bytes that are looked at together, in the registers of a core.
-_TOGETHER = 32
 
 
 @compiled
@@ -87,28 +85,6 @@ def _plain_end(text, i, sep):
 
 
 @compiled
-def _passed(text, i, sep, most):
-    """Start of the field up to `most` fields after the one at i, and how many these are.
-
-    They are fewer before a quote, and before the end of the line.
-    """
-    start, size, fields = i, np.uintp(len(text)), 0
-    while i + np.uintp(_TOGETHER) <= size:
-        separators = others = np.uint8(0)
-        for k in range(_TOGETHER):
-            byte = text[i + np.uintp(k)]
-            separators += np.uint8(byte == sep)
-            others += np.uint8((byte == NEWLINE) | (byte == _QUOTE))
-        if others > 0 or fields + separators > most:
-            break
-        fields += separators
-        i += np.uintp(_TOGETHER)
-    while i > start and text[i - AT_1] != sep:
-        i -= AT_1
-    return i, fields
-
-
-@compiled
 def split_records(
     text, sep, decimal, max_bytes, skip, places, values, others, starts, ends, escaped, lines
 ):
@@ -125,10 +101,6 @@ def split_records(
     Returns the number of records and of others, the bytes and lines parsed, the error if the next
     record stopped the parser, the number of its fields, and the number of invalid records.
     """
-    # How many columns from each one on are not wanted, up to the last one.
-    unwanted = np.zeros(len(places), np.int64)
-    for column in range(len(places) - 2, -1, -1):
-        unwanted[column] = unwanted[column + 1] + 1 if places[column] == -1 else 0
     i, size, line, rows, n_others, invalid = AT_0, np.uintp(len(text)), 0, 0, 0, 0
     while i < size:
         begin, first_line, others_before, error, fields = i, line, n_others, OK, 0
@@ -138,10 +110,6 @@ def split_records(
             continue
         while True:
             place, is_plain = places[fields] if fields < len(places) else -1, False
-            if place == -1 and fields < len(places) and unwanted[fields] > 0:
-                i, passed = _passed(text, i, sep, unwanted[fields])
-                fields += passed
-                place = places[fields]
             if place >= 0:
                 values[rows, place], after, is_plain = _plain_number(text, i, sep, decimal)
             if is_plain:

@@ -135,39 +135,27 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
     first = next(blocks, None)
     if first is None:
         raise ValueError("The source has no rows: there is nothing to convert.")
-    schema = _schema(source, first)
-    with (
-        atomic_path(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, schema) as writer,
-    ):
-        for block in chain([first], blocks):
-            writer.write_batch(_batch(block, schema))
-    from featgrad.readers.opening import open_source
-
-    return open_source(path, block_rows=source.block_rows, dtype=first.X.dtype)
-
-
-def _schema(source: Source, first: Block) -> Any:
-    import pyarrow as pa
-
-    value = pa.from_numpy_dtype(first.X.dtype)
-    if sparse.issparse(first.X):
-        fields = [("idx", pa.list_(pa.int32())), ("val", pa.list_(value))]
-    else:
-        fields = [("x", pa.list_(value, source.n_features))]
-    fields.append(("y", pa.string() if first.y.dtype.kind == "U" else pa.float64()))
-    if first.weight is not None:
-        fields.append(("weight", pa.float64()))
     names = source.feature_names
     if names is not None and not isinstance(names, Layout):
         names = Layout([EncodedColumn(name) for name in names])
     columns = None if names is None else names.to_json()
     metadata = {"version": 1, "n_features": source.n_features, "features": columns}
-    return pa.schema(fields, metadata={_METADATA_KEY: json.dumps(metadata)})
+    batches = (_batch(block) for block in chain([first], blocks))
+    batch = next(batches)
+    schema = batch.schema.with_metadata({_METADATA_KEY: json.dumps(metadata)})
+    with (
+        atomic_path(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema) as writer,
+    ):
+        for each in chain([batch], batches):
+            writer.write_batch(each)
+    from featgrad.readers.opening import open_source
+
+    return open_source(path, block_rows=source.block_rows, dtype=first.X.dtype)
 
 
-def _batch(block: Block, schema: Any) -> Any:
+def _batch(block: Block) -> Any:
     import pyarrow as pa
 
     if block.y.ndim != 1:
@@ -175,14 +163,12 @@ def _batch(block: Block, schema: Any) -> Any:
     if sparse.issparse(block.X):
         places = block.X.indptr, block.X.indices
         offsets, indices = (pa.array(part.astype(np.int32, copy=False)) for part in places)
-        columns = [
-            pa.ListArray.from_arrays(offsets, values, type=schema.field(name).type)
-            for name, values in (("idx", indices), ("val", pa.array(block.X.data)))
-        ]
+        lists = {"idx": indices, "val": pa.array(block.X.data)}
+        columns = {n: pa.ListArray.from_arrays(offsets, part) for n, part in lists.items()}
     else:
         values = pa.array(np.ascontiguousarray(block.X).ravel())
-        columns = [pa.FixedSizeListArray.from_arrays(values, type=schema.field("x").type)]
-    columns.append(pa.array(block.y, type=schema.field("y").type))
+        columns = {"x": pa.FixedSizeListArray.from_arrays(values, block.X.shape[1])}
+    columns["y"] = pa.array(block.y, pa.string() if block.y.dtype.kind == "U" else pa.float64())
     if block.weight is not None:
-        columns.append(pa.array(block.weight))
-    return pa.record_batch(columns, schema=schema)
+        columns["weight"] = pa.array(block.weight, pa.float64())
+    return pa.record_batch(columns)
