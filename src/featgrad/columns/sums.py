@@ -6,11 +6,11 @@ nothing is densified. Missing entries can be left out, and count as the mean of 
 """
 
 import copy
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse._sparsetools import csc_matvecs
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad._support.array_api import dense, namespace, placed_like, to_numpy, zeros
@@ -70,8 +70,7 @@ class ColumnSums(ArraySums):
         like: Any = None,
         missing: bool = False,
     ) -> None:
-        # One record per column: its sums share a cache line.
-        self.records = zeros((n_features, n_linear + n_squared), like)
+        self.linear, self.squared = (zeros((n_features, n), like) for n in (n_linear, n_squared))
         self.of_linear, self.of_squared = zeros(n_linear, like), zeros(n_squared, like)
         self.absent = zeros((n_features if missing else 0, n_linear), like)
         # How many blocks have missing entries.
@@ -79,19 +78,21 @@ class ColumnSums(ArraySums):
 
     def __getstate__(self) -> dict[str, Any]:
         """Sums of many columns, most of which no row has, are stored without these."""
-        are_few = len(self.records) < _MANY or 2 * np.any(self.records, 1).sum() > len(self.records)
-        return {
-            **vars(self),
-            "records": self.records if are_few else sparse.csr_array(self.records),
-        }
+        if len(self.linear) < _MANY or 2 * np.any(self.linear, 1).sum() > len(self.linear):
+            return vars(self)
+        stored = {name: sparse.csr_array(vars(self)[name]) for name in ("linear", "squared")}
+        return {**vars(self), **stored}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({**state, "records": dense(state["records"])})
+        restored = {name: dense(state[name]) for name in ("linear", "squared")}
+        vars(self).update({**state, **restored})
 
     def add(self, X: Any, origin: Any, linear: Any, squared: Any = None) -> None:
         """More rows; the origin of sparse columns is 0."""
         squared = linear[:, :0] if squared is None else squared
-        if sparse.issparse(X) or hasattr(X, "products"):
+        if sparse.issparse(X):
+            self._add_csr(X, linear, squared)
+        elif hasattr(X, "products"):  # sparse columns on a device
             self._add_products(X, linear, squared)
         else:
             self._add_dense(X, origin, linear, squared)
@@ -99,20 +100,12 @@ class ColumnSums(ArraySums):
         self.of_linear += xp.sum(linear, axis=0)
         self.of_squared += xp.sum(squared, axis=0)
 
-    @property
-    def linear(self) -> Any:
-        return self.records[:, : self.of_linear.shape[0]]
-
-    @property
-    def squared(self) -> Any:
-        return self.records[:, self.of_linear.shape[0] :]
-
     def means(self) -> Any:
         """Of the entries that are there, from origin 0, for each of the numbers a: (a, columns).
 
         Where these have no entry of a column, it is the mean over all of them, or 0.
         """
-        xp, there = namespace(self.records), self.of_linear - self.absent
+        xp, there = namespace(self.linear), self.of_linear - self.absent
         total, present = xp.sum(self.linear, axis=1), xp.sum(there, axis=1)
         one = xp.ones_like(self.n_missing)
         overall = xp.where(present > 0, total / xp.where(present > 0, present, one), 0 * one)
@@ -123,17 +116,26 @@ class ColumnSums(ArraySums):
         """Bring the sums to the host."""
         vars(self).update({name: to_numpy(array) for name, array in vars(self).items()})
 
+    def _add_csr(self, X: Any, linear: Floats, squared: Floats) -> None:
+        data = X.data
+        if len(self.absent) and has_missing(X):
+            missing = np.isnan(data)
+            self.n_missing += 1
+            add_along(X, missing, linear, self.absent)
+            data = np.where(missing, 0.0, data)
+        add_along(X, data, linear, self.linear)
+        add_along(X, np.square(data, dtype=np.float64), squared, self.squared)
+
     def _add_products(self, X: Any, linear: Any, squared: Any) -> None:
-        # Sparse columns on a device have products of their own.
-        products = X.products if hasattr(X, "products") else partial(_products, X)
-        records, absent = products(linear, squared, bool(len(self.absent)))
-        self.records += records
-        if absent is not None:
+        products, absent = X.products(linear, squared, bool(len(self.absent)))
+        self.linear += products[:, : linear.shape[1]]
+        self.squared += products[:, linear.shape[1] :]
+        if len(self.absent):
             self.absent += absent
             self.n_missing += absent.any()
 
     def _add_dense(self, X: Any, origin: Any, linear: Any, squared: Any) -> None:
-        xp, width, n_rows = namespace(X), linear.shape[1], linear.shape[0]
+        xp, n_rows = namespace(X), linear.shape[0]
         may_miss = self.absent.shape[0] > 0
         dtype = xp.float64 if may_miss else xp.float32
         is_here = isinstance(X, np.ndarray)
@@ -147,28 +149,22 @@ class ColumnSums(ArraySums):
                 self.n_missing += xp.astype(xp.any(missing), dtype)
                 self.absent += xp.astype(missing, dtype).T @ own
                 values = xp.where(missing, xp.zeros_like(values), values)
-            self.records[:, :width] += values.T @ own
+            self.linear += values.T @ own
             if squared.shape[1]:
                 values *= values
-                self.records[:, width:] += values.T @ xp.astype(squared[rows, :], dtype)
+                self.squared += values.T @ xp.astype(squared[rows, :], dtype)
 
 
-def _products(X: Any, linear: Floats, squared: Floats, missing: bool) -> tuple[Floats, Any]:
-    """Columns ``X^T linear`` and ``(X * X)^T squared``; ``isnan(X)^T linear`` if `missing`."""
+def add_along(X: Any, data: Any, numbers: Any, total: Any) -> None:
+    """Add ``X^T numbers`` to a total in place, where X has these entries in place of its own.
 
-    def along(data: Any, numbers: Floats) -> Floats:
-        return np.asarray(sparse.csr_array((data, X.indices, X.indptr), X.shape).T @ numbers)
-
-    data, absent = X.data, None
-    if missing and has_missing(X):
-        absent = along(np.isnan(data).astype(np.float64), linear)
-        data = np.nan_to_num(data, nan=0.0)
-    found = along(data, linear)
-    if squared.shape[1] == 0:
-        return found, absent
-    return np.concatenate(
-        [found, along(np.square(data, dtype=np.float64), squared)], axis=1
-    ), absent
+    SciPy's product would be one more array for all columns, however few of them a block has.
+    """
+    (n_rows, n_columns), (_, width) = X.shape, numbers.shape
+    if width:
+        entries = X.indptr, X.indices, data.astype(total.dtype, copy=False)
+        numbers = np.ascontiguousarray(numbers, total.dtype)
+        csc_matvecs(n_columns, n_rows, width, *entries, numbers.ravel(), total.reshape(-1))
 
 
 def measured(X: Any, origin: Any, dtype: Any) -> Any:
@@ -275,6 +271,26 @@ def has_missing(X: Any) -> bool:
         is_float = xp.isdtype(entries.dtype, "real floating")
         suspect = is_float and not bool(xp.isfinite(xp.sum(entries)))
     return suspect and bool(xp.any(xp.isnan(entries)))
+
+
+class ColumnPicker:
+    """Takes some columns of blocks of rows; for sparse ones it makes its tables only once."""
+
+    def __init__(self, columns: Any) -> None:
+        self._columns = columns
+        self._tables: tuple[Flags, NDArray[np.int32]] | None = None
+
+    def __call__(self, X: Any) -> Any:
+        if not sparse.issparse(X):
+            return X[:, self._columns]
+        if self._tables is None:
+            self._tables = np.zeros(X.shape[1], bool), np.zeros(X.shape[1], np.int32)
+            self._tables[0][self._columns] = True
+            self._tables[1][self._columns] = np.arange(len(self._columns))
+        is_picked, places = self._tables
+        entries = np.flatnonzero(is_picked[X.indices])
+        parts = X.data[entries], places[X.indices[entries]], np.searchsorted(entries, X.indptr)
+        return sparse.csr_array(parts, (X.shape[0], len(self._columns)))
 
 
 class Affine(NamedTuple):

@@ -14,7 +14,15 @@ from scipy import sparse
 from featgrad._support.types import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights
 from featgrad.columns.extremes import Fences, Limits
-from featgrad.columns.sums import ArraySums, Fill, Standardiser, filled, has_missing, statistics
+from featgrad.columns.sums import (
+    ArraySums,
+    ColumnPicker,
+    Fill,
+    Standardiser,
+    filled,
+    has_missing,
+    statistics,
+)
 from featgrad.dataset.base import RowSample, Storage
 from featgrad.dataset.prepare import Preparation, usable_filters
 from featgrad.dataset.splits import (
@@ -306,13 +314,13 @@ class Gathered(ArraySums):
     _added = ("_parts",)
 
     def __init__(self, columns: Indices, count: int, n_rows: int) -> None:
-        self._columns, self._count, self._n_rows = columns, count, n_rows
+        self._pick, self._count, self._n_rows = ColumnPicker(columns), count, n_rows
         self._parts: list[Rows] = []
 
     def add(self, rows: Rows) -> None:
         own = np.flatnonzero(rows.places * self._count % self._n_rows < self._count)
         some = rows.take(own)
-        self._parts.append(some._replace(X=some.X[:, self._columns]))
+        self._parts.append(some._replace(X=self._pick(some.X)))
 
     def rows(self) -> Rows:
         """All of them, by rising place; their places are now those in the given order."""

@@ -15,13 +15,16 @@ from scipy.special import chdtri
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy, zeros
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Floats, Indices, Keys
-from featgrad.columns.sums import ArraySums, ColumnSums, Fill, Standardiser
+from featgrad.columns.sums import ArraySums, ColumnPicker, ColumnSums, Fill, Standardiser
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments
 from featgrad.readers.block import stack_rows
 
 if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything else
     from featgrad.moments.running import RunningSums
 
+
+# Rows of a cell, on average, whose products are added to those of others in one step.
+_WAITING_ROWS = 256
 
 # By the folds of a division.
 Standards = dict[tuple[int, ...], Standardiser]
@@ -159,15 +162,16 @@ class PriceSums(ArraySums):
         for i, model in enumerate(models):
             together[:, np.searchsorted(union, model.columns), i] = model.coefficients
         self._together = put(together.reshape(shape))
-        self._union, self._affine = put(union), standardiser.affine(union, like)
+        self._n_columns, self._affine = len(union), standardiser.affine(union, like)
+        self._pick = ColumnPicker(put(union))
         self._origin = put(standardiser.origin)
 
     def add(self, rows: Rows) -> None:
         xp = namespace(rows.weights)
         # Rows that are not in use have no weight: any cell will do.
         residuals = rows.outputs[:, None, :] - self._intercepts[rows.cells]
-        if self._union.shape[0]:
-            values = self._affine(rows.X[:, self._union])
+        if self._n_columns:
+            values = self._affine(self._pick(rows.X))
             # BLAS can set the flag of an invalid value though all of them are finite (NumPy's issue
             # 24067).
             with np.errstate(invalid="ignore"):
@@ -239,26 +243,26 @@ class OutputSums(ArraySums):
 class CellSums(ArraySums):
     """Moments of some columns over each cell, taken where the array `like` is."""
 
-    _added = "outputs", "crosses", "rows", "roots", "cells_of_rows", "grams"
+    _added = "outputs", "crosses", "waiting", "roots", "cells_of_rows", "grams"
 
     def __init__(
         self, shape: CellShape, columns: Indices, standardiser: Standardiser, like: Any = None
     ) -> None:
-        self._shape, self._columns = shape, placed_like(like, columns)
+        self._shape, self._pick = shape, ColumnPicker(placed_like(like, columns))
         self._affine = standardiser.affine(columns, like)
         self.outputs, size = OutputSums(shape, like), (shape.n_cells, len(columns))
         self.crosses = zeros((*size, 1 + shape.n_outputs), like)
         # Rows times the roots of their weights, on the host, until they are enough to be
         # multiplied; products of all others, or none.
-        self.rows = np.zeros((0, len(columns)), np.float32)
+        self.waiting = np.zeros((0, len(columns)), np.float32)
         self.roots, self.cells_of_rows = np.zeros(0, np.float32), np.zeros(0, np.intp)
-        self.grams: Any = np.zeros((0, *self.rows.shape), np.float32)
+        self.grams: Any = np.zeros((0, *self.waiting.shape), np.float32)
 
     def add(self, rows: Rows) -> None:
         rows = rows._replace(of_cells=list(rows.by_cell()))
         self.outputs.add(rows)
         xp, root = namespace(rows.weights), rows.weights[:, None] ** 0.5
-        values = self._affine(rows.X[:, self._columns])
+        values = self._affine(self._pick(rows.X))
         values *= xp.astype(root, xp.float32)
         numbers = xp.astype(xp.concat([root, rows.outputs * root], axis=1), xp.float32)
         for cell, own in rows.by_cell():
@@ -273,7 +277,7 @@ class CellSums(ArraySums):
         self.crosses += other.crosses
         if len(other.grams):
             self.grams = self.grams + other.grams if len(self.grams) else other.grams.copy()
-        self._wait(other.rows, other.roots, other.cells_of_rows)
+        self._wait(other.waiting, other.roots, other.cells_of_rows)
 
     def cells(self) -> Cells:
         moments, crosses = self.outputs.moments(), to_numpy(self.crosses)
@@ -284,26 +288,27 @@ class CellSums(ArraySums):
             rows = np.zeros((len(counts), n_rows, n_columns), np.float32)
             roots = np.zeros(rows.shape[:2], np.float32)
             for cell, own in rows_by_cell(self.cells_of_rows):
-                rows[cell, : len(own)], roots[cell, : len(own)] = self.rows[own], self.roots[own]
+                rows[cell, : len(own)], roots[cell, : len(own)] = self.waiting[own], self.roots[own]
             return Cells(moments, crosses, rows, roots)
         self._multiply_waiting()
         return Cells(moments, crosses, self.grams)
 
     def _wait(self, rows: Any, roots: Any, cells: Indices) -> None:
         used = np.flatnonzero(cells >= 0)
-        self.rows = np.concatenate([self.rows, rows[used]])
+        self.waiting = np.concatenate([self.waiting, rows[used]])
         self.roots = np.concatenate([self.roots, roots[used]])
         self.cells_of_rows = np.concatenate([self.cells_of_rows, cells[used]])
-        if self._are_enough(self.rows):
+        if self._are_enough(self.waiting):
             self._multiply_waiting()
 
     def _are_enough(self, rows: Any) -> bool:
-        """Whether their products take less memory than rows."""
-        return bool(2 * len(rows) > self._shape.n_cells * rows.shape[1])
+        """Whether their products take less memory than rows, or are to be added to others."""
+        per_cell = _WAITING_ROWS if len(self.grams) else rows.shape[1] // 2
+        return bool(len(rows) > self._shape.n_cells * per_cell)
 
     def _multiply_waiting(self) -> None:
-        self._multiply(self.rows, rows_by_cell(self.cells_of_rows))
-        self.rows, self.roots = self.rows[:0], self.roots[:0]
+        self._multiply(self.waiting, rows_by_cell(self.cells_of_rows))
+        self.waiting, self.roots = self.waiting[:0], self.roots[:0]
         self.cells_of_rows = self.cells_of_rows[:0]
 
     def _multiply(self, rows: Any, by_cell: Iterator[tuple[int, Any]]) -> None:

@@ -157,9 +157,9 @@ class Folds:
         return to_numpy(xp.sum(squares, axis=axes, dtype=xp.float64))
 
     def divided(self, columns: Floats, outputs: Floats) -> "Folds":
-        """With columns and outputs divided by these."""
-        there = typed_like(self.matrix, columns)
-        matrix = self.matrix / there
+        """With columns and outputs divided by these; in place, as the matrices are large."""
+        there, matrix = typed_like(self.matrix, columns), self.matrix
+        matrix /= there
         if self.is_gram:
             matrix /= there[:, None]
         crosses = self.crosses / columns[:, None] / outputs

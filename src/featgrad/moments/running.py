@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.linalg import hankel
 
 from featgrad._support.types import Floats, Singles
+from featgrad.columns.sums import add_along
 
 _RECEIVED = "_received", "_centres", "_weights"
 # Columns whose vectors are in the cache together.
@@ -107,7 +108,10 @@ class RunningSums:
         projected[:, :n_outputs] /= 1 - weights[:, None]
         projected *= weights[:, None] * self._growth
         self._centres += projected.sum(axis=0)
-        self._received += X.T @ projected.astype(np.float32)
+        if sparse.issparse(X):
+            add_along(X, X.data, projected, self._received)
+        else:
+            self._received += X.T @ projected.astype(np.float32)
         self._weights += self._known * (weights.sum() * self._growth)
 
     def elsewhere(self) -> "RunningSums":

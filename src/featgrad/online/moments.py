@@ -62,14 +62,15 @@ class PricedColumns(ColumnSums):
         self._squared_weight += float(weights @ weights)
 
     def rescale(self, factor: float) -> None:
-        for sums in (self.records, self.of_linear, self.of_squared, self._residual_squares):
-            sums *= factor
+        for name in ("linear", "squared", "of_linear", "of_squared", "_residual_squares"):
+            vars(self)[name] *= factor
         self._squared_weight *= factor**2
 
     def grow(self, n_features: int) -> None:
         """More columns, which were zero so far."""
-        if more := n_features - len(self.records):
-            self.records = np.pad(self.records, ((0, more), (0, 0)))
+        if more := n_features - len(self.linear):
+            empty = (0, more), (0, 0)
+            self.linear, self.squared = np.pad(self.linear, empty), np.pad(self.squared, empty)
 
     def centres(self) -> Floats:
         """Mean of each column."""

@@ -80,40 +80,51 @@ def search(
     ]
     active, ridges = states, dict[tuple[int, ...], float]()
     while active:
-        columns = np.unique(np.concatenate([state.columns for state in active]))
-        moments = dataset.cell_moments(columns)
-        # Each division has a working set of its own, which shares few columns with the others.
-        working = {state.folds: np.zeros(0, np.intp) for state in active}
-        for state in active:
-            working[state.folds] = np.union1d(working[state.folds], state.columns)
-        parts = {
-            folds: moments.columns(np.searchsorted(columns, own)).divided(
-                divisions[folds], *standards[folds].of(own)
-            )
-            for folds, own in working.items()
-        }
-        totals = {folds: part.totals() for folds, (part, _) in parts.items()}
-        for state in active:
-            if state.folds not in ridges:
-                places = np.searchsorted(working[state.folds], state.leading)
-                leading = totals[state.folds].columns(places)
-                ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
-            state.take_ridge(ridges[state.folds])
-        # An accelerator takes them all at once; the host has memory for those that share moments.
-        alike = _alike(active, parts, totals, working)
-        on_device = any(is_foreign(one.matrix) for one in totals.values())
-        for together in [list(chain(*alike))] if on_device else alike:
-            descents = [one.state.descent(one.moments, one.totals) for one in together]
-            descend(descents)
-            candidates = [one.state.candidates(one.totals) for one in together]
-            chosen = refine(candidates, choose(candidates))
-            for one, flags in zip(together, chosen, strict=True):
-                one.state.fit(flags, one.moments, one.scale, one.totals)
+        _choose(dataset, active, divisions, ridges)
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
         ]
     return [state.subset() for state in states]
+
+
+def _choose(
+    dataset: Dataset,
+    active: Sequence["_State"],
+    divisions: dict[tuple[int, ...], Division],
+    ridges: dict[tuple[int, ...], float],
+) -> None:
+    """Descent, elimination and swaps of a round; moments are let go before rows are visited."""
+    columns = np.unique(np.concatenate([state.columns for state in active]))
+    moments = dataset.cell_moments(columns)
+    # Each division has a working set of its own, which shares few columns with the others.
+    working = {state.folds: np.zeros(0, np.intp) for state in active}
+    for state in active:
+        working[state.folds] = np.union1d(working[state.folds], state.columns)
+    parts = {
+        folds: moments.columns(np.searchsorted(columns, own)).divided(
+            divisions[folds], *dataset.standard(divisions[folds]).of(own)
+        )
+        for folds, own in working.items()
+    }
+    del moments  # The largest arrays of a search.
+    totals = {folds: part.totals() for folds, (part, _) in parts.items()}
+    for state in active:
+        if state.folds not in ridges:
+            places = np.searchsorted(working[state.folds], state.leading)
+            leading = totals[state.folds].columns(places)
+            ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
+        state.take_ridge(ridges[state.folds])
+    # An accelerator takes them all at once; the host has memory for those that share moments.
+    alike = _alike(active, parts, totals, working)
+    on_device = any(is_foreign(one.matrix) for one in totals.values())
+    for together in [list(chain(*alike))] if on_device else alike:
+        descents = [one.state.descent(one.moments, one.totals) for one in together]
+        descend(descents)
+        candidates = [one.state.candidates(one.totals) for one in together]
+        chosen = refine(candidates, choose(candidates))
+        for one, flags in zip(together, chosen, strict=True):
+            one.state.fit(flags, one.moments, one.scale, one.totals)
 
 
 class _Own(NamedTuple):
@@ -247,6 +258,7 @@ class _State:
     def candidates(self, totals: Totals) -> Candidates:
         """Units that elimination starts from, after the descent."""
         self._v, budget = self._descent.v, self._task.budget
+        del self._descent  # It holds the moments of the round.
         best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
         within = self._inner.best_within(self._v, budget)
         count = candidates_of(int(np.count_nonzero(within)))
