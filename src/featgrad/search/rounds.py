@@ -80,7 +80,14 @@ def search(
     ]
     active, ridges = states, dict[tuple[int, ...], float]()
     while active:
-        _choose(dataset, active, divisions, ridges)
+        for together in _groups(dataset, active, divisions, ridges):
+            descents = [one.state.descent(one.moments, one.totals) for one in together]
+            descend(descents)
+            candidates = [one.state.candidates(one.totals) for one in together]
+            chosen = refine(candidates, choose(candidates))
+            for one, flags in zip(together, chosen, strict=True):
+                one.state.fit(flags, one.moments, one.scale, one.totals)
+        del together, descents, candidates, one  # They hold the moments of the round.
         prices = dataset.price([state.model for state in active])
         active = [
             state for state, price in zip(active, prices, strict=True) if not state.settle(price)
@@ -88,13 +95,13 @@ def search(
     return [state.subset() for state in states]
 
 
-def _choose(
+def _groups(
     dataset: Dataset,
     active: Sequence["_State"],
     divisions: dict[tuple[int, ...], Division],
     ridges: dict[tuple[int, ...], float],
-) -> None:
-    """Descent, elimination and swaps of a round; moments are let go before rows are visited."""
+) -> Iterator[list["_Own"]]:
+    """States that take a round together, with the moments of their working sets."""
     columns = np.unique(np.concatenate([state.columns for state in active]))
     moments = dataset.cell_moments(columns)
     # Each division has a working set of its own, which shares few columns with the others.
@@ -118,13 +125,7 @@ def _choose(
     # An accelerator takes them all at once; the host has memory for those that share moments.
     alike = _alike(active, parts, totals, working)
     on_device = any(is_foreign(one.matrix) for one in totals.values())
-    for together in [list(chain(*alike))] if on_device else alike:
-        descents = [one.state.descent(one.moments, one.totals) for one in together]
-        descend(descents)
-        candidates = [one.state.candidates(one.totals) for one in together]
-        chosen = refine(candidates, choose(candidates))
-        for one, flags in zip(together, chosen, strict=True):
-            one.state.fit(flags, one.moments, one.scale, one.totals)
+    yield from [list(chain(*alike))] if on_device else alike
 
 
 class _Own(NamedTuple):
