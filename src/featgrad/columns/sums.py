@@ -278,7 +278,7 @@ class ColumnPicker:
 
     def __init__(self, columns: Any) -> None:
         self._columns = columns
-        self._tables: tuple[Flags, NDArray[np.int32]] | None = None
+        self._tables: tuple[Flags, Any] | None = None
 
     def __call__(self, X: Any) -> Any:
         if not sparse.issparse(X):
