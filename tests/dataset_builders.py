@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import Preparation, Prepared
+from featgrad.dataset.memory import InMemory, Preparation, Prepared
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, FoldLayout
 from featgrad.math import formulas

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from dataset_builders import N_FOLDS, layout, order_of
-from featgrad.dataset.prepare import Prepared
+from featgrad.dataset.memory import Prepared
 from featgrad.math import formulas
 from featgrad.math.targets import centre, encode
 

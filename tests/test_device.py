@@ -10,7 +10,7 @@ from dataset_builders import mixed_columns
 from device_builders import a_device
 from featgrad import FeatureGradientSelector, MiniBatch, open_source
 from featgrad.checks import check_weights
-from featgrad.dataset.prepare import distinct_rows
+from featgrad.dataset.memory import distinct_rows
 from golden_shapes import planted, sparse_planted, three_classes, two_classes
 
 

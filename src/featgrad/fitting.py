@@ -17,8 +17,7 @@ from featgrad.dataset.base import Dataset, Storage
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.constraints import read_constraints
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import Preparation, prepare, prepare_encoded
+from featgrad.dataset.memory import InMemory, Preparation, prepare, prepare_encoded
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at

@@ -8,8 +8,7 @@ from dataset_builders import mixed_columns, preparation
 from featgrad import plan
 from featgrad.dataset.all_moments import AllMoments, FoldMoments
 from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import prepare_encoded
+from featgrad.dataset.memory import InMemory, prepare_encoded
 from featgrad.dataset.splits import RowRoles
 from featgrad.dataset.sums import Prices
 from featgrad.math.targets import Encoding

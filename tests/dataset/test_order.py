@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from featgrad.checks import check_weights
-from featgrad.dataset.prepare import distinct_rows
+from featgrad.dataset.memory import distinct_rows
 from matrix_kinds import KINDS
 
 

@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import FeatureGradientSelector, PathPoint
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import Preparation, prepare
+from featgrad.dataset.memory import InMemory, Preparation, prepare
 from featgrad.search.base import SearchTask
 from featgrad.search.rounds import search
 from featgrad.search.units import Units

@@ -17,8 +17,7 @@ from benchmarks.helpers.scale.webspam import WebspamLike
 from featgrad import FeatureGradientSelector, MiniBatch, WorkingSet
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.device import on_device
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import Preparation, prepare
+from featgrad.dataset.memory import InMemory, Preparation, prepare
 from featgrad.dataset.sums import Model
 
 SIZE = 1000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad.dataset.prepare import Preparation, prepare
+from featgrad.dataset.memory import Preparation, prepare
 from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import FOLDS
 

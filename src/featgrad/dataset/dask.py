@@ -31,7 +31,7 @@ from featgrad.checks import MATRIX
 from featgrad.columns.extremes import Fences, some_rows
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.dataset.base import Consumer, S
-from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.memory import Preparation
 from featgrad.dataset.reread import Encoder, FirstSums, Reread, entries_per_row, used_rows
 from featgrad.dataset.sums import BatchSums
 from featgrad.math.tasks import ordered_labels

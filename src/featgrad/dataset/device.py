@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support.array_api import is_foreign, to_numpy
+from featgrad._support.array_api import is_foreign
 from featgrad._support.types import Indices, Span
 from featgrad.checks import PREPROCESS, check_option, refuse_infinite, refuse_missing
-from featgrad.columns.sums import Fill
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import Preparation, Prepared, bits, hashes_of, prepare
-from featgrad.dataset.sums import PartMeans, Rows
+from featgrad.dataset.memory import InMemory, Preparation, Prepared, bits, hashes_of, prepare
+from featgrad.dataset.sums import Rows
 from featgrad.moments.sweeps import RowMoments
 from featgrad.plan import ESTIMATE_ROWS, fits_on_device
 from featgrad.readers.block import canonical
@@ -84,7 +82,6 @@ class OnDevice(InMemory):
 
     def __init__(self, matrix: Any, prepared: Prepared, preprocess: str) -> None:
         self._device = matrix.device
-        self._fill_there: Fill | None = None
         super().__init__(matrix, prepared, preprocess)
 
     def row_moments(self) -> RowMoments:
@@ -103,17 +100,10 @@ class OnDevice(InMemory):
     def _has_missing(self) -> bool:
         return bool(self.X.has_missing)
 
-    def _learn_fill(self) -> None:
-        start = partial(PartMeans, self.n_features, self._parts_of_cells, self._like)
-        self._fill_there = found = self.visit("missing", start).fill()
-        self._fill = None if found is None else Fill(*map(to_numpy, found))
-
     def _blocks(self) -> Iterator[Rows]:
         for (start, stop), block in zip(self.X.spans, self.X.blocks(), strict=True):
             outputs, weights, cells = (part[start:stop] for part in self._there)
-            fill = self._fill_there
-            X = block if fill is None else fill(block, cells)
-            yield Rows(outputs, weights, cells, X)
+            yield Rows(outputs, weights, cells, block)
 
     def _sampled(self) -> Indices:
         """Evenly spaced ones: few enough to be worked on in the host's memory."""
@@ -123,7 +113,7 @@ class OnDevice(InMemory):
     def _columns_of(self, rows: Indices, columns: Indices) -> Tensor:
         there, cells = sent(columns, self._device), sent(self._cells[rows], self._device)
         X = self.X.columns(sent(rows, self._device), there).contiguous()
-        return X if self._fill_there is None else self._fill_there.only(there)(X, cells)
+        return X if self._fill is None else self._fill.only(there)(X, cells)
 
 
 class DeviceMatrix:
@@ -140,7 +130,7 @@ class DeviceMatrix:
         raise NotImplementedError
 
     def hashes(self, keys: Any) -> Tensor:
-        """Of the rows (see `featgrad.dataset.prepare`); also looks for what is not a number."""
+        """Of the rows (see `featgrad.dataset.memory`); also looks for what is not a number."""
         keys, found = sent(keys, self.device), []
         flags = torch.zeros(2, dtype=torch.bool, device=self.device)
         for block in self.blocks():

@@ -1,27 +1,188 @@
-"""Rows of a matrix in memory."""
+"""Rows of a matrix in memory, in random order and without copies of one row.
+
+The estimate is over ordered tuples of distinct rows, so rows are visited in a random order: rows
+sorted by the target would not be exchangeable. Of rows in memory the order is drawn from what a row
+holds, not from where it stands, which makes every result independent of the order of the rows.
+
+Copies of a row (oversampled data, weights written out) are not distinct: a tuple of copies would
+bring back the overfitting that distinct rows avoid. They are merged into one row of their common
+weight. Rows that agree by chance, as those of a few discrete columns do, are left alone.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from featgrad._support.types import Indices
+from featgrad._support.array_api import namespace, placed_like, to_numpy
+from featgrad._support.types import Floats, Indices
+from featgrad.checks import check_weights
 from featgrad.columns.sums import Fill, Standardiser, has_missing
 from featgrad.dataset.base import Consumer, RowSample, S, Storage
-from featgrad.dataset.prepare import Prepared
+from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
 from featgrad.dataset.sums import OutputSums, PartMeans, Rows
-from featgrad.math.targets import stratified, to_one_variance
+from featgrad.math import formulas
+from featgrad.math.targets import Target, centre, encode, stratified, to_one_variance
+from featgrad.math.tasks import RowsOf, Task
 from featgrad.moments.cells import OutputMoments
+from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.sweeps import RowMoments
-from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY
+from featgrad.plan import COPY_ROWS, ESTIMATE_ROWS_IN_MEMORY, FEWEST_COPY_ROWS
 from featgrad.readers.block import canonical
 
-# Entries of a dense block; sparse rows are one block.
-_BLOCK_ENTRIES = 1 << 22
+Hashes = NDArray[np.int64]
+
+# Entries of a dense block, sparse rows are one block; entries that are hashed at once.
+_BLOCK_ENTRIES, _HASHED_ENTRIES = 1 << 22, 1 << 16
 # Rows that the origins of columns are taken from.
 _ORIGIN_ROWS = 1000
+_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+_LOW = (1 << 32) - 1
+
+
+def distinct_rows(
+    X: Any,
+    outputs: Floats,
+    weights: Floats,
+    rng: np.random.RandomState,
+    labels: Indices | None = None,
+) -> tuple[Indices, Floats]:
+    """Rows of positive weight in random order, copies of one label merged, with their weights."""
+    hashes = hashes_of(X, random_keys(rng, X.shape[1]))
+    of_outputs = hashes_of(outputs, random_keys(rng, outputs.shape[1]))
+    rows, xp = np.flatnonzero(weights), namespace(hashes)
+    if labels is not None:
+        rows = rows[np.argsort(labels[rows], kind="stable")]
+    # Sums of like terms keep a trace of them in their order; one more mix takes it away. The signed
+    # numbers are in the order of unsigned ones.
+    total = (hashes + placed_like(hashes, of_outputs))[placed_like(hashes, rows)]
+    total = _mixed(_mixed(total)) ^ xp.iinfo(xp.int64).min
+    order = xp.argsort(total, stable=True)
+    rows, total = rows[to_numpy(order)], total[order]
+    is_new = np.append(True, to_numpy(total[1:] != total[:-1]))
+    if is_new.all() or not are_copies(X, rows[is_new]):
+        return rows, weights[rows]
+    if labels is not None:
+        is_new[1:] |= labels[rows[1:]] != labels[rows[:-1]]
+    first = np.flatnonzero(is_new)
+    return rows[first], np.add.reduceat(weights[rows], first)
+
+
+def are_copies(X: Any, distinct: Indices) -> bool:
+    """Whether some column differs in all distinct rows: then none agree by chance."""
+    if len(distinct) < FEWEST_COPY_ROWS:
+        return False
+    values = X[np.sort(distinct[:COPY_ROWS])]
+    if sparse.issparse(values):
+        # Only a column with one zero at most can differ in all rows.
+        stored = np.bincount(values.indices, minlength=values.shape[1])
+        values = values[:, np.flatnonzero(stored >= values.shape[0] - 1)].toarray()
+    values = np.sort(values, axis=0)
+    return bool(np.any(np.all(values[1:] != values[:-1], axis=0)))
+
+
+def random_keys(rng: np.random.RandomState, size: int) -> Hashes:
+    """Random odd multipliers."""
+    keys = rng.randint(1 << 32, size=size, dtype=np.uint64) | np.uint64(1)
+    return np.asarray(keys.view(np.int64))
+
+
+def hashes_of(X: Any, keys: Any) -> Any:
+    """A number per row that depends on its entries only; the same for dense and sparse rows."""
+    if hasattr(X, "hashes"):  # on a device
+        return X.hashes(keys)
+    if sparse.issparse(X):
+        # One entry more than there are, for the empty rows at the end.
+        entries = np.append(bits(X.data) * keys[X.indices], np.int64(0))
+        found = np.add.reduceat(entries, X.indptr[:-1])
+        found[np.diff(X.indptr) == 0] = 0
+        return found
+    step = max(1, _HASHED_ENTRIES // X.shape[1]) if isinstance(X, np.ndarray) else X.shape[0]
+    blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
+    return namespace(X).concat([(bits(block) * keys).sum(1) for block in blocks])
+
+
+def bits(values: Any) -> Any:
+    """Bits of the values as doubles, mixed; 0 stays 0, and -0 is 0."""
+    xp = namespace(values)
+    return _mixed((xp.astype(values, xp.float64) + 0.0).view(xp.int64))
+
+
+def _mixed(numbers: Any) -> Any:
+    """As unsigned numbers are mixed: the shift is made to bring in zeros."""
+    mixed = numbers * _MIX
+    high = mixed >> 32
+    high &= _LOW
+    mixed ^= high
+    mixed *= _MIX
+    return mixed
+
+
+class Preparation(NamedTuple):
+    """The parameters that say what is made of rows before a search."""
+
+    order: int
+    filter: str | ArrayLike
+    task: str
+    preprocess: str
+    missing: str
+    rng: np.random.RandomState  # the random order of the rows
+    n_folds: int
+    belonging: Belonging = Belonging()
+
+
+class Prepared(NamedTuple):
+    """Rows of X in the order in which they are visited, their weights, target and formulas."""
+
+    rows: Indices
+    weights: Floats
+    target: Target
+    filters: tuple[Floats, ...]
+    layout: FoldLayout
+
+    def row_moments(self, X: Any, preprocess: str) -> RowMoments:
+        """All columns, at scale 1."""
+        rows = StandardisedRows.of(X, self.rows, self.weights, preprocess)
+        target = self.target
+        return RowMoments(rows, target.outputs, self.weights, target.variance, self.filters)
+
+
+def prepare(X: Any, y: Any, sample_weight: Any, preparation: Preparation) -> Prepared:
+    """Encode the target and put the rows into a random order."""
+    weights = check_weights(sample_weight, X.shape[0])
+    roles = preparation.belonging.roles(y, X.shape[0])
+    rows = RowsOf(X.__getitem__, np.flatnonzero(weights), roles.groups)
+    raw, task = encode(y, preparation.task, rows)
+    return prepare_encoded(X, raw, task, weights, preparation, roles)
+
+
+def prepare_encoded(
+    X: Any, raw: Floats, task: Task, weights: Floats, preparation: Preparation, roles: RowRoles
+) -> Prepared:
+    """Put the rows into a random order; the target is in output columns."""
+    rows, weights = distinct_rows(X, raw, weights, preparation.rng, roles.labels)
+    target = centre(raw[rows], task, weights)
+    layout = roles.layout(rows, preparation.n_folds, preparation.order)
+    return Prepared(rows, weights, target, usable_filters(preparation, len(rows)), layout)
+
+
+def usable_filters(preparation: Preparation, n_rows: int) -> tuple[Floats, ...]:
+    """The filter and those of lower orders, as far as there are rows for its longest tuples."""
+    order, filter = formulas.check_order(preparation.order), preparation.filter
+    if n_rows < 2:
+        raise ValueError(
+            f"Found {n_rows} sample(s) of positive weight while a minimum of 2 is required: pass "
+            "more rows."
+        )
+    if order >= n_rows and not isinstance(filter, str):
+        raise ValueError(
+            f"order={order} needs at least {order + 1} rows of positive weight but X has {n_rows}: "
+            "pass more rows or fewer coefficients in filter."
+        )
+    return formulas.up_to(filter, min(order, n_rows - 1))
 
 
 class InMemory(Storage):
@@ -54,7 +215,8 @@ class InMemory(Storage):
         self._cells[rows] = layout.folds * n_classes + classes
         self._fill: Fill | None = None
         if self._has_missing():
-            self._learn_fill()
+            start = partial(PartMeans, self.n_features, self._parts_of_cells, self._like)
+            self._fill = self.visit("missing", start).fill()
         # Rows that are not in use may hold anything.
         first = self._rows(np.sort(rows[:_ORIGIN_ROWS]))
         self.standardiser = Standardiser.from_sample(first, preprocess)
@@ -65,7 +227,8 @@ class InMemory(Storage):
     def visit(self, name: str, start: Callable[[], S]) -> S:
         sums = start()
         for rows in self._blocks():
-            sums.add(rows)
+            X = rows.X if self._fill is None else self._fill(rows.X, rows.cells)
+            sums.add(rows._replace(X=X))
         return sums
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
@@ -92,23 +255,19 @@ class InMemory(Storage):
     def _has_missing(self) -> bool:
         return has_missing(self.X)
 
-    def _learn_fill(self) -> None:
-        start = partial(PartMeans, self.n_features, self._parts_of_cells)
-        self._fill = self.visit("missing", start).fill()
-
     def _blocks(self) -> Iterator[Rows]:
+        """All rows, which may have missing entries."""
         n_rows = self.X.shape[0]
         step = n_rows if sparse.issparse(self.X) else max(1, _BLOCK_ENTRIES // self.n_features)
         for first in range(0, n_rows, step):
             rows = slice(first, first + step)
             X = self.X if step == n_rows else self.X[rows]
-            X = X if self._fill is None else self._fill(X, self._cells[rows])
             yield Rows(self._outputs[rows], self._weights[rows], self._cells[rows], X)
 
     def _rows(self, rows: Indices) -> Any:
         """Some rows on the host, without missing entries."""
         X = self.X[rows]
-        return X if self._fill is None else self._fill(X, self._cells[rows])
+        return X if self._fill is None else Fill(*map(to_numpy, self._fill))(X, self._cells[rows])
 
     def _sampled(self) -> Any:
         """Places in the random order of the rows of a sample."""

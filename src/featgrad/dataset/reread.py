@@ -24,7 +24,7 @@ from featgrad.columns.sums import (
     statistics,
 )
 from featgrad.dataset.base import RowSample, Storage
-from featgrad.dataset.prepare import Preparation, usable_filters
+from featgrad.dataset.memory import Preparation, usable_filters
 from featgrad.dataset.splits import (
     FoldLayout,
     folds_of_groups,

@@ -14,7 +14,7 @@ from featgrad.columns.extremes import Fences, some_rows
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint
-from featgrad.dataset.prepare import Preparation
+from featgrad.dataset.memory import Preparation
 from featgrad.dataset.reread import FirstSums, Reread, used_rows
 from featgrad.dataset.sums import Rows
 from featgrad.readers import Block, Source, prefetched

@@ -30,7 +30,7 @@ from featgrad.checks import (
 )
 from featgrad.columns.extremes import clipped, in_range
 from featgrad.dataset.base import RowSample
-from featgrad.dataset.prepare import Preparation, prepare
+from featgrad.dataset.memory import Preparation, prepare
 from featgrad.estimates.estimate import Estimate, estimated
 from featgrad.math.formulas import up_to, value_at
 from featgrad.math.tasks import ordered_labels

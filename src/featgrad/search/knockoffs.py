@@ -34,8 +34,7 @@ from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.columns.sums import statistics
-from featgrad.dataset.memory import InMemory
-from featgrad.dataset.prepare import Prepared
+from featgrad.dataset.memory import InMemory, Prepared
 from featgrad.plan import (
     KNOCKOFF_COLUMNS,
     KNOCKOFF_COPIES,
