@@ -3,7 +3,8 @@ import pytest
 
 from featgrad.moments.folds import Folds
 from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
-from featgrad.search.swaps import Candidates, Swapping, choose, refine, swap_ridge, swapped
+from featgrad.search.elimination import Candidates
+from featgrad.search.swaps import Swapping, choose, refine, swap_ridge, swapped
 from search_data import folds_of, regression, singles, units_of
 
 

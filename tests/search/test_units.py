@@ -15,7 +15,7 @@ def chosen(units, scores, budget: float) -> list[int]:
     ("of_column", "costs", "expected"),
     [
         ([0, 1, 2], None, True),
-        ([1, 0, 2], None, True),
+        ([1, 0, 2], None, False),
         ([0, -1, 1, 2], None, True),
         ([0, 1, 1], None, False),
         ([0, 1, 2], [1, 1, 2], False),
@@ -51,9 +51,9 @@ def test_spread_gives_columns_the_value_of_their_unit():
     np.testing.assert_array_equal(spread, [20, -5, 10, 30, 20])
 
 
-def test_members_are_the_columns_of_chosen_units():
+def test_columns_of_some_units_are_rising():
     units = units_of([0, 1, -1, 0, 2, 1])
-    np.testing.assert_array_equal(units.members(np.array([True, False, True])), [0, 3, 4])
+    np.testing.assert_array_equal(units.columns_of(np.array([2, 0])), [0, 3, 4])
 
 
 def test_only_some_units():

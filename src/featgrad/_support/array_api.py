@@ -18,7 +18,7 @@ def namespace(X: Any) -> Any:
 
 def is_foreign(X: Any) -> bool:
     """Whether X is an array of a library other than NumPy."""
-    return array_api_compat.is_array_api_obj(X) and not isinstance(X, np.ndarray | np.generic)
+    return not isinstance(X, np.ndarray | np.generic) and array_api_compat.is_array_api_obj(X)
 
 
 def on_cpu(X: Any) -> bool:

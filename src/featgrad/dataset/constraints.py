@@ -137,7 +137,7 @@ def group_labels(groups: Any, n_features: int, names: Names) -> Indices:
             f"feature_groups has {len(groups)} labels but X has {n_features} features: give one "
             "label per feature, or a list of lists of features."
         )
-    return np.unique(np.array(groups), return_inverse=True)[1]
+    return _numbered(np.array(groups))
 
 
 def _labels_of_lists(groups: list[Any], n_features: int, names: Names) -> Indices:
@@ -154,7 +154,13 @@ def _labels_of_lists(groups: list[Any], n_features: int, names: Names) -> Indice
         seen[members] = True
         if len(members):
             labels[members] = members[0]
-    return np.unique(labels, return_inverse=True)[1]
+    return _numbered(labels)
+
+
+def _numbered(labels: NDArray[Any]) -> Indices:
+    """Labels as numbers, in the order of their first features."""
+    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[numbers]
 
 
 def _features(argument: str, given: Any, n_features: int, names: Names) -> Indices:

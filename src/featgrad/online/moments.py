@@ -29,7 +29,7 @@ from featgrad.dataset.sums import Prices
 from featgrad.moments.folds import Totals
 from featgrad.moments.spectrum import top_of_covariance
 from featgrad.plan import ONLINE_RIDGE, candidates_of
-from featgrad.search.elimination import eliminate
+from featgrad.search.elimination import Candidates, eliminate
 from featgrad.search.units import Units, best_first
 
 
@@ -224,7 +224,9 @@ def improved(totals: Totals, chosen: Flags, size: int, advantage: float, is_quic
         own, count = totals.columns(candidates), len(candidates)
         units = Units(np.arange(count), np.ones(count), np.zeros(count, bool))
         more = advantage * np.sqrt(fitted.noise * totals.variance) * chosen[candidates]
-        candidates = candidates[eliminate(own, units, size, _ridge(own), more)]
+        every = np.arange(count)
+        [kept] = eliminate([Candidates(own, units, every, size, _ridge(own), more)])
+        candidates = candidates[kept]
     return np.isin(np.arange(len(chosen)), candidates)
 
 

@@ -46,8 +46,8 @@ from featgrad.plan import (
 )
 from featgrad.search.base import Certificate, OnStep, SearchTask, Step, Subset, signed_scores
 from featgrad.search.descent import Descent, descend
-from featgrad.search.elimination import Remaining, remaining
-from featgrad.search.swaps import Candidates, can_swap, choose, refine, swap_ridge
+from featgrad.search.elimination import Candidates, Remaining, remaining
+from featgrad.search.swaps import can_swap, choose, refine, swap_ridge
 from featgrad.search.units import Units, best_first
 
 
@@ -238,7 +238,7 @@ class _State:
     def descent(self, moments: Folds, totals: Totals) -> Descent:
         """That of this round."""
         if self._rounds == 0:
-            best = self._inner.members(self._first[self._working])
+            best = self._inner.columns_of(np.flatnonzero(self._first[self._working]))
             self._top = top_of_covariance(totals.columns(best))
         schedule = NEXT_SHARPNESS if self._rounds else FIRST_SHARPNESS
         left = 0 if self._watch.stopped else self._max_iter - len(self._steps)

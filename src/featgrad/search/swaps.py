@@ -31,8 +31,7 @@ from featgrad._support.array_api import is_foreign, namespace, placed_like, to_n
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
-from featgrad.search.elimination import Elimination, eliminate_all
-from featgrad.search.units import Units
+from featgrad.search.elimination import Candidates, eliminate
 
 # What is left of a column that others explain is no less.
 _LEAST = 1e-12
@@ -40,16 +39,6 @@ _LEAST = 1e-12
 _ROUNDING = 1e-9
 # Swaps after which an accelerator is asked whether any set still wants one.
 _AT_ONCE = 8
-
-
-class Candidates(NamedTuple):
-    """Units to choose from within a budget."""
-
-    totals: Totals
-    units: Units
-    candidates: Indices
-    budget: float
-    ridge: float
 
 
 def choose(tasks: Sequence[Candidates]) -> list[Flags]:
@@ -60,31 +49,18 @@ def choose(tasks: Sequence[Candidates]) -> list[Flags]:
     """
     unequal = [i for i, task in enumerate(tasks) if not task.units.are_single_columns]
     twice = {i: CANDIDATES_FACTOR * tasks[i].budget for i in unequal}
-    chosen = _eliminated(
+    chosen = eliminate(
         [task._replace(budget=twice.get(i, task.budget)) for i, task in enumerate(tasks)]
     )
     again = []
     for i in unequal:
         task, flags = tasks[i], chosen[i]
-        few = len(task.units.members(flags)) * FILL_ROWS_PER_UNIT > task.totals.n_effective
+        n_columns = len(task.units.columns_of(np.flatnonzero(flags)))
+        few = n_columns * FILL_ROWS_PER_UNIT > task.totals.n_effective
         ridge = task.ridge if few else swap_ridge(task.totals)
         again.append(task._replace(candidates=np.flatnonzero(flags), ridge=ridge))
-    for i, flags in zip(unequal, _eliminated(again), strict=True):
+    for i, flags in zip(unequal, eliminate(again), strict=True):
         chosen[i] = flags
-    return chosen
-
-
-def _eliminated(tasks: Sequence[Candidates]) -> list[Flags]:
-    parts = [task.units.only(task.candidates) for task in tasks]
-    kept = eliminate_all(
-        [
-            Elimination(task.totals.columns(columns), inner, task.budget, task.ridge)
-            for task, (inner, columns) in zip(tasks, parts, strict=True)
-        ]
-    )
-    chosen = [np.zeros(task.units.count, bool) for task in tasks]
-    for flags, task, own in zip(chosen, tasks, kept, strict=True):
-        flags[task.candidates[own]] = True
     return chosen
 
 

@@ -37,8 +37,9 @@ class Units:
 
     @cached_property
     def are_single_columns(self) -> bool:
-        """Whether every unit is one column of cost 1; columns may be excluded."""
-        return self.n_available == self.count and bool(np.all(self.costs == 1))
+        """Whether every unit is one column of cost 1, in their order; columns may be excluded."""
+        single = np.array_equal(self.of_column[self.of_column >= 0], np.arange(self.count))
+        return single and bool(np.all(self.costs == 1))
 
     @property
     def smallest_budget(self) -> float:
@@ -59,19 +60,9 @@ class Units:
             return values
         return np.where(self.of_column >= 0, values[self.of_column], excluded)
 
-    def members(self, chosen: Flags) -> Indices:
-        """Columns of the chosen units."""
-        if self._are_the_columns:
-            return np.flatnonzero(chosen)
-        return np.flatnonzero(np.append(chosen, False)[self.of_column])
-
     def columns_of(self, units: Indices) -> Indices:
-        """Columns of some units."""
-        if self._are_the_columns:
-            return units
-        chosen = np.zeros(self.count, bool)
-        chosen[units] = True
-        return self.members(chosen)
+        """Columns of some units, rising."""
+        return self.only(np.sort(units))[1]
 
     def only(self, units: Indices) -> "tuple[Units, Indices]":
         """Some of the units, rising, and their columns."""
