@@ -23,42 +23,19 @@ _BUDGET_SLACK = 1e-9
 
 @dataclass
 class Descent:
-    """A mask over the units of a working set, on its way.
+    """A mask over the units of a working set, on its way."""
 
-    Parameters
-    ----------
-    folds : Folds
-        Moments of the working set.
-    units : Units
-        What is chosen from.
-    budget : float
-        What the mask costs.
-    coefficients : ndarray
-        The filter.
-    scale : float
-        What the filter takes for 1.
-    sequences : sequence of sequences of int
-        Orders of the folds that take turns: moments over distinct folds depend a little on it.
-    sharpness : ndarray
-        Of the mask in each step.
-    v : ndarray
-        The logits.
-    steps : list of Step
-        Is continued.
-    on_step : OnStep
-        Called after each step.
-    """
-
-    folds: Folds
+    folds: Folds  # moments of the working set
     units: Units
-    budget: float
-    coefficients: Floats
-    scale: float
+    budget: float  # what the mask costs
+    coefficients: Floats  # of the filter
+    scale: float  # what the filter takes for 1
+    # Orders of the folds that take turns: moments over distinct folds depend a little on it.
     sequences: Sequence[Sequence[int]]
-    sharpness: Floats
-    v: Floats
-    steps: list[Step]
-    on_step: OnStep
+    sharpness: Floats  # of the mask in each step
+    v: Floats  # the logits
+    steps: list[Step]  # is continued
+    on_step: OnStep  # called after each step
 
 
 def descend(descents: Sequence[Descent]) -> None:

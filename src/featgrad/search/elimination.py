@@ -130,21 +130,11 @@ def _columns_at_once(tasks: Sequence[Candidates]) -> list[Flags]:
 
 
 class Remaining(NamedTuple):
-    """Ridge regression on chosen units.
+    """Ridge regression on chosen units."""
 
-    Attributes
-    ----------
-    units : ndarray of int
-        The units, rising.
-    columns : ndarray of int
-        Their columns, rising.
-    losses : ndarray of shape (units,)
-        Explained variance that would be lost without each of them.
-    """
-
-    units: Indices
-    columns: Indices
-    losses: Floats
+    units: Indices  # rising
+    columns: Indices  # of the units, rising
+    losses: Floats  # explained variance that would be lost without each unit
 
 
 def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Remaining:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support.types import Flags, Indices
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Candidates, eliminate
@@ -70,56 +70,42 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
     Sets with few rows for each of their columns, and sets of groups or of columns of unequal costs,
     are left as they are.
     """
-    found, sets = list(chosen), [(*task[:2], own) for task, own in zip(tasks, chosen, strict=True)]
-    sizes = [int(np.count_nonzero(own)) for own in found]
-    # By column from here on. Swaps first, where rows are many.
-    fits: dict[int, Fitted] = {}
-    swapping: dict[int, Swapping] = {}
-    for i, (totals, units, own) in enumerate(sets):
-        few = sizes[i] * FILL_ROWS_PER_UNIT > totals.n_effective
-        if few or sizes[i] == units.count or not units.are_single_columns:
-            continue
-        inside, kept = own[units.of_column], units.kept[units.of_column]
-        if can_swap(totals.n_effective, sizes[i]):
-            swapping[i] = Swapping(totals, inside, kept, allowed=True)
-        else:
-            fits[i] = Fitted(inside, _significant(totals, inside), leaves_noise=False)
-    for i, (careful, free) in zip(swapping, swapped(list(swapping.values())), strict=True):
-        fits[i] = free if free.is_complete else careful
+    found, swapping, incomplete = list(chosen), list[int](), list[int]()
+    for i, (task, own) in enumerate(zip(tasks, chosen, strict=True)):
+        size, n_effective = int(np.count_nonzero(own)), task.totals.n_effective
+        few = size * FILL_ROWS_PER_UNIT > n_effective
+        if not few and size < task.units.count and task.units.are_single_columns:
+            (swapping if can_swap(n_effective, size) else incomplete).append(i)
+    sets = [Swapping(tasks[i].totals, chosen[i], tasks[i].units.kept) for i in swapping]
+    for i, (careful, free) in zip(swapping, swapped(sets), strict=True):
+        significant, leaves_noise = _fitted(tasks[i].totals, free)
+        is_complete = leaves_noise and np.array_equal(significant, free)
+        found[i] = free if is_complete else careful
+        incomplete += [] if is_complete else [i]
     # Then what the columns leave that explain more than chance.
-    needed = {}
-    for i, fitted in fits.items():
-        totals, units, _ = sets[i]
-        flags = units.kept[units.of_column] | fitted.significant
-        if can_swap(totals.n_effective, int(np.count_nonzero(flags))):
-            needed[i] = flags
-    fewer = [i for i in needed if not np.array_equal(needed[i], fits[i].inside)]
-    asked = [Swapping(sets[i][0], needed[i], needed[i], allowed=False) for i in fewer]
-    leaves_noise = {i: fits[i].leaves_noise for i in needed}
-    leaves_noise |= {
-        i: fitted.leaves_noise for i, (fitted, _) in zip(fewer, swapped(asked), strict=True)
-    }
-    for i, fitted in fits.items():
-        totals, units, _ = sets[i]
-        scores = fitted.inside.astype(float)
-        if leaves_noise.get(i):
+    for i in incomplete:
+        totals, units = tasks[i][:2]
+        needed = units.kept | _fitted(totals, found[i])[0]
+        if can_swap(totals.n_effective, int(needed.sum())) and _fitted(totals, needed)[1]:
             explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
-            scores = np.where(needed[i], np.inf, explained)
-        by_unit = np.empty(units.count)
-        by_unit[units.of_column] = scores
-        found[i] = units.best_within(by_unit, sizes[i])
+            scores = np.where(needed, np.inf, explained)
+            found[i] = units.best_within(scores, float(found[i].sum()))
     return found
 
 
-def _significant(totals: Totals, inside: Flags) -> Flags:
-    """Columns of a set that explain more than chance beyond the other ones."""
-    own = totals.columns(np.flatnonzero(inside))
-    H = np.linalg.inv(to_numpy(own.covariance) + swap_ridge(totals) * np.eye(len(own.cross)))
-    B = H @ own.cross
-    left = max(totals.variance - float(np.sum(B * own.cross)), 0.0)
+def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool]:
+    """Least squares on a set of columns.
+
+    Returns those that explain more than chance beyond the other ones, and whether no column outside
+    explains more than chance beyond the set.
+    """
+    swaps = _swaps_of([Swapping(totals, inside, inside)], np.zeros(1, np.intp))
+    losses, brought, explained = (to_numpy(part)[0] for part in swaps.worth())
+    count = int(np.count_nonzero(inside))
+    least = _chance(totals, count) * max(totals.variance - float(explained), 0.0)
     significant = np.zeros(len(inside), bool)
-    significant[inside] = np.sum(B**2, axis=1) / H.diagonal() > _chance(totals, len(H)) * left
-    return significant
+    significant[inside] = losses > least
+    return significant, bool(np.all(brought[~inside] <= least))
 
 
 def can_swap(n_effective: float, count: int) -> bool:
@@ -145,68 +131,60 @@ def _chance(totals: Totals, count: int) -> float:
     return float(quantile / n_outputs / (totals.n_effective - count))
 
 
-class Fitted(NamedTuple):
-    """Least squares on a set of columns."""
-
-    inside: Flags  # the set
-    significant: Flags  # columns of it that explain more than chance beyond the other ones
-    leaves_noise: bool  # no column outside explains more than chance beyond the set
-
-    @property
-    def is_complete(self) -> bool:
-        return self.leaves_noise and np.array_equal(self.inside, self.significant)
-
-
 class Swapping(NamedTuple):
     """A set to be swapped: by swaps that bring more than chance, and then by all that pay."""
 
     totals: Totals
     inside: Flags
     kept: Flags
-    allowed: bool  # otherwise the set stays as it is
 
 
-def swapped(tasks: Sequence[Swapping]) -> list[tuple[Fitted, Fitted]]:
+def swapped(tasks: Sequence[Swapping]) -> list[tuple[Flags, Flags]]:
     """Each set after swaps that bring more than chance, and after all that pay."""
-    found: dict[int, tuple[Fitted, Fitted]] = {}
+    found: dict[int, tuple[Flags, Flags]] = {}
     for places in _together(tasks):
         some = [tasks[i] for i in places]
         sizes = np.array([np.count_nonzero(task.inside) for task in some])
-        totals = [task.totals for task in some]
-        # Smaller sets have more members, which explain nothing and stay.
-        more = max(1, sizes.max()) - sizes
-        width = max(len(one.cross) + own for one, own in zip(totals, more, strict=True))
-        members = np.empty((len(sizes), sizes[0] + more[0]), np.intp)
-        kept = np.ones((len(sizes), width), bool)
-        for i, (task, own) in enumerate(zip(some, more, strict=True)):
-            count = len(task.inside)
-            members[i] = np.append(np.flatnonzero(task.inside), count + np.arange(own))
-            kept[i, :count] = task.kept
-        C, b = stacked(totals, [swap_ridge(one) for one in totals], width)
-        swaps = Swaps(C, b, placed_like(C, members), placed_like(C, kept))
-        chances = np.array([_chance(*each) for each in zip(totals, sizes, strict=True)])
-        variances = np.array([one.variance for one in totals])
-        allowed = sizes * [task.allowed for task in some]
-        fits = []
-        # Where no set may swap, both are the same.
-        for worth in (1.0, 0.0)[: 2 if np.any(allowed) else 1]:
-            limits = worth * chances, variances, _ROUNDING * variances, allowed
-            swaps.begin(*(placed_like(C, limit) for limit in limits))
+        swaps = _swaps_of(some, max(1, sizes.max()) - sizes)
+        chances = np.array(
+            [_chance(task.totals, size) for task, size in zip(some, sizes, strict=True)]
+        )
+        variances = np.array([task.totals.variance for task in some])
+        sets = []
+        for worth in (1.0, 0.0):
+            limits = worth * chances, variances, _ROUNDING * variances, sizes
+            swaps.begin(*(placed_like(swaps.members, limit) for limit in limits))
             step, at_once = swaps.step, 1
-            if swaps.wants_more and getattr(C, "is_cuda", False):
+            if swaps.wants_more and getattr(swaps.members, "is_cuda", False):
                 # Imported here: it needs torch.
                 from featgrad.dataset.device import captured
 
-                step, at_once = captured(swaps.step, C.device), _AT_ONCE
+                step, at_once = captured(swaps.step, swaps.members.device), _AT_ONCE
             while swaps.wants_more:
                 for _ in range(at_once):
                     step()
-            members, losses, brought, explained = map(to_numpy, swaps.state())
-            least = chances * np.maximum(variances - explained, 0.0)
-            parts = zip(some, members, losses, brought, least, strict=True)
-            fits.append([_fitted(*part) for part in parts])
-        found |= zip(places, zip(fits[0], fits[-1], strict=True), strict=True)
+            members = to_numpy(swaps.members)
+            sets.append(
+                [
+                    np.isin(np.arange(len(task.inside)), own)
+                    for task, own in zip(some, members, strict=True)
+                ]
+            )
+        found |= zip(places, zip(*sets, strict=True), strict=True)
     return [found[i] for i in range(len(tasks))]
+
+
+def _swaps_of(tasks: Sequence[Swapping], more: Indices) -> "Swaps":
+    """With so many more members in each set, which explain nothing and stay."""
+    totals = [task.totals for task in tasks]
+    width = max(len(task.inside) + own for task, own in zip(tasks, more, strict=True))
+    members, kept = [], np.ones((len(tasks), width), bool)
+    for task, own, flags in zip(tasks, more, kept, strict=True):
+        count = len(task.inside)
+        members.append(np.append(np.flatnonzero(task.inside), count + np.arange(own)))
+        flags[:count] = task.kept
+    C, b = stacked(totals, [swap_ridge(one) for one in totals], width)
+    return Swaps(C, b, placed_like(C, np.array(members)), placed_like(C, kept))
 
 
 def _together(tasks: Sequence[Swapping]) -> Iterator[list[int]]:
@@ -223,16 +201,6 @@ def _together(tasks: Sequence[Swapping]) -> Iterator[list[int]]:
         yield similar
         for i in similar:
             del sizes[i]
-
-
-def _fitted(
-    task: Swapping, members: Indices, losses: Floats, brought: Floats, least: float
-) -> Fitted:
-    inside, significant = np.zeros((2, len(brought)), bool)
-    inside[members], significant[members] = True, losses > least
-    count = len(task.inside)
-    others = brought[:count][~inside[:count]]
-    return Fitted(inside[:count], significant[:count], bool(np.all(others <= least)))
 
 
 class Swaps:
@@ -291,11 +259,11 @@ class Swaps:
         """Variance that each set explains."""
         return (self._B * self._target).sum((1, 2))
 
-    def state(self) -> tuple[Any, Any, Any, Any]:
-        """Members, what is lost without each, what each column would bring, and `explained`."""
+    def worth(self) -> tuple[Any, Any, Any]:
+        """What is lost without each member, what each column would bring, and `explained`."""
         losses = (self._B**2).sum(2) / self._xp.linalg.diagonal(self._H)
         brought = (self._left**2).sum(2) / self._own.clip(_LEAST)
-        return self.members, losses, brought, self.explained
+        return losses, brought, self.explained
 
     def best(self) -> tuple[Any, Any, Any]:
         """What the best swap of each set brings, the column that comes in, and the place."""

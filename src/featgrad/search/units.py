@@ -164,7 +164,12 @@ def read_budgets(
     if search is not None and search.size_rule is not None:
         wanted = {"n_features_to_select": n_features_to_select, "path_sizes": path_sizes}
         wanted["min_features_to_select"] = min_features_to_select or None
-        _check_unsized(search, {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep})
+        for name, value in {**wanted, "max_cost": max_cost, "costs": costs, "keep": keep}.items():
+            if value is not None and not (isinstance(value, str) and value == "auto"):
+                raise ValueError(
+                    f"search={search!r} decides which features are chosen and how many: leave out "
+                    f"{name}, which is {value!r}."
+                )
         return Budgets(units, [], 0)
     available = units.n_available
     if costs is not None and max_cost is None:
@@ -225,15 +230,6 @@ def _path(path_sizes: Any, available: int, auto: bool) -> list[int]:
             "can be chosen: leave those sizes out."
         )
     return [int(size) for size in sizes]
-
-
-def _check_unsized(search: Any, others: dict[str, Any]) -> None:
-    for name, value in others.items():
-        if value is not None and not (isinstance(value, str) and value == "auto"):
-            raise ValueError(
-                f"search={search!r} decides which features are chosen and how many: leave out "
-                f"{name}, which is {value!r}."
-            )
 
 
 def _check_budget(units: Units, budget: float, argument: str) -> None:
