@@ -59,7 +59,12 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"featgrad {version_of('featgrad')}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    shared = [_output_options(), _reading_options()]
+    shown = ArgumentParser(add_help=False)
+    shown.add_argument("--seed", type=int, default=0, help="random seed, default 0")
+    shown.add_argument("--json", action="store_true", help="print JSON")
+    shown.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
+    shown.add_argument("--debug", action="store_true", help="full traceback of an error")
+    shared = [shown, _reading_options()]
 
     def add(name: str, text: str, *more: ArgumentParser) -> ArgumentParser:
         added = subparsers.add_parser(
@@ -106,15 +111,6 @@ def build_parser() -> ArgumentParser:
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     completion.set_defaults(run="completion")
     return parser
-
-
-def _output_options() -> ArgumentParser:
-    shared = ArgumentParser(add_help=False)
-    shared.add_argument("--seed", type=int, default=0, help="random seed, default 0")
-    shared.add_argument("--json", action="store_true", help="print JSON")
-    shared.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
-    shared.add_argument("--debug", action="store_true", help="full traceback of an error")
-    return shared
 
 
 def _reading_options() -> ArgumentParser:

@@ -86,9 +86,8 @@ class LoadedRows:
         most = plan.ESTIMATE_ROWS_IN_MEMORY
         if len(self.block) <= most:
             return self
-        drawn = np.random.default_rng(0).choice(len(self.block), most, False)
-        kept = np.isin(np.arange(len(self.block)), drawn)
-        return LoadedRows(self.source, self.n_rows, self.block.only(kept), is_complete=False)
+        drawn = np.sort(np.random.default_rng(0).choice(len(self.block), most, False))
+        return LoadedRows(self.source, self.n_rows, self.block.take(drawn), is_complete=False)
 
     def encoding(self, task: str) -> Encoding:
         """How the target is encoded; "auto" finds its task."""
@@ -140,17 +139,12 @@ def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
     sample = KeyedSample(plan.LOADED_BYTES, n_bytes)
     for block in prefetched(source):
         sample.add(block)
-        if not read_all and _is_too_large(sample, source.expected_rows):
+        expected = sample.size / sample.n_rows * (source.expected_rows or 0)
+        if not (read_all or (sample.is_complete and expected <= 2 * plan.LOADED_BYTES)):
             return LoadedRows(source, sample.n_rows, block, is_complete=False)
     if sample.n_rows == 0:
         raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
     return LoadedRows.of(source, sample)
-
-
-def _is_too_large(sample: KeyedSample, expected_rows: int | None) -> bool:
-    """Whether the rows are too many, or clearly will be."""
-    expected = sample.size / sample.n_rows * (expected_rows or 0)
-    return not sample.is_complete or expected > 2 * plan.LOADED_BYTES
 
 
 def _expected_rows(path: Any) -> int | None:

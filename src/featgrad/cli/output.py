@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,17 +112,13 @@ def write_table(
     """Write the selected features and the target, block by block."""
     import pyarrow as pa
 
-    with atomic_path(path) as temporary:
+    with atomic_path(path) as temporary, ExitStack() as stack:
         writer = None
-        try:
-            for block in blocks:
-                X = dense(block.X[:, features])
-                batch = pa.record_batch([*X.T, block.y], names=[*names, target])
-                writer = writer or _writer(temporary, batch.schema)
-                writer.write_batch(batch)
-        finally:
-            if writer is not None:
-                writer.close()
+        for block in blocks:
+            X = dense(block.X[:, features])
+            batch = pa.record_batch([*X.T, block.y], names=[*names, target])
+            writer = writer or stack.enter_context(_writer(temporary, batch.schema))
+            writer.write_batch(batch)
 
 
 def _writer(path: Path, schema: Any) -> Any:
