@@ -1,7 +1,7 @@
 """Tables of data frames: pandas, polars and all others that narwhals supports, and Arrow files."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,11 +94,10 @@ class FrameTable:
     name = "the frame"
     notes: Sequence[str] = ()
 
-    def __init__(self, frame: Any, n_rows: int, frames: Callable[[], Iterator[Any]]) -> None:
-        """`frame` has the columns, `frames` gives the rows block by block."""
+    def __init__(self, frame: Any, n_rows: int, block_rows: int | None) -> None:
         self.n_rows: int | None = n_rows
-        self._frames = frames
         self.columns: Sequence[str] = list(frame.columns)
+        self._frame, self._block_rows = frame, block_rows or rows_per_block(len(self.columns))
         for column in self.columns:
             if not isinstance(column, str):
                 raise ValueError(f"The column {column!r} is not named by a string: rename it.")
@@ -111,14 +110,10 @@ class FrameTable:
             if isinstance(kind, nw.Enum)
         }
 
-    @classmethod
-    def of(cls, frame: Any, block_rows: int | None) -> Self:
-        """A frame in memory."""
-        block_rows = block_rows or rows_per_block(len(frame.columns))
-        starts = range(0, len(frame), block_rows)
-        return cls(
-            frame, len(frame), lambda: (frame[start : start + block_rows] for start in starts)
-        )
+    def _frames(self) -> Iterator[Any]:
+        """The rows block by block."""
+        for start in range(0, len(self._frame), self._block_rows):
+            yield self._frame[start : start + self._block_rows]
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
         plain = [name for name in numbers if self.kinds[name] == "number"]
@@ -154,12 +149,11 @@ class ArrowTable(FrameTable):
     """Columns of a file of record batches."""
 
     def __init__(self, file: BatchFiles, block_rows: int | None) -> None:
-        block_rows = block_rows or rows_per_block(len(file.schema.names))
-        self.name, self.path, self._file, self._block_rows = file.name, file.path, file, block_rows
+        self.name, self.path, self._file = file.name, file.path, file
         check_names(self.name, file.schema.names)
-        super().__init__(_frame(file.schema.empty_table()), file.n_rows, self._read)
+        super().__init__(_frame(file.schema.empty_table()), file.n_rows, block_rows)
 
-    def _read(self) -> Iterator[Any]:
+    def _frames(self) -> Iterator[Any]:
         from pyarrow import Table
 
         for batch in self._file.batches(self._block_rows):
@@ -170,7 +164,6 @@ class ArrowTable(FrameTable):
         for file in self._file.parts():
             part = copy.copy(self)
             part._file, part.name, part.path = file, file.name, file.path
-            part._frames = part._read
             yield part
 
 

@@ -175,7 +175,7 @@ def _open(
     if isinstance(data, nw.DataFrame):
         from featgrad.readers.frames import FrameTable
 
-        return FrameTable.of(data, block_rows)
+        return FrameTable(data, len(data), block_rows)
     return open_array(data)
 
 
