@@ -136,7 +136,7 @@ def answer_bytes(start: Any, n_rows: int, n_all: int) -> float:
         columns, count, _ = start.args
         return n_rows / n_all * count * (4 * len(columns) + 32)
     if start.func is CellSums:
-        shape, columns, _ = start.args
+        shape, columns, *_ = start.args
         width, of_cell = len(columns), n_rows / shape.n_cells
         return 4.0 * shape.n_cells * width * min(width, of_cell)
     assert start.func is FoldMoments
@@ -271,9 +271,7 @@ def _sent(dask_worker: Any) -> int:
 def _moved(client: Client) -> tuple[int, int]:
     """Answers that came to workers from others: of parts, and merged ones."""
     keys = [key for found in client.run(_received).values() for key in found]
-    return sum("_state_of_parts" in key for key in keys), sum(
-        "_merged_states" in key for key in keys
-    )
+    return sum("_sums_of" in key for key in keys), sum("_merged" in key for key in keys)
 
 
 def _received(dask_worker: Any) -> list[str]:
