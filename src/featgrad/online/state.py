@@ -196,8 +196,8 @@ class OnlineState:
         if increased:
             self._raise_alarm()
         elif shifted and self._model_before is not None:
-            before_and_after = self._model_before.features, self.features
-            self.history.add(self._n_learned, "shift", *before_and_after)
+            earlier = self._model_before.features
+            self.history.add(self._n_learned, "shift", earlier, self.features)
             self._compare_from_now()
         if self._n_learned >= self._next_choice:
             self._choose()
@@ -229,8 +229,7 @@ class OnlineState:
 
     def _choose(self) -> None:
         """Let columns enter and leave the working set, and then the chosen one."""
-        n_rows = self._n_learned
-        age = n_rows - self._since
+        n_rows, age = self._n_learned, self._n_learned - self._since
         if self._since:
             learning, advantage = ALARM_LEARNING, ALARM_ADVANTAGE
         else:
@@ -240,11 +239,12 @@ class OnlineState:
         enters = n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if enters:
-            self._enter(self._entering())
+            if len(entering := self._entering()):
+                means, spread = self._columns.centres(), self._columns.spread()
+                self._working.enter(entering, means[entering], spread[entering], self._recent)
             self._limit()
             self._next_entry = n_rows + min(ONLINE_ENTRY, age)
-        before = self.features
-        totals = self._totals()
+        before, totals = self.features, self._totals()
         size = min(self.size, len(totals.cross))
         chosen = improved(totals, self._chosen(), size, advantage, not enters)
         self.features = self._working.columns[chosen]
@@ -271,18 +271,12 @@ class OnlineState:
         able = np.flatnonzero(outside & (prices.values != 0) & (prices.values > least))
         return np.sort(able[best_first(prices.values[able], count)])
 
-    def _enter(self, columns: Indices) -> None:
-        if len(columns):
-            means, spread = self._columns.centres()[columns], self._columns.spread()[columns]
-            self._working.enter(columns, means, spread, self._recent)
-
     def _limit(self) -> None:
         """Let the columns of least gain leave the working set where it is too large."""
         if len(self._working.columns) <= self._capacity or len(self.features) == 0:
             return
         chosen = self._chosen()
-        totals = self._totals()
-        gains = np.where(chosen, np.inf, ridge_fit(totals, chosen).gains)
+        gains = np.where(chosen, np.inf, ridge_fit(self._totals(), chosen).gains)
         if self._model_before is not None:
             gains[self._working.places(self._model_before.features)] = np.inf
         self._working.keep(np.sort(best_first(gains, self._capacity)))
@@ -306,6 +300,4 @@ class OnlineState:
         return self._working.totals(self._columns.n_rows / self._dependence.factor)[0]
 
     def _chosen(self) -> Flags:
-        chosen = np.zeros(len(self._working.columns), bool)
-        chosen[self._working.places(self.features)] = True
-        return chosen
+        return np.isin(self._working.columns, self.features)
