@@ -10,16 +10,15 @@ from featgrad import FeatureGradientSelector
 from featgrad.report import PathDisplay
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
-SIZES = (1, 2, 3, 4, 6, 8, 12, 20, 30)
 MAP_SIZES = (10, 30, 100)
 
 
 def draw_path():
-    """Learnability against size for the breast cancer data."""
-    X, y = load_breast_cancer(return_X_y=True)
-    found = [FeatureGradientSelector(k, random_state=0).fit(X, y).learnability_ for k in SIZES]
+    """Learnability against size for the breast cancer data, as on the first page of the docs."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    selector = FeatureGradientSelector(6, path_sizes=[1, 2, 4, 8, 16, 30], random_state=0).fit(X, y)
     figure, ax = plt.subplots(figsize=(5, 3))
-    PathDisplay(SIZES, found).plot(ax)
+    PathDisplay.from_estimator(selector, ax=ax)
     save(figure, FOLDER / "path.svg")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, WorkingSet, plan
+from featgrad import FeatureGradientSelector, MiniBatch, WorkingSet, plan
 from featgrad.columns import sums
 from featgrad.columns.sums import Affine
 from featgrad.dataset import reread
@@ -97,6 +97,23 @@ def test_the_source_is_read_so_often_whatever_is_asked_for(many: bool):
     source = Watched(open_source(X, target=y, block_rows=50))
     select("auto", path_sizes=[1, 3, 6], n_resamples=2).fit_source(source)
     assert source.passes == (10 if many else 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"n_features_to_select": 20}, 2 + 2 * 2 + 2),  # two rounds
+        ({"n_features_to_select": 20, "estimate": False}, 2 + 2 * 2),
+        ({}, 2 + 2 * 3 + 2 + 1 + 8),  # three rounds, and sizes above 30
+        ({"n_features_to_select": 5, "search": MiniBatch()}, 1 + 4),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::featgrad.DataWarning")
+def test_a_wide_source_is_read_as_often_as_documented(options, expected: int):
+    X = np.random.default_rng(0).normal(size=(400, 1500))
+    source = Watched(open_source(X, target=X[:, :40].sum(axis=1), block_rows=100))
+    FeatureGradientSelector(random_state=0, **options).fit_source(source)
+    assert source.passes == expected
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -297,12 +297,14 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         """Choose features from rows that need not fit into memory.
 
         The source is read block by block: twice up to some 1,100 features, once for the target and
-        once for all moments; beyond, twice, twice for each of up to three rounds of pricing, once
-        to compare sizes and twice more for estimates; `n_epochs` + 4 times for `MiniBatch`; once
-        more where values are missing, and where a target of whole numbers may be classes. In memory
-        are one block and the next, a few numbers per feature and the moments of a few hundred
-        features, however many rows there are. The sets found are about those of `fit`; copies of a
-        row count as rows of their own, and learnability is estimated from some 10,000 rows at most.
+        once for all moments; beyond, twice, twice for each of up to three rounds of pricing and
+        twice more for estimates. There "auto" reads it once more to compare sizes and, where it
+        goes on to sizes above 30 and above 100, eight times more for each; `MiniBatch` reads it
+        `n_epochs` + 4 times. Once more where values are missing, and where a target of whole
+        numbers may be classes. In memory are one block and the next, a few numbers per feature and
+        the moments of a few hundred features, however many rows there are. The sets found are about
+        those of `fit`; copies of a row count as rows of their own, and learnability is estimated
+        from some 10,000 rows at most.
 
         Parameters
         ----------

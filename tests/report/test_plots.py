@@ -65,6 +65,17 @@ def test_a_path_with_no_features_at_all_is_drawn(selector):
     display.figure_.canvas.draw()
 
 
+def test_the_path_of_a_fit_that_chose_nothing_is_drawn():
+    rng = np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="No features were selected"):
+        selector = FeatureGradientSelector(random_state=0).fit(
+            rng.normal(size=(200, 40)), rng.normal(size=200)
+        )
+    display = PathDisplay.from_estimator(selector)
+    assert list(display.chosen_.get_xdata()) == [0, 0]
+    display.figure_.canvas.draw()
+
+
 def test_a_path_without_estimates_is_drawn_as_unknown(table):
     selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(*table)
     assert np.isnan(PathDisplay.from_estimator(selector).line_.get_ydata()).all()
