@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
-from featgrad._support.array_api import on_host
 from featgrad._support.threads import one_blas_thread
+from featgrad.dataset import storage_of
 from featgrad.dataset.all_moments import AllMoments, FoldMoments, with_all_moments
 from featgrad.dataset.base import Dataset, Storage
 from featgrad.dataset.checkpoint import Checkpoint
 from featgrad.dataset.chunks import Accumulated, MarginalSums, SampledChunks
 from featgrad.dataset.constraints import read_constraints
-from featgrad.dataset.memory import InMemory, Preparation, prepare, prepare_encoded
+from featgrad.dataset.memory import InMemory, Preparation, prepare_encoded
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
@@ -113,21 +113,12 @@ class Fit:
 
     def of_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Dataset:
         """A validated matrix, or Dask collections."""
-        # Imported where they are needed: Dask and torch need not be there.
-        if self.storage == "dask":
-            from featgrad.dataset.dask import on_dask
-
-            return on_dask(X, y, sample_weight, groups, self._preparation())
-        sample_weight, preparation = on_host(sample_weight), self._preparation(on_host(groups))
-        if self.storage == "device":
-            from featgrad.dataset.device import on_device
-
-            return on_device(X, y, sample_weight, self.given["device"], preparation)
-        prepared = prepare(X, y, sample_weight, preparation)
-        return InMemory(X, prepared, self.given["preprocess"])
+        rows = X, y, sample_weight, groups
+        return storage_of(self.storage, rows, self._preparation(), self.given["device"])
 
     def of_source(self, source: Source, checkpoint: Checkpoint) -> Dataset:
         """Rows that are read block by block, or by workers of Dask."""
+        # Imported where it is needed: Dask need not be there.
         if self.storage == "dask":
             from featgrad.dataset.dask import files_on_dask
 
@@ -323,8 +314,12 @@ class Fit:
             among = sample, columns, features, len(chosen.features)
             independent = self.given["cv"] is None and sample.clusters is None
             found = findings(*among, as_independent=independent, X=X)
-        budgets = self.budgets.for_rows(dataset.n_rows)
-        sizes = _sizes(budgets, outcome, path) if outcome.held_out else None
+        sizes = Sizes(path[outcome.chosen], None) if outcome.held_out else None
+        if sizes is not None and outcome.best is not None:
+            best, last = path[outcome.best], self.budgets.for_rows(dataset.n_rows).values[-1]
+            is_largest = subsets[outcome.best].budget == last
+            more = best.size < self.budgets.units.n_available
+            sizes = sizes._replace(best=best, cap=best.size if is_largest and more else None)
         decisions = planned.decisions + (() if sizes is None else decisions_of(sizes))
         planned = replace(planned, held_out=outcome.held_out, decisions=decisions)
         return Choice(dataset.task, planned, outcome, path, found, sizes)
@@ -344,14 +339,3 @@ class Choice(NamedTuple):
     def is_empty(self) -> bool:
         """Whether held-out rows chose no feature."""
         return self.sizes is not None and self.sizes.smallest.size == 0
-
-
-def _sizes(budgets: Budgets, outcome: Outcome, path: list[PathPoint]) -> Sizes:
-    """The chosen set, and the best one where it is better than noise."""
-    smallest = path[outcome.chosen]
-    if outcome.best is None:
-        return Sizes(smallest, None)
-    best = path[outcome.best]
-    is_largest = outcome.subsets[outcome.best].budget == budgets.values[-1]
-    more = best.size < budgets.units.n_available
-    return Sizes(smallest, best, best.size if is_largest and more else None)

@@ -167,15 +167,13 @@ class Sizes(NamedTuple):
 
 def decisions_of(sizes: Sizes) -> tuple[PlanLine, ...]:
     """Lines of a plan."""
+    found = [("smallest", sizes.smallest, "predicts about as well as the best")]
     if sizes.best is None:
-        nothing = "no linear model predicts better than noise would"
-        return (_decision("smallest", sizes.smallest, nothing),)
-    largest = "the largest tried: more may be better" if sizes.cap else "of those tried"
-    return (
-        _decision("smallest", sizes.smallest, "predicts about as well as the best"),
-        _decision("best", sizes.best, largest),
+        found = [("smallest", sizes.smallest, "no linear model predicts better than noise would")]
+    else:
+        largest = "the largest tried: more may be better" if sizes.cap else "of those tried"
+        found.append(("best", sizes.best, largest))
+    return tuple(
+        PlanLine(f"{which} size", f"{point.size}, explained {point.learnability}", reason)
+        for which, point, reason in found
     )
-
-
-def _decision(which: str, point: PathPoint, reason: str) -> PlanLine:
-    return PlanLine(f"{which} size", f"{point.size}, explained {point.learnability}", reason)

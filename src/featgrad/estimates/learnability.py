@@ -29,8 +29,9 @@ from featgrad.checks import (
     naming_columns,
 )
 from featgrad.columns.extremes import clipped, in_range
+from featgrad.dataset import storage_of
 from featgrad.dataset.base import RowSample
-from featgrad.dataset.memory import Preparation, prepare
+from featgrad.dataset.memory import Preparation
 from featgrad.estimates.estimate import Estimate, estimated
 from featgrad.math.formulas import up_to, value_at
 from featgrad.math.tasks import ordered_labels
@@ -107,40 +108,29 @@ class Learnability:
     ) -> None:
         check_option("missing", missing, MISSING)
         check_option("preprocess", preprocess, PREPROCESS)
-        from_dask = is_dask(X)
-        self.feature_names_in_ = _get_feature_names(without_rows(X) if from_dask else X)
+        storage = "dask" if is_dask(X) else "device" if on_accelerator(X) else "memory"
+        self.feature_names_in_ = _get_feature_names(without_rows(X) if storage == "dask" else X)
         # No rows of X: just its library and device.
-        self._given = X[:0, :] if stays_in_library(X) and not from_dask else None
-        if not from_dask:
+        self._given = X[:0, :] if stays_in_library(X) and storage != "dask" else None
+        if storage != "dask":
             y, sample_weight = ordered_labels(on_host(y)), on_host(sample_weight)
             check_consistent_length(X, y)
-        self._is_exact = isinstance(filter, str) and filter == "auto"
-        filter = "chebyshev" if self._is_exact else filter
-        rng = check_random_state(random_state)
-        preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)
-        if from_dask:
-            # Imported here: it needs Dask.
-            from featgrad.dataset.dask import on_dask
-
-            storage = on_dask(X, y, sample_weight, None, preparation)
-            sample, self.task_ = storage.sample(np.arange(X.shape[1])), storage.task
-            moments = RowMoments(*sample[:4], storage.filters)
-        elif on_accelerator(X):
-            # Imported here: it needs torch.
-            from featgrad.dataset.device import on_device
-
+        if storage == "device":
             check_on_accelerator(X)
-            dataset = on_device(X, y, sample_weight, None, preparation)
-            moments, self.task_ = dataset.row_moments(), dataset.task
-        else:
+        if storage == "memory":
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
             check_missing(X, missing)
             X = in_range(X, preprocess, self.feature_names_in_)
             if preprocess == "robust":
                 X, y = clipped(X, y, sample_weight, task)
-            prepared = prepare(X, y, sample_weight, preparation)
-            moments, self.task_ = prepared.row_moments(X, preprocess), prepared.target.task
+        self._is_exact = isinstance(filter, str) and filter == "auto"
+        filter, rng = "chebyshev" if self._is_exact else filter, check_random_state(random_state)
+        preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)
+        rows = storage_of(storage, (X, y, sample_weight, None), preparation)
+        self.task_, moments = rows.task, rows.row_moments()
+        if moments is None:
+            moments = RowMoments(*rows.sample(np.arange(rows.n_features))[:4], rows.filters)
         self._moments, self.n_features_in_ = moments.scaled(), moments.n_features
 
     @classmethod
