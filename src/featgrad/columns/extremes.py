@@ -78,16 +78,12 @@ class Limits(ArraySums):
             _refuse(largest, extreme, names)
 
 
-def are_huge(X: Any) -> bool:
-    """Whether an entry is so large that its square would exceed sums over all other rows."""
+def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
+    """Refuse entries so large that their squares would exceed sums over all other rows."""
     entries = X.data if sparse.issparse(X) else X
-    return bool(max(entries.max(initial=0.0), -entries.min(initial=0.0)) > _LARGEST)
-
-
-def refuse_huge(X: Any, names: Any) -> None:
-    """Name the columns of a stream's rows that have such entries."""
-    largest = np.maximum(*np.abs(column_limits(X)))
-    _refuse(largest, largest > _LARGEST, names)
+    if max(entries.max(initial=0.0), -entries.min(initial=0.0)) > _LARGEST:
+        largest = np.maximum(*np.abs(column_limits(X)))
+        _refuse(largest, largest > _LARGEST, names, of)
 
 
 def column_limits(X: Any) -> tuple[Floats, Floats]:
@@ -121,19 +117,19 @@ def _warn_of_offsets(low: Floats, high: Floats, largest: Floats, names: Any) -> 
         )
 
 
-def _refuse(largest: Floats, extreme: Flags, names: Any) -> None:
-    first = int(np.flatnonzero(extreme)[0])
+def _refuse(largest: Floats, extreme: Flags, names: Any, of: str = "X") -> None:
+    first = largest[np.flatnonzero(extreme)[0]]
     raise ValueError(
-        f"{_listed(extreme, names)} holds values of up to {largest[first]:.3g}: rescale it, to a "
+        f"{_listed(extreme, names, of)} holds values of up to {first:.3g}: rescale it, to a "
         "standard deviation of 1, say, or leave out rows with fill values."
     )
 
 
-def _listed(columns: Flags, names: Sequence[Any] | None) -> str:
+def _listed(columns: Flags, names: Sequence[Any] | None, of: str = "X") -> str:
     found = np.flatnonzero(columns)
     shown = [repr(i if names is None else str(names[i])) for i in found[:_SHOWN].tolist()]
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"Column {', '.join(shown)}{more} of X"
+    return f"Column {', '.join(shown)}{more} of {of}"
 
 
 # Entries of the rows that quartiles are taken from, and the fewest rows.
@@ -170,7 +166,8 @@ class Fences(NamedTuple):
             X = sparse.csr_array(X, copy=True)
             X.data = np.clip(X.data, self.low[X.indices], self.high[X.indices])
             return X
-        low, high = (placed_like(X, limit.astype(_float_type(X))) for limit in self[:2])
+        kind = "float32" if "float32" in str(X.dtype) else "float64"
+        low, high = (placed_like(X, limit.astype(kind)) for limit in self[:2])
         return namespace(X).clip(X, low, high)
 
     def target(self, y: Any) -> Any:
@@ -226,10 +223,6 @@ def far_off(X: Any) -> dict[int, int]:
         if is_most and count <= FAR_ROWS * X.shape[0]:
             found[column] = count
     return found
-
-
-def _float_type(X: Any) -> str:
-    return "float32" if "float32" in str(X.dtype) else "float64"
 
 
 def _limits(X: Any, reach: float = FENCE_REACH) -> tuple[Floats, Floats]:

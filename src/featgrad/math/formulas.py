@@ -60,13 +60,8 @@ def _chebyshev(order: int) -> Floats:
     more factor ``1 - x``, which keeps that bound on (0, 1].
     """
     degree, odd = divmod(order, 2)
-    residual = _chebyshev_residual(degree)
-    return _without_constant(1 - residual**2 * Polynomial([1, -1]) ** odd, order)
-
-
-def _chebyshev_residual(degree: int) -> Polynomial:
     if degree == 0:
-        return Polynomial([1.0])
+        return np.ones(1)
     # r(x) = T_p(t(x)) / T_p(t(0)) with t mapping [a, 1] to [1, -1]; T_p(t(0))^-2 is the residual,
     # which fixes t(0) = (1 + a) / (1 - a) and with it a.
     peak = CHEBYSHEV_RESIDUAL**-0.5
@@ -75,7 +70,7 @@ def _chebyshev_residual(degree: int) -> Polynomial:
     inner = Polynomial([1 + a, -2]) / (1 - a)
     outer = np.polynomial.Chebyshev.basis(degree).convert(kind=Polynomial)
     residual: Polynomial = outer(inner) / peak
-    return residual
+    return _without_constant(1 - residual**2 * Polynomial([1, -1]) ** odd, order)
 
 
 def _without_constant(polynomial: Polynomial, order: int) -> Floats:

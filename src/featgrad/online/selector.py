@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
-from featgrad.columns.extremes import are_huge, refuse_huge
+from featgrad.columns.extremes import refuse_huge
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
@@ -170,13 +170,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         # Rows in the container of the first ones, each entry once.
         X = canonical(sparse.csr_array(X)) if state.is_sparse else dense(X)
         outputs = state.encoding(y)
-        if are_huge(X):
-            refuse_huge(X, list(names) or getattr(self, "feature_names_in_", None))
-        if are_huge(outputs):
-            raise ValueError(
-                f"y holds values of up to {np.abs(outputs).max():.3g}: rescale it, to a standard "
-                "deviation of 1, say, or leave out rows with fill values."
-            )
+        refuse_huge(X, list(names) or getattr(self, "feature_names_in_", None))
+        refuse_huge(outputs, None, "y")
         # From here on nothing is refused, so that no trace is left of rows that are.
         if len(names) > len(self.__dict__.get("_names", ())):
             self._names, self.n_features_in_ = names, len(names)
