@@ -6,10 +6,12 @@ visited one after the other, or by many workers at the same time.
 
 import copy
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
+from joblib import cpu_count
 from scipy.special import chdtri
 
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy, zeros
@@ -23,6 +25,8 @@ if TYPE_CHECKING:  # the compiler behind it takes longer to load than everything
     from featgrad.moments.running import RunningSums
 
 
+# Multiplications that pay for threads.
+_LONG_PRODUCTS = 1 << 30
 # Rows of a cell, on average, whose products are added to those of others in one step.
 _WAITING_ROWS = 256
 
@@ -315,8 +319,15 @@ class CellSums(ArraySums):
         if len(self.grams) == 0:
             shape, xp = (*self.crosses.shape[:2], rows.shape[1]), namespace(rows)
             self.grams = xp.zeros(shape, dtype=xp.float32, device=rows.device)
-        for cell, own in by_cell:
+
+        def add(cell_and_rows: tuple[int, Any]) -> None:
+            cell, own = cell_and_rows
             self.grams[cell, ...] += rows[own].T @ rows[own]
+
+        # Cells are large and independent of each other; while a search runs, BLAS has one thread.
+        are_long = not is_foreign(rows) and rows.size * rows.shape[1] > _LONG_PRODUCTS
+        with ThreadPoolExecutor(cpu_count() if are_long else 1) as threads:
+            list((threads.map if are_long else map)(add, by_cell))
 
 
 class PartMeans(ArraySums):
