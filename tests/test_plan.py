@@ -162,7 +162,7 @@ HARMLESS = {
     "_FORMAT", "_ORIGIN_ENTRIES", "_ORIGIN_ROWS", "_PROMPT_S",
     "_ROUNDING", "_SENT_ENTRIES", "SINGLE", "_SLACK", "_SOLVING_STEPS",
     "_SUMS_AT_ONCE", "_FAR", "_LEAST", "_MANY", "_MERGED", "_SMALL", "_TASKS", "_MOST_SWEEPS",
-    "_TOLERANCE",
+    "_TOLERANCE", "_HASHED_ENTRIES", "_LONG_PRODUCTS", "_WAITING_ROWS",
     # Of the hash that orders rows and finds copies of them.
     "_HALF", "_LOW", "_MIX", "_NEVER",
     # Of weights that grow, and of the theory of alarms.
