@@ -306,6 +306,9 @@ STREAMS: dict[str, Case] = {
     "wide": lambda: stream(OnlineFeatureSelector(4, half_life=800), *numbers(3000, 500), 500),
     "classes": lambda: stream(OnlineFeatureSelector(3), *classes(2500, 20, (0.5, 0.3, 0.2)), 250),
     "sparse": lambda: stream(OnlineFeatureSelector(4, half_life=500), *entries(3000, 80), 200),
+    "merged": lambda: stream(OnlineFeatureSelector(3), *numbers(1500, 20), 500).merge(
+        stream(OnlineFeatureSelector(3), *numbers(1500, 20, seed=1), 500)
+    ),
     "half_life": lambda: OnlineFeatureSelector(2).suggest_half_life(*changing(2000, 12)),
 }
 FILES: dict[str, Case] = {

@@ -287,5 +287,7 @@ def test_what_has_no_rows_cannot_be_merged():
         seen.merge(fitted)
     with pytest.raises(ValueError, match="other is of type int"):
         seen.merge(1)
+    with pytest.raises(ValueError, match="other is this selector"):
+        seen.merge(seen)
     with pytest.raises(ValueError, match="No rows"):
         seen.shard().finalize()

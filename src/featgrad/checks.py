@@ -111,6 +111,23 @@ def check_on_accelerator(X: Any) -> None:
         raise ValueError("Complex data not supported: X is complex; pass its parts as columns.")
 
 
+def check_alike(here: Any, other: Any, names: tuple[str, ...]) -> None:
+    """Refuse to merge what has other attributes, or is the same."""
+    if other is here:
+        raise ValueError("other is this selector, whose rows would count twice: merge another one.")
+    for name in names:
+        own, given = (getattr(one, name, None) for one in (here, other))
+        if isinstance(own, np.ndarray) and isinstance(given, np.ndarray):
+            # Of as many columns the first one that differs.
+            differ = np.flatnonzero(own != given)[:1]
+            own, given = own[differ].tolist(), given[differ].tolist()
+        if (own is None) != (given is None) or own != given:
+            raise ValueError(
+                f"other has {name}={given!r} and this selector {own!r}: merge selectors of the "
+                "same features, target, containers and parameters."
+            )
+
+
 def check_weights(sample_weight: Any, n_rows: int) -> Floats:
     """Weights that sum to one."""
     weights = check_raw_weights(sample_weight, n_rows)

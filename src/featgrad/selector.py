@@ -40,6 +40,7 @@ from featgrad.checks import (
     MATRIX,
     MISSING,
     PREPROCESS,
+    check_alike,
     check_missing,
     check_number,
     check_on_accelerator,
@@ -482,9 +483,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         state = self._accumulated("this selector")
         if not isinstance(other, FeatureGradientSelector):
             raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
-        names = [getattr(one, "feature_names_in_", None) for one in (self, other)]
-        if not np.array_equal(*names):  # type: ignore[arg-type]
-            raise ValueError("other has different feature_names_in_: merge selectors of one table.")
+        check_alike(self, other, ("n_features_in_", "feature_names_in_"))
         state.merge(other._accumulated("other"))
         self._adopt_state(state)
         return self

@@ -1,5 +1,6 @@
 """Selection on streams: what is found, and that it does not depend on how rows are cut."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -111,6 +112,91 @@ def test_stored_selector_goes_on_bit_for_bit():
         selector.partial_fit(X[730:], y[730:])
     assert np.array_equal(through.scores_, stored.scores_)
     assert through.learnability_ == stored.learnability_
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0])
+def test_merged_halves_are_about_one_stream(shift: float, container):
+    X, y = planted(4000, 400, [3, 30, 300])
+    X, y = X + shift, y + shift
+    one = OnlineFeatureSelector(3).partial_fit(container(X), y)
+    here, there = (
+        OnlineFeatureSelector(3).partial_fit(container(X[i::2]), y[i::2]) for i in (0, 1)
+    )
+    before = pickle.dumps(there)
+    here.merge(there)
+    assert pickle.dumps(there) == before
+    assert np.array_equal(here.get_support(), one.get_support())
+    assert here.n_rows_seen_ == 4000
+    assert here.learnability_.value == pytest.approx(one.learnability_.value, abs=0.03)
+    np.testing.assert_allclose(here.scores_[ACTIVE], one.scores_[ACTIVE], atol=0.02)
+    for selector in (here, one):
+        selector.partial_fit(container(X), y)
+    assert np.array_equal(here.get_support(), one.get_support())
+    assert here.n_rows_seen_ == 8000
+
+
+def test_merging_adds_rows_that_do_not_make_a_block_yet():
+    X, y = planted(450, 20, [3, 7])
+    for cut in (40, 70, 410):
+        one = OnlineFeatureSelector(2).partial_fit(X[:cut], y[:cut])
+        one.merge(OnlineFeatureSelector(2).partial_fit(X[cut:], y[cut:]))
+        assert one.n_rows_seen_ == 450
+        assert one.get_support(indices=True).tolist() == [3, 7]
+
+
+def test_merging_keeps_alarms_of_both_streams_and_own_choices():
+    X, y = changing(4000, 20, [3], [5])
+    changes = OnlineFeatureSelector(1, half_life=500).partial_fit(X, y)
+    stays = OnlineFeatureSelector(1, half_life=500).partial_fit(*planted(5000, 20, [5], seed=3))
+    own = [event for event in stays.history_ if event.kind == "choice"]
+    stays.merge(changes)
+    assert stays.alarms_ == changes.alarms_
+    assert [event for event in stays.history_ if event.kind == "choice"] == own
+    rows = [event.row for event in stays.history_]
+    assert rows == sorted(rows)
+    stays.partial_fit(X, y)
+    assert [event.kind for event in stays.alarms_[:1]] == ["alarm"]
+    assert stays.timeline_[-1].row > 13_000
+
+
+@pytest.mark.parametrize(
+    ("parameters", "convert", "message"),
+    [
+        ({"half_life": 500}, np.asarray, "half_life=500 and this selector 2000"),
+        ({}, sp.csr_array, "is_sparse=True and this selector False"),
+        ({}, lambda X: X[:, :4], "n_features_in_=4 and this selector 5"),
+        ({}, lambda X: pd.DataFrame(X, columns=list("abcde")), "feature_names_in_="),
+        ({"task": "regression"}, np.asarray, "task='regression' and this selector 'auto'"),
+    ],
+)
+def test_merging_names_what_differs(parameters, convert, message: str):
+    X, y = planted(200, 5, [3])
+    here = OnlineFeatureSelector(1).partial_fit(X, y)
+    there = OnlineFeatureSelector(1, **parameters).partial_fit(convert(X), y)
+    before = pickle.dumps(here)
+    with pytest.raises(ValueError, match=message):
+        here.merge(there)
+    assert pickle.dumps(here) == before
+
+
+def test_merging_names_the_first_other_column_and_other_classes():
+    X, y = planted(200, 2, [1])
+    frames = (pd.DataFrame(X, columns=names) for names in (["a", "b"], ["a", "c"]))
+    here, there = (OnlineFeatureSelector(1).partial_fit(frame, y) for frame in frames)
+    with pytest.raises(ValueError, match=r"feature_names_in_=\['c'\] and this selector \['b'\]"):
+        here.merge(there)
+    kinds = (OnlineFeatureSelector(1).partial_fit(X, np.arange(200) % n) for n in (2, 3))
+    with pytest.raises(ValueError, match=r"encoding=multiclass .* this selector binary"):
+        next(kinds).merge(next(kinds))
+
+
+def test_merging_with_itself_is_refused():
+    selector = OnlineFeatureSelector(1).partial_fit(*planted(200, 5, [3]))
+    for same in (selector, copy.copy(selector)):
+        with pytest.raises(ValueError, match="other is this selector"):
+            selector.merge(same)
+    with pytest.raises(ValueError, match="other is of type int"):
+        selector.merge(1)
 
 
 def test_long_streams_keep_their_weights_finite():

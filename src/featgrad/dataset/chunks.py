@@ -17,6 +17,7 @@ from scipy import sparse
 from featgrad import plan
 from featgrad._support.array_api import dense
 from featgrad._support.types import Floats, Keys
+from featgrad.checks import check_alike
 from featgrad.columns.extremes import Fences
 from featgrad.columns.sample import KeyedSample
 from featgrad.columns.sums import Standardiser
@@ -143,7 +144,8 @@ class Accumulated:
 
     def merge(self, other: "Accumulated") -> None:
         """The rows that another has seen as well; it stays as it is."""
-        self._check_alike(other)
+        names = "n_features", "encoding", "is_sparse", "preprocess", "n_folds", "has_groups"
+        check_alike(self, other, names)
         if other.scale is None:
             if other.n_rows:
                 self._add(other.rows())
@@ -211,12 +213,3 @@ class Accumulated:
     def _alike(self, X: Any) -> Any:
         """Rows in the container of the first ones."""
         return sparse.csr_array(X) if self.is_sparse else dense(X)
-
-    def _check_alike(self, other: "Accumulated") -> None:
-        for name in ("n_features", "encoding", "is_sparse", "preprocess", "n_folds", "has_groups"):
-            here, there = getattr(self, name), getattr(other, name)
-            if here != there:
-                raise ValueError(
-                    f"other has {name}={there!r} and this selector {here!r}: merge selectors of "
-                    "the same features, target, containers and parameters."
-                )

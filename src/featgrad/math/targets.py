@@ -110,6 +110,10 @@ class Encoding:
                 "or use a new selector."
             )
 
+    def __repr__(self) -> str:
+        classes = None if self.classes is None else self.classes.tolist()[:20]
+        return f"{self.task} with {self.n_outputs} outputs, classes {classes}"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Encoding) and (
             self.task == other.task

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from featgrad._support.types import Floats
+from featgrad.columns.sums import ArraySums
 from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.plan import (
     ALARM_LARGEST,
@@ -34,8 +35,10 @@ from featgrad.plan import (
 _OVERSHOOT = 1.166
 
 
-class BlockSeries:
+class BlockSeries(ArraySums):
     """Values of blocks, of which earlier ones are forgotten: their mean and long-run variance."""
+
+    _added = "count", "weight", "_total", "_sums"
 
     def __init__(self, half_life: float) -> None:
         self._decay = float(2.0 ** (-ONLINE_BLOCK / half_life))
@@ -73,7 +76,7 @@ class BlockSeries:
         return float(squares_above / n_above * (1 + correlation) / (1 - correlation))
 
 
-class Prequential:
+class Prequential(ArraySums):
     """Explained fraction of the target's variance, of rows that were predicted before."""
 
     def __init__(self, half_life: float) -> None:
@@ -140,10 +143,11 @@ class Dependence(BlockSeries):
             self.add(float(np.mean(ratios)))
 
 
-class CumulativeSum:
+class CumulativeSum(ArraySums):
     """CUSUM: how far values of blocks have been above their mean lately, in standard deviations.
 
-    The reference value is subtracted from each of them.
+    The reference value is subtracted from each of them. What is merged is what values are compared
+    with, so that the sum goes on as it was.
     """
 
     def __init__(self, rate: float, reference: float) -> None:
@@ -170,6 +174,8 @@ class ErrorIncrease(CumulativeSum):
 
     Errors that others are compared with live longer than rows of the selector.
     """
+
+    _added = ("_errors",)
 
     def __init__(self, rate: float, half_life: float) -> None:
         super().__init__(rate, ALARM_REFERENCE)
@@ -200,6 +206,8 @@ class ErrorIncrease(CumulativeSum):
 
 class Shift(CumulativeSum):
     """Whether an earlier set predicts worse than the present one."""
+
+    _added = ("_differences",)
 
     def __init__(self, rate: float, half_life: float) -> None:
         super().__init__(rate, SHIFT_REFERENCE)

@@ -21,7 +21,7 @@ class Event(NamedTuple):
         earlier one, fitted again, predicts worse than the present one.
     entered, left : tuple of int
         Columns that came into the set and went out of it; for an alarm, between it and the next
-        one, or until now; for a shift, since the earlier set.
+        one, or until now or a merge; for a shift, since the earlier set.
     """
 
     row: int
@@ -54,8 +54,8 @@ class History:
     def __init__(self) -> None:
         self.decisions: list[TimelinePoint] = []
         self._n_decisions, self._every = 0, 1
-        # With the set before each of them.
-        self._events: deque[tuple[Event, Indices]] = deque(maxlen=HISTORY_LENGTH)
+        # With the set before each of them; None where that of the next alarm does not matter.
+        self._events: deque[tuple[Event, Indices | None]] = deque(maxlen=HISTORY_LENGTH)
 
     def add(self, row: int, kind: str, before: Indices, after: Indices) -> None:
         self._events.append((_difference(row, kind, before, after), before))
@@ -68,11 +68,17 @@ class History:
             del self.decisions[1::2]
             self._every *= 2
 
+    def merge(self, features: Indices, others: list[Event]) -> None:
+        """Alarms and shifts of another stream; its choices were of another set."""
+        alarms = [event for event in others if event.kind != "choice"]
+        events = sorted([*self.events(features), *alarms], key=lambda event: event.row)
+        self._events = deque(((event, None) for event in events), HISTORY_LENGTH)
+
     def events(self, features: Indices) -> list[Event]:
         """All events in their order, given the present set."""
         found = []
         for event, before in reversed(self._events):
-            if event.kind == "alarm":
+            if event.kind == "alarm" and before is not None:
                 event, features = _difference(event.row, "alarm", before, features), before
             found.append(event)
         return found[::-1]

@@ -18,7 +18,7 @@ past rows by small directions, a model that follows the stream does not find aga
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -38,6 +38,8 @@ class PricedColumns(ColumnSums):
 
     Dense columns are taken about an origin, their mean in the first rows, against cancellation.
     """
+
+    _added = "linear", "squared", "of_linear", "of_squared", "_residual_squares", "_squared_weight"
 
     def __init__(self, n_features: int, n_outputs: int, origin: Floats | None) -> None:
         # In double precision: streams may move far away from their origin.
@@ -62,9 +64,17 @@ class PricedColumns(ColumnSums):
         self._squared_weight += float(weights @ weights)
 
     def rescale(self, factor: float) -> None:
-        for name in ("linear", "squared", "of_linear", "of_squared", "_residual_squares"):
+        for name in self._added:
             vars(self)[name] *= factor
-        self._squared_weight *= factor**2
+        self._squared_weight *= factor
+
+    def merge(self, other: Self) -> None:
+        """Rows of other sums, whose origin may be another one."""
+        super().merge(other)
+        if self._origin is not None and other._origin is not None:
+            shift = (other._origin - self._origin)[:, None]
+            self.squared += shift * (2 * other.linear[:, :1] + other.weight * shift)
+            self.linear += shift * other.of_linear
 
     def grow(self, n_features: int) -> None:
         """More columns, which were zero so far."""
@@ -141,6 +151,13 @@ class WorkingMoments:
 
     def rescale(self, factor: float) -> None:
         self._sums *= factor
+
+    def merge(self, other: "WorkingMoments") -> None:
+        """Moments of the same columns over other rows."""
+        lift = np.eye(len(self._sums))
+        lift[1:, 0] = np.append(other._output_origin, other._origin)
+        lift[1:, 0] -= np.append(self._output_origin, self._origin)
+        self._sums += lift @ other._sums @ lift.T
 
     def enter(
         self, columns: Indices, means: Floats, spread: Floats, recent: Iterable[RecentBlock]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.checks import check_number
+from featgrad.checks import check_alike, check_number
 from featgrad.columns.extremes import refuse_huge
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
@@ -69,7 +69,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Explained fraction of the target's variance of recent rows, each predicted before it was
         learned from.
     history_ : list of Event
-        Features that entered and left, and alarms; the last 10,000.
+        Features that entered and left, and alarms; the last 10,000 of them together.
     alarms_ : list of Event
         Times at which predictions became worse ("alarm") or the set had shifted beyond chance
         ("shift"), what went and what came.
@@ -200,6 +200,40 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             for half_life in candidates
         ]
         return float(candidates[np.argmin(errors)])
+
+    def merge(self, other: Self) -> Self:
+        """Add what another selector has seen of the same features, as if at the same time.
+
+        The result is about that of one selector that has seen both streams: the last rows of both
+        count the same, and `n_rows_seen_` adds up. Alarms of both are kept, at the rows of the
+        stream where each was raised; `timeline_` and choices in `history_` are those of this
+        selector, and go on from the sum of the rows.
+
+        Parameters
+        ----------
+        other : OnlineFeatureSelector
+            One with the same parameters; it stays as it is.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from featgrad import OnlineFeatureSelector
+        >>> X = np.random.default_rng(0).standard_normal((1000, 50))
+        >>> here = OnlineFeatureSelector(1).partial_fit(X[:500], X[:500, 3])
+        >>> there = OnlineFeatureSelector(1).partial_fit(X[500:], X[500:, 3])
+        >>> here.merge(there).n_rows_seen_
+        1000
+        """
+        if not isinstance(other, OnlineFeatureSelector):
+            raise ValueError(f"other is of type {type(other).__name__}: merge selectors.")
+        states = self._seen(), other._seen()
+        check_alike(self, other, (*self.get_params(), "n_features_in_", "feature_names_in_"))
+        states[0].merge(states[1])
+        return self
 
     def transform(self, X: Any) -> Any:
         """Keep the chosen features.

@@ -12,6 +12,7 @@ import numpy as np
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.checks import check_alike
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
@@ -141,6 +142,36 @@ class OnlineState:
             self._early = early
         return self._early
 
+    def merge(self, other: "OnlineState") -> None:
+        """Rows of another stream, as if both had ended at the same time; it stays as it is."""
+        check_alike(self, other, ("is_sparse", "encoding"))
+        here, other, self._early = deepcopy(self), deepcopy(other), None
+        if other._n_learned and not self._n_learned:
+            vars(self).update(vars(other))
+            other = here
+        if other._n_learned:
+            with one_blas_thread():
+                self._merge_learned(other)
+        for X, outputs in other._waiting:
+            self.add(X, outputs)
+
+    def _merge_learned(self, other: "OnlineState") -> None:
+        columns = np.union1d(self._working.columns, other._working.columns)
+        for state in (self, other):
+            state._rescale()
+            state._columns.grow(self.n_features)
+            state._enter(np.setdiff1d(columns, state._working.columns))
+        blocks = sorted([*self._recent, *other._recent], key=lambda block: block.weights[-1])
+        self._recent = deque(blocks, self._recent.maxlen)
+        for name in ("_columns", "_working", "prequential", "_dependence", "_errors", "_shift"):
+            vars(self)[name].merge(vars(other)[name])
+        self.history.merge(self.features, other.history.events(other.features))
+        self._n_learned += other._n_learned
+        self._since += other._since
+        before, self.features = self.features, np.union1d(self.features, other.features)
+        self._next_entry = 0
+        self._choose(before)
+
     def _joined(self) -> tuple[Any, Floats]:
         """All rows that wait; sparse ones may have had fewer columns."""
         if len(self._waiting) == 1:
@@ -227,8 +258,12 @@ class OnlineState:
         for block in self._recent:
             block.weights[:] *= factor
 
-    def _choose(self) -> None:
-        """Let columns enter and leave the working set, and then the chosen one."""
+    def _choose(self, before: Indices | None = None) -> None:
+        """Let columns enter and leave the working set, and then the chosen one.
+
+        After a merge the present set has those of both selectors, and an earlier one was `before`.
+        """
+        before = self.features if before is None else before
         n_rows, age = self._n_learned, self._n_learned - self._since
         if self._since:
             learning, advantage = ALARM_LEARNING, ALARM_ADVANTAGE
@@ -239,12 +274,10 @@ class OnlineState:
         enters = n_rows >= self._next_entry
         self._next_choice = n_rows + min(ONLINE_DECISION, age)
         if enters:
-            if len(entering := self._entering()):
-                means, spread = self._columns.centres(), self._columns.spread()
-                self._working.enter(entering, means[entering], spread[entering], self._recent)
+            self._enter(self._entering())
             self._limit()
             self._next_entry = n_rows + min(ONLINE_ENTRY, age)
-        before, totals = self.features, self._totals()
+        totals = self._totals()
         size = min(self.size, len(totals.cross))
         chosen = improved(totals, self._chosen(), size, advantage, not enters)
         self.features = self._working.columns[chosen]
@@ -270,6 +303,11 @@ class OnlineState:
             least = prices.chance(max(1, round(ENTERING_NOISE * count)))
         able = np.flatnonzero(outside & (prices.values != 0) & (prices.values > least))
         return np.sort(able[best_first(prices.values[able], count)])
+
+    def _enter(self, columns: Indices) -> None:
+        if len(columns):
+            means, spread = self._columns.centres()[columns], self._columns.spread()[columns]
+            self._working.enter(columns, means, spread, self._recent)
 
     def _limit(self) -> None:
         """Let the columns of least gain leave the working set where it is too large."""
