@@ -1,3 +1,4 @@
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,23 @@ def test_only_one_has_the_lock_of_a_path(tmp_path):
         pass
     with locked(path):
         assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_file_that_was_removed_after_it_was_opened_is_no_lock(tmp_path, monkeypatch):
+    path = tmp_path / "a.npz"
+    take, holder = fcntl.flock, locked(path)
+    holder.__enter__()
+
+    def late(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", take)
+        # The holder goes between the opening of its file and the lock.
+        holder.__exit__(None, None, None)
+        take(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with locked(path), pytest.raises(BlockingIOError), locked(path):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 

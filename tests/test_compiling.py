@@ -1,9 +1,11 @@
 """The cache of compiled kernels."""
 
+import errno
 from pathlib import Path
 
 import numba
 import pytest
+from numba.core import caching
 
 from featgrad._support import compiled as compiling
 
@@ -36,6 +38,15 @@ def test_a_changed_kernel_has_another_folder(package: Path):
 def test_kernels_compile_where_nothing_can_be_written(package: Path):
     (package / "__pycache__").touch()
     assert compiling._cache_folder() is None
+    assert compiling.compiled()(add)(1, 2) == 3
+
+
+def test_kernels_run_where_the_disk_is_full(package: Path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    assert compiling._cache_folder() is not None
     assert compiling.compiled()(add)(1, 2) == 3
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from uuid import uuid4
@@ -37,10 +37,8 @@ def locked(path: Path) -> Iterator[None]:
     Temporary files that a killed process left of it are removed. Raises BlockingIOError.
     """
     lock = path.with_name(f".{path.name}.lock")
-    descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    descriptor = _locked_file(lock)
     try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in path.parent.glob(f"{escape(_prefix(path))}*"):
             left.unlink(missing_ok=True)
         try:
@@ -48,6 +46,24 @@ def locked(path: Path) -> Iterator[None]:
         finally:
             lock.unlink(missing_ok=True)
     finally:
+        os.close(descriptor)
+
+
+def _locked_file(lock: Path) -> int:
+    """Descriptor of the lock file, of which no other process has the lock."""
+    while True:
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        if fcntl is None:
+            return descriptor
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise
+        # Its holder may have removed the file after it was opened: others lock a new one then.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                return descriptor
         os.close(descriptor)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,26 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         # numba reads the folder while it decorates.
         config.CACHE_DIR = folder or before
         try:
-            return njit(function, cache=folder is not None, **options)
+            kernel = njit(function, cache=folder is not None, **options)
         finally:
             config.CACHE_DIR = before
+        # There is none where numba is told not to compile.
+        cache = getattr(kernel, "_cache", None)
+        if cache is not None:
+            cache.save_overload = _or_without(cache.save_overload)
+        return kernel
 
     return decorate
+
+
+def _or_without(save: Callable[..., None]) -> Callable[..., None]:
+    """Keep a kernel if there is space for it; if not, the next process compiles it again."""
+
+    def save_if_possible(*compilation: Any) -> None:
+        with suppress(OSError):
+            save(*compilation)
+
+    return save_if_possible
 
 
 @functools.cache
