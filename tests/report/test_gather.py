@@ -386,3 +386,12 @@ def test_of_very_many_candidates_the_best_are_shown(monkeypatch):
     assert [facts.names[i] for i in group["features"]] == ["n0", "n1"]
     assert facts.data["Candidate features"] == "12"
     assert facts.data["Shown here"].startswith(f"{len(facts.names)} candidates")
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e200])
+def test_correlations_do_not_depend_on_the_scale(scale):
+    X, y = table()
+    expected, found = gathered(X, y), gathered(X * [scale, 1, 1, 1, 1, 1], y)
+    np.testing.assert_allclose(found.redundancy.correlations, expected.redundancy.correlations)
+    for name in ("nearest", "correlation", "signs"):
+        assert found.table["sizes"][0][name] == expected.table["sizes"][0][name]

@@ -174,3 +174,13 @@ def test_facts_show_themselves_in_a_frame_that_cannot_reach_the_notebook():
     page = unescape(re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts"[^<]*</iframe>',
                                  shown)[1])  # fmt: skip
     assert page == render(facts(list("abcd")))
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 5, 20])
+def test_what_few_rows_leave_unknown_is_called_so(n_rows):
+    X = np.random.default_rng(0).standard_normal((n_rows, 3))
+    selector = FeatureGradientSelector(2, path_sizes=[1, 2], random_state=0).fit(X, X[:, 0])
+    page = render(gather_facts(selector, X, X[:, 0]))
+    assert "nan" not in re.findall(r"\w+", page)
+    if n_rows == 2:
+        assert "<td>2</td><td>unknown</td>" in page

@@ -78,3 +78,9 @@ def test_names_on_the_page_are_never_cut(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert f">{name}</text>" in page
     assert f"<td>{name.replace('_', '_<wbr>')}</td>" in page
+
+
+def test_a_page_can_be_written_before_the_first_decision(tmp_path):
+    X = np.random.default_rng(0).standard_normal((5, 2))
+    write_stream_report(OnlineFeatureSelector(1).partial_fit(X, X[:, 0]), tmp_path / "page.html")
+    assert "1 of 2 features after 5 rows" in (tmp_path / "page.html").read_text()

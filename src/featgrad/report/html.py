@@ -188,8 +188,11 @@ def _concerns(facts: ReportFacts) -> str:
 
 
 def _path_row(point: Any) -> str:
-    interval = "{:.1%} to {:.1%}".format(*point.learnability.interval)
-    cells = f"{point.size:,}", f"{point.learnability.value:.1%}", interval
+    value, interval = point.learnability.value, point.learnability.interval
+    known = (
+        ("unknown", "") if isnan(value) else (f"{value:.1%}", "{:.1%} to {:.1%}".format(*interval))
+    )
+    cells = f"{point.size:,}", *known
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

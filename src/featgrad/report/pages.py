@@ -144,7 +144,7 @@ def draw_timeline(display: TimelineDisplay) -> str:
     """A name and a bar per feature, whose opacity is its score at the time."""
     shown = display.longest(_MAX_FEATURES)
     n_times = display.scores.shape[1]
-    starts = np.arange(0, n_times, ceil(n_times / _MAX_TIMES))
+    starts = np.arange(0, n_times, ceil(n_times / _MAX_TIMES) or 1)  # no decision yet
     scores, edges = display.scores[np.ix_(shown, starts)], display.edges[[*starts, n_times]]
     x = (_WIDTH * edges / edges[-1]).tolist()
     height = _ROW * len(shown)

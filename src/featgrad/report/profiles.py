@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import joblib
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 
 from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
+from featgrad.columns.extremes import in_range
 from featgrad.columns.sums import statistics
 from featgrad.math.targets import Encoding
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
@@ -147,7 +149,7 @@ def summarise_data(X: Any, y: Any, task: str) -> dict[str, str]:
     if sparse.issparse(X):
         lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
     missing = int(count_missing(X).sum())
-    constant = int(np.count_nonzero(statistics(X).inverse_variance() == 0))
+    constant = int(np.count_nonzero(statistics(scaled_down(X)).inverse_variance() == 0))
     lines["Missing values"] = f"{missing / (n_rows * n_columns):.2%}" if missing else "none"
     if constant:
         lines["Constant features"] = f"{constant:,}, never chosen"
@@ -188,7 +190,7 @@ def effects(X: Any, output: Floats, weights: Floats, columns: Indices) -> Floats
     if len(columns) == 0:
         return np.zeros(0)
     rows = _some(np.flatnonzero(weights))
-    values = StandardisedRows.of(X[:, columns], rows, weights[rows], "zscore").values()
+    values = _standardised(X[:, columns], rows, weights[rows]).values()
     centred = output[rows] - np.average(output[rows], axis=0, weights=weights[rows])
     model = ridge_coefficients(Weighted(values, centred, weights[rows]), HELD_OUT_RIDGE)
     return np.asarray(model[:, 0])
@@ -197,7 +199,7 @@ def effects(X: Any, output: Floats, weights: Floats, columns: Indices) -> Floats
 def correlations(X: Any, columns: Indices) -> Floats:
     """Correlations among some columns; missing entries count as the mean."""
     rows = _some(np.arange(X.shape[0]))
-    values = StandardisedRows.of(X[:, columns], rows, np.ones(len(rows)), "zscore").values()
+    values = _standardised(X[:, columns], rows, np.ones(len(rows))).values()
     return np.asarray(np.clip(values.T @ values / len(rows), -1, 1))
 
 
@@ -209,7 +211,7 @@ def nearest_chosen(X: Any, sets: Sequence[Indices]) -> list[tuple[Indices, Float
     """
     n_columns, some = X.shape[1], _some(np.arange(X.shape[0]))
     weights = np.ones(len(some)) / len(some)
-    rows = StandardisedRows.of(X, some, weights, "zscore")
+    rows = _standardised(X, some, weights)
     scale = np.sqrt(rows.inverse_variance)
     found = [(np.full(n_columns, -1), np.zeros(n_columns)) for _ in sets]
     union = np.unique(np.concatenate(sets))
@@ -229,6 +231,17 @@ def nearest_chosen(X: Any, sets: Sequence[Indices]) -> list[tuple[Indices, Float
                 nearest[better] = position[top[better]]
                 best[better] = np.clip(values[better], -1, 1)
     return found
+
+
+def _standardised(X: Any, rows: Indices, weights: Floats) -> StandardisedRows:
+    return StandardisedRows.of(scaled_down(X), rows, weights, "zscore")
+
+
+def scaled_down(X: Any) -> Any:
+    """Columns of extreme magnitude multiplied by powers of two, so that squares are numbers."""
+    with catch_warnings():  # the fit has warned of columns that vary little
+        simplefilter("ignore")
+        return in_range(X, "zscore")
 
 
 def _some(rows: Indices) -> Indices:

@@ -11,7 +11,7 @@ from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
 from featgrad.estimates.estimate import NO_MODEL
 from featgrad.math.targets import encode
-from featgrad.report.profiles import nearest_chosen
+from featgrad.report.profiles import nearest_chosen, scaled_down
 from featgrad.report.text import Described, listed, named_groups
 
 # Share of the target's variance from which one feature is suspected to hold the target itself.
@@ -37,7 +37,7 @@ class Concern(NamedTuple):
 def concerns_of(selection: Described, X: Any, y: Any) -> list[Concern]:
     """What the fit has warned of, and what its rows and its choice show otherwise."""
     features, names = selection.chosen.features, selection.names
-    chosen, columns = [names[i] for i in features], X[:, features]
+    chosen, columns = [names[i] for i in features], scaled_down(X[:, features])
     return [
         *_of_rows(selection.selector, X, names),
         *_leaks(selection.univariate, names),
