@@ -123,7 +123,7 @@ def test_select_prints_a_table(table, capsys):
     assert output.err.splitlines()[0].startswith("read 200 rows")
 
 
-@pytest.mark.parametrize("suffix", ["json", "csv", "txt"])
+@pytest.mark.parametrize("suffix", ["json", "csv", "txt", "JSON", "Csv"])
 def test_out_is_written_in_the_format_of_its_suffix(table, capsys, suffix):
     out = Path(f"selected.{suffix}")
     given = ("select", "sales.csv", "--target", "price", "-k", "2", "--out", str(out))
@@ -133,13 +133,16 @@ def test_out_is_written_in_the_format_of_its_suffix(table, capsys, suffix):
         "csv": lambda text: [row["feature"] for row in csv.DictReader(text.splitlines())],
         "txt": str.splitlines,
     }
-    assert read[suffix](out.read_text()) == found["features"]
+    assert read[suffix.lower()](out.read_text()) == found["features"]
 
 
 @pytest.mark.parametrize(
     ("path", "read"),
     [
         ("small.parquet", pa.parquet.read_table),
+        ("small.PARQUET", pa.parquet.read_table),
+        ("small.pq", pa.parquet.read_table),
+        ("small.Arrow", pa.feather.read_table),
         ("small.feather", pa.feather.read_table),
         ("small.csv", pa.csv.read_csv),
     ],
@@ -157,12 +160,12 @@ def test_report_shows_command_and_file(table, capsys):
     assert "<dd>sales.csv</dd>" in page
 
 
-@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "tsv"])
+@pytest.mark.parametrize("kind", ["parquet", "PARQUET", "feather", "arrow", "tsv", "TSV"])
 def test_files_of_every_kind_give_the_same(table, capsys, kind):
     name = f"sales.{kind}"
-    if kind == "tsv":
+    if kind.lower() == "tsv":
         pa.csv.write_csv(table, name, pa.csv.WriteOptions(delimiter="\t"))
-    elif kind == "parquet":
+    elif kind.lower() == "parquet":
         pa.parquet.write_table(table, name)
     else:
         pa.feather.write_feather(table, name)
@@ -375,12 +378,19 @@ def test_names_cannot_command_a_terminal_or_a_spreadsheet(table, capsys):
     text = Path("sales.csv").read_text()
     Path("evil.csv").write_text(text.replace('"b"', '"=\x1b[2Jb\u202e"', 1))
     given = ("select", "evil.csv", "--target", "price", "-k", "1")
-    for more in ((), ("--json",), ("--out", "out.csv"), ("--report", "report.html")):
+    written = (("--out", "out.csv"), ("--write", "w.csv"), ("--write", "w.TSV"))
+    for more in ((), ("--json",), *written, ("--report", "report.html")):
         assert main([*given, *more]) == 0
         output = capsys.readouterr()
         assert not {"\x1b", "\u202e"} & {*output.out, *output.err}
-    assert main(["watch", "evil.csv", "--target", "price", "-k", "1", "--exclude", "colour"]) == 0
-    assert not {"\x1b", "\u202e"} & {*capsys.readouterr().out}
+    Path("dates.csv").write_text("\x1b[2Jday,x,y\n" + "2024-01-01,1,2\n2024-02-01,2,1\n" * 200)
+    for given in (["evil.csv", "--target", "price"], ["dates.csv", "--target", "y"]):
+        assert main(["watch", *given, "-k", "1"]) == 0
+        output = capsys.readouterr()
+        assert not {"\x1b", "\u202e"} & {*output.out, *output.err}
+    assert "note: read as numbers, in days: \\u001b[2Jday" in output.err
+    assert Path("w.csv").read_text().startswith("\"'=")
+    assert Path("w.TSV").read_text().startswith("\"'=")
     assert Path("out.csv").read_text().splitlines()[1].startswith("'=")
     assert not {"\x1b", "\u202e"} & {*Path("report.html").read_text()}
 

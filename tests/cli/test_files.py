@@ -2,9 +2,13 @@
 
 import gzip
 import json
+import os
 import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 
 import numpy as np
@@ -274,11 +278,56 @@ def test_standard_input_is_read(sales, capsys, monkeypatch):
         assert answer(capsys, "select", "-", "--target", "price", "-k", "4")["features"][0] == "b"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_copy_of_standard_input(folder, number):
+    command = [sys.executable, "-m", "featgrad", "select", "-", "--target", "y"]
+    options = {"env": {**os.environ, "TMPDIR": str(folder)}, "stdin": subprocess.PIPE}
+    with subprocess.Popen(command, **options) as process:
+        process.stdin.write(b"a,b,y\n" + b"1,2,3\n" * 10_000)
+        process.stdin.flush()
+        while not any(path.stat().st_size for path in folder.glob("featgrad-*/stdin")):
+            assert process.poll() is None
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a,b,y\n1,2,3\n", "is not a column of standard input"), ("a\n1\n", "standard input, line 1")],
+)
+def test_errors_name_standard_input(text, expected, folder, capsys, monkeypatch):
+    Path("text").write_text(text)
+    with Path("text").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert main(["select", "-", "--target", "z", "--format", "csv"]) == 2 - ("line" in expected)
+    error = capsys.readouterr().err
+    assert expected in error
+    assert "featgrad-" not in error
+
+
+def test_the_report_names_a_pipe_as_it_was_given(sales, capsys):
+    os.mkfifo("pipe.csv")
+    text = Path("sales.csv").read_text()
+    writer = Thread(target=Path("pipe.csv").write_text, args=[text])
+    writer.start()
+    given = ["select", "pipe.csv", "--target", "price", "-k", "4", "--report", "report.html"]
+    assert main(given) == 0
+    writer.join()
+    assert "<dd>pipe.csv</dd>" in Path("report.html").read_text()
+    assert "in Python" not in capsys.readouterr().out
+
+
 def test_several_parquet_files_are_read_together(sales, capsys):
     sales[:100].to_parquet("one.parquet")
     sales[100:].to_parquet("two.parquet")
     for files in (["one.parquet", "two.parquet"], ["*.parquet"]):
         assert answer(capsys, "select", *files, "--target", "price", "-k", "4")["rows"] == 300
+    Path("parts").mkdir()
+    Path("one.parquet").rename("parts/one.PARQUET")
+    Path("two.parquet").rename("parts/two.pq")
+    assert answer(capsys, "select", "parts", "--target", "price", "-k", "4")["rows"] == 300
+    Path("parts/one.PARQUET").rename("one.parquet")
     sales[["a", "price"]].to_parquet("zoo.parquet")
     assert main(["info", "*.parquet"]) == 1
     assert "zoo.parquet has other columns than one.parquet" in capsys.readouterr().err

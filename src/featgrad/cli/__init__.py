@@ -7,13 +7,16 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 from featgrad.cli.arguments import UsageError, build_parser, completion_script
@@ -37,8 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.run == "completion":
         print(completion_script(parser, arguments.shell))
         return 0
+    # Names of what is read by way of a copy: its path would tell nobody anything.
+    arguments.copies = {}
+    arguments.named = partial(_named, arguments.copies)
     try:
-        _run(arguments)
+        with _ended_by_signals():
+            _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         message = str(interrupt) or "nothing was written"
@@ -52,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         from featgrad.readers.columns import UnknownColumnError
 
-        print(f"featgrad: error: {_one_line(error)}", file=sys.stderr)
+        print(f"featgrad: error: {arguments.named(_one_line(error))}", file=sys.stderr)
         is_usage = isinstance(error, UsageError | UnknownColumnError | FileNotFoundError)
         return USAGE if is_usage else FAILED
     return 0
@@ -73,8 +80,9 @@ def _run(arguments: Namespace) -> None:
         # A selection shows these with the names of the file's columns.
         if arguments.run == "select" and issubclass(category, DataWarning):
             return
-        progress.note(f"note: {message}")
-        arguments.notes.append(str(message))
+        text = arguments.named(str(message))
+        progress.note(f"note: {text}")
+        arguments.notes.append(text)
 
     # Products are short, and text is parsed meanwhile: threads of BLAS would mostly wait.
     with _readable(arguments) as files, one_blas_thread(), warnings.catch_warnings():
@@ -110,10 +118,37 @@ def _readable(arguments: Namespace) -> Iterator[list[Any]]:
                 files.append(pipe)
                 continue
             pipe.is_live, copy = True, Path(folder, label)
+            arguments.copies[str(copy)] = "standard input" if name == "-" else name
             with copy.open("wb") as target:
                 shutil.copyfileobj(pipe.open(), target)
             files.append(copy)
         yield files
+
+
+def _named(copies: Mapping[str, str], text: str) -> str:
+    for path, name in copies.items():
+        text = text.replace(path, name)
+    return text
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Context that signals to end leave as an error does, so that no temporary file stays."""
+    before: dict[int, Any] = {}
+    if current_thread() is main_thread():
+        ends = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+        # One that is ignored, as by nohup, stays so.
+        found = (number for number in ends if number and signal.getsignal(number) == signal.SIG_DFL)
+        before = {number: signal.signal(number, _end) for number in found}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: Any) -> None:
+    sys.exit(128 + number)
 
 
 def _one_line(error: Exception) -> str:

@@ -20,6 +20,7 @@ from featgrad.math.tasks import Task
 from featgrad.readers import Source, convert
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.columns import DistinctTexts, Table, numbered
+from featgrad.readers.formats import FORMATS, suffix_of
 from featgrad.report import gather_facts, write_report
 from featgrad.report.profiles import summarise_data
 from featgrad.report.text import Described, counted, listed
@@ -77,7 +78,7 @@ def select(arguments: Namespace) -> None:
     if arguments.report is None:
         concerning: Sequence[Concern] = concerns_of(described, X, y)
     else:
-        about = {"File": str(arguments.file), "Rows": f"{rows.n_rows:,}"}
+        about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
         about["Rows left out"] = f"{rows.source.skipped:,}"
         if not rows.is_complete:
             about["Estimated from"] = (
@@ -125,7 +126,8 @@ def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list
     files = {"report": "report.html", "write": "selected.csv"}
     more += [f"--{name} {file}" for name, file in files.items() if not getattr(arguments, name)]
     lines = [f"next: {' '.join([arguments.command_line, *more])}"] if more else []
-    reader = _PANDAS.get(Path(arguments.file).suffix) if isinstance(arguments.file, Path) else None
+    is_file = isinstance(arguments.file, Path) and str(arguments.file) not in arguments.copies
+    reader = _PANDAS.get(suffix_of(arguments.file)) if is_file else None
     is_plain = not any(note.startswith("read as separated") for note in arguments.notes)
     if reader is not None and is_plain and len(columns) <= _SHOWN_COLUMNS:
         lines.append(f"in Python: pandas.{reader.format(str(arguments.file))}[{list(columns)!r}]")
@@ -238,7 +240,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def convert_file(arguments: Namespace) -> None:
-    check_outputs(arguments, {"out_file": (".arrow", ".feather", ".ipc")})
+    check_outputs(arguments, {"out_file": FORMATS["arrow"].suffixes})
     source = open_file(arguments)
     begun = time.monotonic()
     n_rows = convert(source, arguments.out_file).n_rows or 0

@@ -19,6 +19,7 @@ from featgrad._support.atomic import atomic_path
 from featgrad.cli.arguments import UsageError
 from featgrad.estimates.estimate import Estimate
 from featgrad.readers import Block
+from featgrad.readers.formats import FORMATS, VAGUE, is_named, suffix_of
 from featgrad.report.text import visible
 
 # Seconds between two counts.
@@ -69,7 +70,7 @@ class Progress(FitCallback):  # type: ignore[misc]
         """Print a line that stays."""
         if not self._is_quiet:
             self.close()
-            print(line, file=sys.stderr, flush=True)
+            print(visible(line), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Remove the line that counts."""
@@ -82,16 +83,17 @@ class Progress(FitCallback):  # type: ignore[misc]
 
 SELECTION_FORMATS = (".json", ".csv", ".txt")
 REPORT_FORMATS = (".html", ".htm")
-TABLE_FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
+_WRITTEN = [FORMATS[name].suffixes for name in ("csv", "tsv", "parquet", "arrow")]
+TABLE_FORMATS = [suffix for suffixes in _WRITTEN for suffix in suffixes if suffix not in VAGUE]
 
 
 def write_selection(selection: dict[str, Any], path: Path) -> None:
     """Everything as JSON, features and gains as CSV, or one feature per line."""
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        if path.suffix == ".json":
+        if suffix_of(path) == ".json":
             json.dump(selection, file, indent=2, ensure_ascii=False)
             file.write("\n")
-        elif path.suffix == ".csv":
+        elif suffix_of(path) == ".csv":
             writer = csv.writer(file)
             writer.writerow(["feature", "gain", "standard_error"])
             names = map(_as_cell, selection["features"])
@@ -112,11 +114,13 @@ def write_table(
     """Write the selected features and the target, block by block."""
     import pyarrow as pa
 
+    columns, is_text = [*names, target], is_named(path, "csv") or is_named(path, "tsv")
+    columns = list(map(_as_cell, columns)) if is_text else columns
     with atomic_path(path) as temporary, ExitStack() as stack:
         writer = None
         for block in blocks:
             X = dense(block.X[:, features])
-            batch = pa.record_batch([*X.T, block.y], names=[*names, target])
+            batch = pa.record_batch([*X.T, block.y], names=columns)
             writer = writer or stack.enter_context(_writer(temporary, batch.schema))
             writer.write_batch(batch)
 
@@ -126,11 +130,11 @@ def _writer(path: Path, schema: Any) -> Any:
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
 
-    if path.suffix == ".parquet":
+    if is_named(path, "parquet"):
         return pq.ParquetWriter(path, schema)
-    if path.suffix in (".arrow", ".feather"):
+    if is_named(path, "arrow"):
         return pa.ipc.new_file(path, schema)
-    delimiter = "\t" if path.suffix == ".tsv" else ","
+    delimiter = "\t" if is_named(path, "tsv") else ","
     return pc.CSVWriter(path, schema, write_options=pc.WriteOptions(delimiter=delimiter))
 
 
@@ -167,7 +171,7 @@ def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> N
         if path is None:
             continue
         shown = f"{option} {str(path)!r}"
-        if allowed and path.suffix.lower() not in allowed:
+        if allowed and suffix_of(path) not in allowed:
             raise UsageError(f"{shown} has no known suffix: use {', '.join(allowed)}.")
         if not path.parent.is_dir():
             raise UsageError(f"{shown} is in a folder that does not exist: create {path.parent}.")

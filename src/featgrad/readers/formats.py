@@ -1,5 +1,6 @@
 """The registry of formats of files: a new one takes a line here and a module with its opener."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 # Arguments that describe how separated text is written.
@@ -39,6 +40,18 @@ FORMATS = {
                first_line=rf"\s*{_NUMBER}(\s+(qid|\d+):\S+)+\s*(#.*)?$"),
     )
 }  # fmt: skip
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that names the format of a file, read or written, however it is spelled."""
+    return path.suffix.lower()
+
+
+def is_named(path: Path, name: str) -> bool:
+    """Whether a file has a suffix of this format."""
+    return suffix_of(path) in FORMATS[name].suffixes
+
+
 # Formats that are refused by name.
 UNREADABLE = {
     ".xls": "an old Excel file", ".ods": "an OpenDocument sheet", ".sav": "an SPSS file",

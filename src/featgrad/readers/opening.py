@@ -16,7 +16,7 @@ from scipy import sparse
 from featgrad.checks import check_number, check_option
 from featgrad.options import ON_BAD_ROWS, ON_MISSING
 from featgrad.readers.block import BLOCK_ROWS, InvalidRows, rows_per_block
-from featgrad.readers.formats import COMPRESSED, FORMATS, UNREADABLE, VAGUE
+from featgrad.readers.formats import COMPRESSED, FORMATS, UNREADABLE, VAGUE, is_named, suffix_of
 from featgrad.readers.lines import Pipe, read_head
 from featgrad.readers.source import Source, StoredRows, open_array
 
@@ -190,7 +190,8 @@ def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
             check_option("format", format, tuple(FORMATS))
         if isinstance(path, Path) and not path.is_file():
             name, is_folder = str(path), path.is_dir()
-            found = path.rglob("*.parquet") if is_folder else map(Path, glob(name, recursive=True))
+            inside = (file for file in path.rglob("*") if is_named(file, "parquet"))
+            found = inside if is_folder else map(Path, glob(name, recursive=True))
             return "parquet", _parquet_files(name, sorted(found)), name
         return format or format_of(path), path, str(path)
     if format is not None:
@@ -213,7 +214,7 @@ def _parquet_files(name: str, files: list[Path]) -> list[Path]:
     for file in files or [Path(name)]:
         if not file.is_file():
             raise FileNotFoundError(f"There is no file {file}.")
-        if file.suffix.lower() != ".parquet":
+        if not is_named(file, "parquet"):
             raise ValueError(
                 f"{name} are {len(files)} files: only .parquet files can be read together, join "
                 "others first."
@@ -223,10 +224,8 @@ def _parquet_files(name: str, files: list[Path]) -> list[Path]:
 
 def format_of(path: Path | Pipe) -> str:
     """Detected from the suffix, or else from the content."""
-    suffixes = [suffix.lower() for suffix in getattr(path, "suffixes", ())]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
+    name = Path(str(path))
+    suffix = suffix_of(name.with_suffix("") if suffix_of(name) in COMPRESSED else name)
     if suffix in UNREADABLE:
         raise ValueError(
             f"{path} is {UNREADABLE[suffix]}, which cannot be read: save it as CSV, Parquet, JSON "
