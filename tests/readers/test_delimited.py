@@ -137,6 +137,28 @@ def test_quoted_fields_may_span_chunks_of_text(write, monkeypatch):
     assert list(source.feature_names) == ["t=a", 't=a\n"b"\n', "u=x"]
 
 
+def test_rows_longer_than_a_chunk_show_their_decimal_sign_and_kinds(write, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
+    monkeypatch.setattr("featgrad.readers.delimited._MIN_LINES", 0)
+    lines = b"".join(b"%d,5;NA;%d,25\n" % (k, k) for k in range(3)) + b"4,5;word;4,25\n"
+    source = open_source(write("rows.csv", b"target;text;number\n" + lines), target="target")
+    assert list(source.feature_names) == ["text=word", "number"]
+    np.testing.assert_array_equal(read(source).y, [0.5, 1.5, 2.5, 4.5])
+
+
+@pytest.mark.parametrize(
+    "line", ["0,66;no;0,66", "1,5;yes;no;no;2,5", "3,5;T;7;07:13;no;x;9;tab\there", "1,5|x|2,25"]
+)
+def test_decimal_commas_of_a_file_without_a_header_separate_nothing(write, line: str):
+    sep = ";" if ";" in line else "|"
+    names = [f"n{k}" for k in range(line.count(sep) + 1)]
+    content = (f"{line}\n{line}\n" * 5).encode()
+    for known in ({}, {"columns": names}):
+        table = open_table(write("rows.csv", content), **known, header=False)
+        assert len(table.columns) == len(names)
+        assert table.dialect.sep == sep
+
+
 def test_a_first_line_of_many_columns(write):
     names = ",".join(f"column{k}" for k in range(30_000)).encode()
     path = write("rows.csv", names + b"\n" + b",".join([b"1"] * 30_000) + b"\n")

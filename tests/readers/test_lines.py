@@ -26,7 +26,8 @@ def parsing_threads() -> list[str]:
 
 CONTENT = {
     "rows.csv": b"y,n,t\n" + b"".join(b'%d,%d.25,"t %d"\n' % (k, k, k % 7) for k in range(500)),
-    "odd.csv": b"y,n,t\n" + b"".join(b'%d,NA,"a\n""%d"""\n' % (k, k % 7) for k in range(500)),
+    "odd.csv": b"y,n,t\n"
+    + b"".join(b'%d,%s,"a\n""%d"""\n' % (k, b"NA" if k % 5 else b"1", k % 7) for k in range(500)),
     "rows.svm": b"".join(b"%d 1:%d 7:-2.5\n" % (k, k) for k in range(500)),
 }
 
@@ -56,7 +57,7 @@ def test_the_first_invalid_line_is_named_and_threads_end(write, name: str, line:
 
 
 def test_an_invalid_line_comes_before_the_damage_that_follows_it(write):
-    noise = np.random.default_rng(0).integers(10**9, size=20_000)
+    noise = np.random.default_rng(0).integers(10**9, size=40_000)
     lines = [b"1,%d\n" % k for k in noise]
     lines[9_000] = b"1,two\n"
     path = write("rows.csv.gz", gzip.compress(b"y,n\n" + b"".join(lines))[:-30])

@@ -17,6 +17,7 @@ from source_rows import read
         (b"# comment\n-1.5e0 qid:1 1:2 2:3 # c\n", {}),
         (b"1\t2\t3\n", {"columns": ["y", "a", "b"], "target": "y"}),
         (b"y,a,b\n1,2,3\n", {"target": "y"}),
+        (b"1905-06-14 13:54:06,9.6,43\n", {"columns": ["a", "b", "y"], "target": "y"}),
     ],
 )
 def test_files_of_any_name_are_known_by_their_content(write, content: bytes, options):

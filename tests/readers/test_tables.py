@@ -251,3 +251,11 @@ def test_columns_can_be_left_out(store, frame):
     assert list(source.feature_names) == ["a"]
     with pytest.raises(ValueError, match=r"exclude='twon' is not a column .* nearest is 'town'"):
         open_source(store(frame), target="label", exclude=["twon"])
+
+
+def test_integers_beyond_doubles_are_rounded_also_beside_decimals(tmp_path):
+    big = 2**53 + 1
+    columns = {"n": [big, None], "d": pa.array([1, 2], pa.decimal128(5)), "y": [0.0, 1.0]}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    found = read(open_source(tmp_path / "rows.parquet", target="y", missing="nan", dtype="float64"))
+    np.testing.assert_array_equal(found.X, [[float(big), 1], [np.nan, 2]])

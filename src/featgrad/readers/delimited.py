@@ -61,7 +61,7 @@ class DelimitedTable:
         head = read_head(text)
         self._encoding = encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head
-        first = next(self._lines(), b"")
+        first = next(_enough(self._lines()), b"")
         # A single zero may be a damaged byte.
         if first[:_FIRST_BYTES].count(0) > 1 + len(first[:_FIRST_BYTES]) // 100:
             raise ValueError(f"{name} is not text: pass its format, or save it as CSV.")
@@ -166,8 +166,7 @@ class DelimitedTable:
     def _first_fields(self) -> Tokens:
         """The fields of the first rows, one column after the other."""
         places, content = -2 - np.arange(len(self.columns)), b""
-        for read in self._data():
-            content += read
+        for content in _enough(self._data()):
             found = self._split(content, places, 0, _MAX_RECORD_BYTES, skip=True)
             # A quoted field of the first record may go on in the next chunk.
             if len(found.lines) or len(content) > _MAX_RECORD_BYTES:
@@ -186,6 +185,18 @@ class DelimitedTable:
             while lines and text:
                 text, lines = text[text.index(b"\n") + 1 :], lines - 1
             yield text
+
+
+def _enough(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The first chunks joined, once they show how the text is written, and then with one more."""
+    content, is_shown = b"", False
+    for chunk in chunks:
+        content, is_shown = content + chunk, False
+        if len(content) >= _FIRST_BYTES and content.count(b"\n") >= _FIRST_LINES:
+            is_shown = True
+            yield content
+    if content and not is_shown:
+        yield content
 
 
 class _Records(NamedTuple):

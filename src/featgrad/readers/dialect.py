@@ -79,7 +79,7 @@ def dialect_of(
         skipped, sep, text = 1, sep or first_line[-1], text.split("\n", 1)[1]
     records, lines = _records(text, sep) if sep else ([], [])
     if sep is None:
-        sep, records, lines = _separated(text)
+        sep, records, lines = _separated(text, len(columns or ()))
     if not records:
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
     decimal = decimal or _decimal(records, sep)
@@ -95,20 +95,26 @@ def dialect_of(
     return Dialect(sep, decimal, tuple(names), header_lines, tuple(na_values))
 
 
-def _separated(text: str) -> "tuple[str, list[list[str]], list[int]]":
+def _separated(text: str, n_columns: int) -> "tuple[str, list[list[str]], list[int]]":
     """The separator that splits most records into as many fields as the first, more than one.
 
-    Of several such the one that leaves most numbers: decimal commas split records as well. Also the
-    records, and the line on which each ends.
+    Of several such the one that leaves most numbers, and fewest fields that others would split:
+    decimal commas split records as well. As many fields as there are names to give come first.
+    Also the records, and the line on which each ends.
     """
     every = {sep: _records(text, sep) for sep in SEPARATORS}
     split = {sep: found for sep, (found, _) in every.items() if found and len(found[0]) > 1}
 
-    def fitness(sep: str) -> tuple[float, float, int]:
+    def fitness(sep: str) -> tuple[bool, float, float, int]:
         records = split[sep]
         count, fields = len(records[0]), [field for record in records for field in record]
         alike = sum(len(record) == count for record in records) / len(records)
-        return alike, float(np.mean(_are_numbers(fields, ".", ","))), count
+        are_numbers = _are_numbers(fields, ".", ",")
+        are_whole = [
+            is_number or not any(other in field for other in split)
+            for field, is_number in zip(fields, are_numbers, strict=True)
+        ]
+        return count == n_columns, alike, float(np.mean(are_numbers) + np.mean(are_whole)), count
 
     best = max(split, key=fitness) if len(split) > 1 else next(iter(split), ",")
     return best, *every[best]

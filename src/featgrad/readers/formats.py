@@ -37,7 +37,7 @@ FORMATS = {
         Format("arrow", (".arrow", ".feather", ".ipc"), _BATCHES, magic=b"ARROW1"),
         Format("npy", (".npy",), "source:open_npy", magic=b"\x93NUMPY"),
         Format("svmlight", (".svm", ".svmlight", ".libsvm"), "svmlight:open_svmlight",
-               first_line=rf"\s*{_NUMBER}(\s+(qid|\d+):\S+)+\s*(#.*)?$"),
+               first_line=rf"\s*{_NUMBER}(\s+(qid|\d+):{_NUMBER})+\s*(#.*)?$"),
     )
 }  # fmt: skip
 

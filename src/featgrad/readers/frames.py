@@ -182,6 +182,9 @@ def numbers_in(column: Any, reasons: dict[int, str]) -> Any:
         return as_days((column.cast(nw.Datetime("us")) if is_date else column).to_numpy())
     if isinstance(column.dtype, nw.Time):
         column = column.cast(nw.Time).cast(nw.Int64) / _DAY_NS
+    if column.implementation.is_pyarrow():
+        # Integers beyond 2**53 are rounded, as those of other frames.
+        return column.to_native().cast("float64", safe=False).to_numpy()
     return column.cast(nw.Float64).to_numpy()
 
 
