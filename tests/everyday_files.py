@@ -186,6 +186,8 @@ GOOD = [
         chosen=frozenset({"2019", "2021"}),
     ),
     File("excel_hint.csv", b"sep=;\n" + csv(sep=";")),
+    File("excel_hint_tab.csv", b"sep=\t\r\n" + csv(sep="\t")),
+    File("told_tab.txt", csv(sep="\t"), (*PRICE, "--sep", "\\t")),
     File("quoted.csv", csv(quoting=1)),
     File("spaces.csv", csv().replace(b",", b" , ")),
     File(
@@ -238,6 +240,11 @@ GOOD = [
     File("thousands.csv", csv(ROWS.assign(b=(1e6 * ROWS["b"]).map("{:,.0f}".format)))),
     File(
         "percent.csv", csv(ROWS.assign(b=ROWS["b"].map("{:.1%}".format))), notes=("fractions: b",)
+    ),
+    File(
+        "percent_decimal_comma.csv",
+        csv(ROWS.assign(b=ROWS["b"].map(lambda v: f"{v:.1%}".replace(".", ","))), **EURO_FIELDS),
+        notes=("decimal comma", "fractions: b"),
     ),
     File(
         "brackets.csv", csv(ROWS.assign(b=ROWS["b"].map(lambda v: f"({-v})" if v < 0 else f"{v}")))

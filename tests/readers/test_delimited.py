@@ -74,6 +74,92 @@ def test_a_sheet_has_all_cells_whatever_size_it_states(tmp_path):
     np.testing.assert_array_equal(found.X, [[i, i / 4] for i in range(9)])
 
 
+def a_sheet(path, rows):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_numbers_of_a_sheet_are_numbers_next_to_texts_with_decimal_commas(tmp_path):
+    rows = [("n", "t", "y"), (1.125, "1,5", 1), (1e-7, "1.234,25", 0), (-1234.5, "2,5", 1)]
+    found = read(open_source(a_sheet(tmp_path / "rows.xlsx", rows), target="y", dtype="float64"))
+    np.testing.assert_array_equal(found.X, [[1.125, 1.5], [1e-7, 1234.25], [-1234.5, 2.5]])
+
+
+def test_separators_in_cells_of_a_sheet_separate_nothing(tmp_path):
+    rows = [("t", "n", "y"), ("a;b\t,c", 1, 0), ("b;c\t,d", 2, 1), ("a;b\t,c", 3, 1)]
+    path = a_sheet(tmp_path / "rows.xlsx", rows)
+    assert list(open_source(path, target="y").feature_names) == ["t=a;b\t,c", "t=b;c\t,d", "n"]
+    with pytest.raises(ValueError, match=r"sep=';' does not apply to .*rows\.xlsx"):
+        open_source(path, target="y", sep=";")
+
+
+def test_a_cell_far_away_in_a_sheet_is_reported_with_its_row(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in [("a", "y"), (1, 2), (), (3, 4)]:
+        book.active.append(row)
+    book.active["XFD1048576"] = 5
+    book.save(tmp_path / "rows.xlsx")
+    with pytest.raises(ValueError, match="line 1048576: it has 16384 fields where 2 belong"):
+        read(open_source(tmp_path / "rows.xlsx", target="y"))
+
+
+def test_a_sheet_with_a_row_that_cannot_be_is_refused(tmp_path):
+    whole, path = a_sheet(tmp_path / "whole.xlsx", [("a", "y"), (1, 2)]), tmp_path / "rows.xlsx"
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'<row r="2"', b'<row r="2000000000"'))
+    with pytest.raises(ValueError, match="more rows than a sheet can have, 1,048,576"):
+        open_source(path, target="y")
+
+
+@pytest.mark.parametrize(
+    "content", [b"sep=\t\na\tb\ty\n1\t2\t0\n", b"sep=\t\r\na\tb\ty\r\n1\t2\t0"]
+)
+def test_the_first_line_may_name_a_tab(write, content: bytes):
+    source = open_source(write("rows.csv", content), target="y")
+    assert list(source.feature_names) == ["a", "b"]
+
+
+@pytest.mark.parametrize("sep", ["\t", "\\t", "tab"])
+def test_a_tab_can_be_given_as_it_is_typed(write, sep: str):
+    source = open_source(write("rows.txt", b"a,1\tb,2\ty,3\n1\t2\t0\n"), target="y,3", sep=sep)
+    assert list(source.feature_names) == ["a,1", "b,2"]
+
+
+@pytest.mark.parametrize("sep", [b";", b"\t"])
+def test_percentages_may_have_a_decimal_comma(write, sep: bytes):
+    path = write("rows.csv", b"p;n;y\n1,5%;1;0\n2,25 %;2;1\n-3%;3;0\n".replace(b";", sep))
+    found = read(open_source(path, target="y", dtype="float64"))
+    np.testing.assert_allclose(found.X[:, 0], [0.015, 0.0225, -0.03], rtol=1e-15)
+
+
+def test_the_end_of_a_day_and_a_leap_second_are_times(write):
+    content = (
+        b"t,d,z,y\n12:00,2020-01-01T06:00,2020-01-01T06:00Z,0\n"
+        b"24:00,2020-01-01 24:00:00,2020-01-01T24:00+01:00,1\n"
+        b"23:59:60,2016-12-31T23:59:60,2016-12-31T23:59:60Z,0\n"
+    )
+    found = read(open_source(write("rows.csv", content), target="y", dtype="float64"))
+    expected = [[0.5, 18262.25, 18262.25], [1, 18263, 18263 - 1 / 24], [1, 17167, 17167]]
+    np.testing.assert_array_equal(found.X, expected)
+
+
+@pytest.mark.parametrize("word", [b"24:01", b"24:00:01", b"12:60", b"12:30:61", b"25:00"])
+def test_no_time_is_beyond_the_end_of_a_day(write, word: bytes):
+    path = write("rows.csv", b"t,n,y\n12:00,1,0\n13:00,1,1\n14:00,1,1\n" + word + b",1,1\n")
+    with pytest.raises(ValueError, match=r"line 5: column 't' holds .* not a time"):
+        read(open_source(path, target="y"))
+
+
+def test_a_blank_among_booleans_is_missing(write):
+    path = write("rows.csv", b"a,n,y\nTRUE,1,0\n,2,1\nFALSE,3,0\n")
+    found = read(open_source(path, target="y", missing="nan"))
+    np.testing.assert_array_equal(found.X, [[1, 1], [np.nan, 2], [0, 3]])
+
+
 def test_a_last_field_that_begins_with_a_line_end_is_one_field(write):
     path = write("rows.csv", b'y,n,note\n1,1,a\n0,2,"\n1,3,"\n1,4,\n')
     found = read(open_source(path, target="y", exclude=["note"]))
@@ -193,6 +279,14 @@ def test_a_number_that_stands_for_a_missing_one_may_be_written_in_any_way(write)
     path = write("rows.csv", b"y,n,m\n1,-999,1\n0,-999.0,2\n1,-9.99e2,3\n0,5,-998\n")
     found = read(open_source(path, target="y", missing="nan", na_values=["-999"]))
     np.testing.assert_array_equal(found.X, [[np.nan, 1], [np.nan, 2], [np.nan, 3], [5, -998]])
+
+
+@pytest.mark.parametrize("word", ["-999", "-999,0", "-999.0"])
+def test_a_number_is_missing_in_columns_of_every_kind_and_with_decimal_commas(write, word: str):
+    rows = b"n;b;d;t;y\n1,5;true;2020-01-01;u;1\n-999,00;-999;-999,0;-999,0;0\n2,5;false;;v;1\n"
+    source = open_source(write("rows.csv", rows), target="y", missing="nan", na_values=[word])
+    assert list(source.feature_names) == ["n", "b", "d", "t=u", "t=v"]
+    np.testing.assert_array_equal(read(source).X[1], [np.nan, np.nan, np.nan, 0, 0])
 
 
 def test_a_bad_line_far_down_in_a_file_of_numbers_is_reported(write, monkeypatch):

@@ -45,6 +45,11 @@ def test_a_missing_file_is_reported(tmp_path):
         open_source(tmp_path / "nowhere.csv", target="y")
 
 
+def test_a_device_is_reported_as_what_it_is():
+    with pytest.raises(ValueError, match="/dev/null is not a regular file: give one"):
+        open_source("/dev/null", target="y")
+
+
 @pytest.mark.parametrize("data", [None, 3, object()])
 def test_data_without_rows_is_an_error(data):
     with pytest.raises(ValueError, match="Rows cannot be read from"):

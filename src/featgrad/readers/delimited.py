@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from featgrad._support.types import Flags
 from featgrad.readers.block import InvalidRows, raise_unreadable
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
-from featgrad.readers.dialect import check_dialect, dialect_of, encoding_of
+from featgrad.readers.dialect import check_dialect, decimal_of, dialect_of, encoding_of
 from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
 from featgrad.readers.record_kernels import FIELDS, UNCLOSED, split_records
 from featgrad.readers.tokens import NA_TEXTS, NA_WORDS, Tokens, is_utf8, kinds_of
@@ -34,6 +34,8 @@ _MIN_LINES = 64
 _MAX_RECORD_BYTES = 1 << 20
 # First lines that show how a file is written: so many bytes, and at least so many lines.
 _FIRST_BYTES, _FIRST_LINES = 1 << 18, 5
+# First rows of a sheet, which show the same, and all that a sheet can have.
+_FIRST_ROWS, _MOST_ROWS = 100, 1 << 20
 
 
 def open_delimited(
@@ -42,7 +44,10 @@ def open_delimited(
     """CSV, TSV, or the first sheet of an Excel file."""
     if format == "tsv":
         given = {"sep": "\t"} | given
-    text = _sheet_as_csv(data) if format == "xlsx" else data
+    text = data
+    if format == "xlsx":
+        text, given["decimal"] = _sheet_as_csv(data, given.get("decimal"))
+        given |= {"sep": "\t", "encoding": "utf-8"}
     return DelimitedTable(str(data), text, **given)
 
 
@@ -56,7 +61,7 @@ class DelimitedTable:
         sep: str | None = None, decimal: str | None = None, encoding: str | None = None,
         header: bool | None = None, na_values: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        check_dialect(sep, decimal, encoding)
+        sep = check_dialect(sep, decimal, encoding)
         self.name, self._text = name, text
         head = read_head(text)
         self._encoding = encoding or encoding_of(head)
@@ -75,8 +80,11 @@ class DelimitedTable:
         self._places = {column: place for place, column in enumerate(self.columns)}
         given = self.dialect.na_values
         self._missing, self._missing_texts = (*given, *NA_WORDS), (*given, *NA_TEXTS)
-        values, valid = Tokens.from_bytes([word.encode() for word in given]).numbers()
-        self._missing_numbers = values[valid]
+        words = Tokens.from_bytes([word.encode() for word in given])
+        # As the file writes numbers, or as programs do.
+        (values, valid), (plain, _) = words.numbers("number", self.dialect.decimal), words.numbers()
+        values = np.where(valid, values, plain)
+        self._missing_numbers = values[~np.isnan(values)]
         kinds = kinds_of(self._first_fields(), len(self.columns), self.dialect.decimal)
         self.kinds: Mapping[str, str] = dict(zip(self.columns, kinds, strict=True))
         self.notes: Sequence[str] = self._notes()
@@ -120,7 +128,7 @@ class DelimitedTable:
         found = self._split(content, places, len(kinds), 0 if at_end else _MAX_RECORD_BYTES, skip)
         names, reasons, decimal = list(kinds), dict[int, str](), self.dialect.decimal
         rows, columns, starts, ends = found.others.T
-        others = Tokens(found.data, starts.copy(), ends.copy()).trimmed(self._missing)
+        others = self._trimmed(Tokens(found.data, starts.copy(), ends.copy()), self._missing)
         found.values[rows, columns], valid = others.numbers("number", decimal)
         for i in np.flatnonzero(~valid).tolist():
             name = names[columns[i]]
@@ -131,11 +139,11 @@ class DelimitedTable:
         for name, start, end in zip(fields, found.starts, found.ends, strict=True):
             tokens = Tokens(found.data, start, end, is_text)
             if name in kinds:
-                tokens = tokens.trimmed(self._missing)
+                tokens = self._trimmed(tokens, self._missing)
                 values = numbers_of(name, tokens, kinds[name], decimal, reasons)
                 found.values[:, names.index(name)] = values
             else:
-                is_there = tokens.trimmed(self._missing_texts).present
+                is_there = self._trimmed(tokens, self._missing_texts).present
                 texts[name] = replace(tokens, ends=np.where(is_there, end, start))
         return found, Chunk(found.values.T, texts, reasons)
 
@@ -173,7 +181,17 @@ class DelimitedTable:
                 break
         else:
             found = self._split(content, places, 0, 0, skip=True)
-        return Tokens(found.data, found.starts.ravel(), found.ends.ravel()).trimmed(self._missing)
+        fields = Tokens(found.data, found.starts.ravel(), found.ends.ravel())
+        return self._trimmed(fields, self._missing)
+
+    def _trimmed(self, tokens: Tokens, missing: Sequence[str]) -> Tokens:
+        """Without blanks; empty where a word stands for none, or a number however it is written."""
+        tokens = tokens.trimmed(missing)
+        if not len(self._missing_numbers):
+            return tokens
+        values, _ = tokens.numbers("number", self.dialect.decimal)
+        is_missing = np.isin(values, self._missing_numbers)
+        return replace(tokens, ends=np.where(is_missing, tokens.starts, tokens.ends))
 
     def _lines(self) -> Iterator[bytes]:
         return line_chunks(self._text, _MIN_LINES, self._encoding, returns=self._returns)
@@ -224,8 +242,8 @@ def _unescaped(content: bytes, starts: Any, ends: Any, escaped: Flags) -> NDArra
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _sheet_as_csv(path: Path) -> bytes:
-    """The first sheet of an Excel file."""
+def _sheet_as_csv(path: Path, decimal: str | None) -> tuple[bytes, str]:
+    """The first sheet of an Excel file; its numbers are written as its texts write theirs."""
     if find_spec("openpyxl") is None:
         raise ImportError(
             f"Reading {path} needs openpyxl: pip install 'featgrad[excel]', or save it as CSV."
@@ -235,21 +253,34 @@ def _sheet_as_csv(path: Path) -> bytes:
     try:
         book = load_workbook(path, read_only=True, data_only=True)
         sheet, text = book.worksheets[0], io.StringIO()
-        # The file may state fewer rows and columns than it has.
-        width, writer = sheet.max_column or 0, csv.writer(text, lineterminator="\n")
+        # The file may state fewer rows and columns than it has, or more.
         sheet.reset_dimensions()
-        for row in sheet.iter_rows(values_only=True):
-            if any(cell is not None for cell in row):
-                width = max(width, len(row))
-                writer.writerow([*map(_field, row), *[None] * (width - len(row))])
+        rows = enumerate(map(_cells, sheet.iter_rows(values_only=True)))
+        first = list(islice(rows, _FIRST_ROWS))
+        width = max((len(row) for _, row in first), default=0)
+        texts = [[cell for cell in row if isinstance(cell, str)] for _, row in first]
+        decimal = decimal or decimal_of(texts, "\t")
+        writer = csv.writer(text, "excel-tab", lineterminator="\n")
+        for place, row in chain(first, rows):
+            if place == _MOST_ROWS:
+                raise ValueError(f"it has more rows than a sheet can have, {_MOST_ROWS:,}")
+            row += [None] * (width - len(row)) if row else []
+            writer.writerow([_field(cell, decimal) for cell in row])
         book.close()
     # Damaged archives and XML raise many kinds of errors.
     except Exception as error:
         raise_unreadable(str(path), error)
-    return text.getvalue().encode()
+    return text.getvalue().encode(), decimal
 
 
-def _field(cell: Any) -> Any:
-    if isinstance(cell, timedelta):
-        return cell / timedelta(days=1)
+def _cells(row: Sequence[Any]) -> list[Any]:
+    """Without empty cells at the end."""
+    n_cells = max((i for i, cell in enumerate(row, 1) if cell is not None), default=0)
+    return list(row[:n_cells])
+
+
+def _field(cell: Any, decimal: str) -> Any:
+    cell = cell / timedelta(days=1) if isinstance(cell, timedelta) else cell
+    if isinstance(cell, float):
+        return str(cell).replace(".", decimal)
     return cell.isoformat() if isinstance(cell, date | time) else cell

@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ _HINT = "sep="
 _RETURN = "\ue000"
 
 
-def check_dialect(sep: str | None, decimal: str | None, encoding: str | None) -> None:
-    """Raise an error for what the caller gives; None is found from the file."""
+def check_dialect(sep: str | None, decimal: str | None, encoding: str | None) -> str | None:
+    """The separator; raises an error for what cannot be used. None is found from the file."""
+    sep = "\t" if sep in ("\\t", "tab") else sep
     if sep is not None and (len(sep) != 1 or not sep.isascii()):
         raise ValueError(f"sep={sep!r} cannot be used: give one character.")
     if decimal not in (None, ".", ",") or (decimal or "") == sep:
@@ -33,6 +35,7 @@ def check_dialect(sep: str | None, decimal: str | None, encoding: str | None) ->
         raise ValueError(
             f"encoding={encoding!r} is unknown: use 'utf-8', say, or 'cp1252'."
         ) from None
+    return sep
 
 
 class Dialect(NamedTuple):
@@ -73,7 +76,7 @@ def dialect_of(
 ) -> Dialect:  # fmt: skip
     """From the first lines, as UTF-8; None is found."""
     text, skipped = head.decode("utf-8", "replace"), 0
-    first_line = text.split("\n", 1)[0].strip()
+    first_line = text.split("\n", 1)[0].strip(" \r")
     if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
         # The line that names the separator for Excel.
         skipped, sep, text = 1, sep or first_line[-1], text.split("\n", 1)[1]
@@ -82,7 +85,7 @@ def dialect_of(
         sep, records, lines = _separated(text, len(columns or ()))
     if not records:
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
-    decimal = decimal or _decimal(records, sep)
+    decimal = decimal or decimal_of(records, sep)
     header = header if columns is None else False
     if header is None:
         header = _has_header(records, decimal)
@@ -137,7 +140,8 @@ def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
     return records, lines
 
 
-def _decimal(records: Sequence[Sequence[str]], sep: str) -> str:
+def decimal_of(records: Sequence[Sequence[str]], sep: str) -> str:
+    """The decimal sign that makes most fields numbers."""
     if not any("," in "".join(record) for record in records):
         return "."
     fields = [field for record in records for field in record if "," in field or "." in field]
@@ -174,9 +178,10 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
 
 
 def _are_numbers(fields: Sequence[str], *decimals: str) -> list[bool]:
-    """Which fields are numbers with one of these decimal signs."""
+    """Which fields are numbers, or percentages, with one of these decimal signs."""
     tokens = Tokens.from_bytes([field.encode() for field in fields])
-    found = [tokens.numbers("number", decimal)[1] & tokens.present for decimal in decimals]
+    kinds = product(("number", "percent"), decimals)
+    found = [tokens.numbers(*kind)[1] & tokens.present for kind in kinds]
     return np.any(found, axis=0).tolist()  # type: ignore[no-any-return]
 
 

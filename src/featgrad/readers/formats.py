@@ -31,7 +31,7 @@ FORMATS = {
     for format in (
         Format("csv", (".csv", *VAGUE), _TEXT, ("columns", *DIALECT), first_line=r".*[,;\t|]"),
         Format("tsv", (".tsv", ".tab"), _TEXT, ("columns", *DIALECT)),
-        Format("xlsx", (".xlsx", ".xlsm"), _TEXT, DIALECT, magic=b"PK\3\4"),
+        Format("xlsx", (".xlsx", ".xlsm"), _TEXT, ("decimal", "header", "na_values"), b"PK\3\4"),
         Format("jsonl", (".jsonl", ".ndjson"), _BATCHES, first_line=r"\s*\{"),
         Format("parquet", (".parquet", ".pq"), _BATCHES, magic=b"PAR1"),
         Format("arrow", (".arrow", ".feather", ".ipc"), _BATCHES, magic=b"ARROW1"),

@@ -212,6 +212,11 @@ def _parquet_files(name: str, files: list[Path]) -> list[Path]:
     if not files and Path(name).is_dir():
         raise FileNotFoundError(f"The folder {name} holds no .parquet file: no others can be read.")
     for file in files or [Path(name)]:
+        if not file.is_file() and file.exists():
+            raise ValueError(
+                f"{file} is not a regular file: give one, which is read several times, or a "
+                "folder of .parquet files. The command reads standard input as -."
+            )
         if not file.is_file():
             raise FileNotFoundError(f"There is no file {file}.")
         if not is_named(file, "parquet"):

@@ -1,5 +1,6 @@
 """Columns of text as bytes and offsets, and the one rule for what they hold."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,7 @@ NA_TEXTS = NA_WORDS[:-2]
 _BOOLEANS = ((b"true", b"false"), (b"yes", b"no"), (b"t", b"f"), (b"y", b"n"))
 # Bytes of the longest boolean and of the longest date, and one more.
 _BOOLEAN_BYTES, _DATE_BYTES = 6, 40
+_MIDNIGHT = re.compile(rb"24:00(:00([.,]0+)?)?(?![\d:.,])")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -164,9 +166,13 @@ def as_days(times: NDArray[Any]) -> Floats:
 
 def _day(text: bytes) -> float:
     """A date with a zone in days since 1970; NaN for anything else."""
+    # ISO 8601 has 24:00, the end of a day, and leap seconds, but not every version of Python.
+    more = timedelta(days=bool(_MIDNIGHT.match(text, 11)), seconds=text[16:19] == b":60")
+    if more:
+        text = text[:11] + (b"00" + text[13:] if more.days else text[11:17] + b"59" + text[19:])
     try:
-        when = datetime.fromisoformat(text.decode())
-    except ValueError:
+        when = datetime.fromisoformat(text.decode()) + more
+    except (ValueError, OverflowError):
         return np.nan
     return (when.replace(tzinfo=when.tzinfo or UTC) - _EPOCH) / timedelta(days=1)
 
