@@ -136,9 +136,15 @@ class Cells(NamedTuple):
         """Centred products of the rows of each fold, or the rows themselves."""
         matrix, xp, mean = self.matrix, namespace(self.matrix), typed_like(self.matrix, means)
         if self.roots is not None:
-            roots = np.sqrt(division.shares[cells]).astype(np.float32)[:, :, None, None]
-            rows = roots * (matrix[cells] - self.roots[cells][..., None] * mean)
-            return rows.reshape(len(cells), -1, len(means))
+            # Rows of the cells of a fold follow each other, without those that are only padding.
+            shares = np.sqrt(division.shares[cells]).astype(np.float32)[:, :, None]
+            used = self.roots[cells] > 0
+            rows = matrix[cells][used] - self.roots[cells][used][:, None] * mean
+            rows *= np.broadcast_to(shares, used.shape)[used][:, None]
+            counts = used.sum(axis=(1, 2))
+            found = np.zeros((len(cells), counts.max(), len(means)), np.float32)
+            found[np.arange(counts.max()) < counts[:, None]] = rows
+            return found
         shape, shift = (len(cells), *matrix.shape[1:]), typed_like(matrix, shift)
         found = xp.zeros(shape, dtype=matrix.dtype, device=matrix.device)
         for fold, own in enumerate(cells):

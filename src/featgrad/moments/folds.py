@@ -139,11 +139,18 @@ class Folds:
 
     def without_each(self, ridge: float) -> Floats:
         """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs)."""
-        xp = namespace(self.matrix)
+        xp, rest = namespace(self.matrix), self.crosses.sum(axis=0) - self.crosses
+        if not self.is_gram and math.prod(self.matrix.shape[:2]) < self.n_columns:
+            return np.array([self._without(f, b, ridge) for f, b in enumerate(rest)])
         grams = xp.astype(self.grams, xp.float64)
         others = xp.sum(grams, axis=0) + placed_like(grams, ridge * np.eye(self.n_columns)) - grams
-        rest = self.crosses.sum(axis=0) - self.crosses
         return to_numpy(xp.linalg.solve(others, placed_like(grams, rest)))
+
+    def _without(self, fold: int, b: Floats, ridge: float) -> Floats:
+        """``(X^T X + ridge I)^-1 b = (b - X^T (X X^T + ridge I)^-1 X b) / ridge``, X without it."""
+        rows = np.delete(self.matrix, fold, axis=0).reshape(-1, self.n_columns).astype(np.float64)
+        along = np.linalg.solve(rows @ rows.T + ridge * np.eye(len(rows)), rows @ b)
+        return np.asarray((b - rows.T @ along) / ridge)
 
     def columns(self, indices: Indices) -> "Folds":
         crosses, matrix = self.crosses[:, indices], submatrices(self.matrix, indices, self.is_gram)

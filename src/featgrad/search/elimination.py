@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
 from featgrad._support.types import Flags, Floats, Indices, Singles
@@ -84,13 +83,16 @@ def _units_of(task: Candidates) -> Flags:
 
 
 def _leave_out(H: Singles, B: Singles, gone: Indices) -> None:
-    """With ``H_gg = L L^T``: H and B lose ``W^T W`` and ``W^T L^-1 B_g``, ``W = L^-1 H_g:``."""
-    out = H[gone]
+    """With ``H_gg = L L^T``: H and B lose ``W^T W`` and ``W^T L^-1 B_g``, ``W = L^-1 H_g:``.
+
+    Of H only the lower triangle is kept up to date.
+    """
+    out = np.where(np.arange(len(H)) <= gone[:, None], H[gone], H[:, gone].T)
     factor, _ = lapack.spotrf(out[:, gone], lower=True)
     W, _ = lapack.strtrs(factor, out, lower=True)
     along, _ = lapack.strtrs(factor, B[gone], lower=True)
     B -= W.T @ along
-    H -= W.T @ W
+    blas.ssyrk(-1.0, W, beta=1.0, c=H.T, trans=True, overwrite_c=True)
     # What is gone explains nothing of the rest.
     H[gone, gone] = 1.0
 
@@ -151,13 +153,20 @@ def _inverse(totals: Totals, ridge: float) -> Singles:
 
     Single precision will do: the ridge leaves condition numbers of some thousands at most.
     """
+    if totals.has_few_rows:  # ridge H = I - X^T (X X^T + ridge I)^-1 X
+        rows = totals.rows.astype(np.float64)
+        factor, _ = lapack.dpotrf(rows @ rows.T + ridge * np.eye(len(rows)), lower=True)
+        V, _ = lapack.dtrtrs(factor, rows, lower=True)
+        return np.asarray((np.eye(V.shape[1]) - V.T @ V) / ridge, np.float32)
     penalised = to_numpy(totals.covariance).astype(np.float32)
     penalised[np.diag_indices(len(penalised))] += np.float32(ridge)
-    return np.asarray(linalg.inv(penalised, overwrite_a=True, check_finite=False))
+    factor, _ = lapack.spotrf(penalised.T, overwrite_a=True)
+    triangle, _ = lapack.spotri(factor, overwrite_c=True)
+    return np.ascontiguousarray(triangle + np.triu(triangle, 1).T)
 
 
 def _losses(H: Singles, B: Singles, units: Units) -> Floats:
-    """Explained variance that would be lost without each unit."""
+    """Explained variance that would be lost without each unit, from the lower triangle of H."""
     # Right for units of one column; wider ones are overwritten below, by their width.
     losses = units.total(np.add.reduce(B * B, axis=1) / H.diagonal())
     if units.are_single_columns:
@@ -168,6 +177,7 @@ def _losses(H: Singles, B: Singles, units: Units) -> Floats:
     for width in np.unique(widths[widths > 1]):
         alike = np.flatnonzero(widths == width)
         columns = by_unit[starts[alike][:, None] + np.arange(width)]
-        blocks = H[columns[:, :, None], columns[:, None, :]]
+        blocks = np.tril(H[columns[:, :, None], columns[:, None, :]])
+        blocks += np.tril(blocks, -1).mT
         losses[alike] = np.sum(B[columns] * np.linalg.solve(blocks, B[columns]), axis=(1, 2))
     return losses
