@@ -286,6 +286,71 @@ def test_features_of_refused_rows_are_not_kept():
     assert selector.feature_names_in_.tolist() == ["a", "b", "c", "d", "e", "late"]
 
 
+def test_rows_count_by_their_weights(container):
+    X, y = planted(1500, 20, [3])
+    weights = np.where(np.arange(1500) % 3, 1.0, 0.0)
+    y[weights == 0] = 5 * X[weights == 0, 7]
+    X, light, used = container(X), np.maximum(weights, 1e-9), np.flatnonzero(weights)
+    rows = X.iloc[used] if isinstance(X, pd.DataFrame) else X[used]
+    alone = OnlineFeatureSelector(1, half_life=500).partial_fit(rows, y[used])
+    for given in (weights, 1000 * weights, light):
+        selector = OnlineFeatureSelector(1, half_life=500)
+        selector.partial_fit(X, y, sample_weight=given)
+        assert selector.get_support(indices=True).tolist() == [3]
+        assert selector.learnability_.value == pytest.approx(alone.learnability_.value, abs=0.05)
+        assert not selector.alarms_
+
+
+def test_rows_of_weight_0_are_as_if_they_had_not_come():
+    X, y = planted(700, 5, [3])
+    weights = np.random.default_rng(0).random(700) * (np.arange(700) >= 150)
+    parts = fed_weighted(OnlineFeatureSelector(1), X, y, weights)
+    used = weights > 0
+    whole = OnlineFeatureSelector(1).partial_fit(X[used], y[used], sample_weight=weights[used])
+    assert parts.n_rows_seen_ == used.sum()
+    np.testing.assert_array_equal(parts.scores_, whole.scores_)
+    assert parts.learnability_ == whole.learnability_
+
+
+def fed_weighted(selector, X, y, weights):
+    for start in range(0, len(y), 70):
+        rows = slice(start, start + 70)
+        selector.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
+    return selector
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300, -1.0, np.nan])
+def test_wild_weights_are_refused_and_leave_no_trace(weight: float):
+    X, y = planted(250, 5, [3])
+    selector = OnlineFeatureSelector(1).partial_fit(X, y)
+    before = pickle.dumps(selector)
+    with pytest.raises(ValueError, match=r"sample_weight (holds|contains)"):
+        selector.partial_fit(X, y, sample_weight=np.append(np.ones(249), weight))
+    assert pickle.dumps(selector) == before
+
+
+def test_missing_values_count_as_the_mean_of_rows_before(container):
+    X, y = planted(1500, 20, [3])
+    absent = np.random.default_rng(1).random(X.shape) < 0.2
+    X = container(np.where(absent, np.nan, X + 5))
+    with pytest.raises(ValueError, match="missing='mean'"):
+        OnlineFeatureSelector(1).partial_fit(X, y)
+    selector = OnlineFeatureSelector(1, half_life=500, missing="mean").partial_fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [3]
+    assert selector.learnability_.value == pytest.approx(0.4, abs=0.08)
+    if isinstance(X, np.ndarray):
+        with pytest.raises(ValueError, match="holds values of up to"):
+            selector.partial_fit(np.where(np.arange(20) == 4, 1e20, X[:10]), y[:10])
+
+
+def test_missing_values_depend_on_no_cuts(container):
+    X, y = planted(500, 8, [3])
+    X = container(np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X))
+    whole, parts = (OnlineFeatureSelector(2, missing="mean") for _ in range(2))
+    whole.partial_fit(X, y)
+    np.testing.assert_array_equal(fed(parts, X, y, 37).scores_, whole.scores_)
+
+
 def test_rows_may_be_dicts_with_new_features():
     rng = np.random.default_rng(0)
     rows, y = [], []

@@ -81,7 +81,9 @@ class Limits(ArraySums):
 def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
     """Refuse entries so large that their squares would exceed sums over all other rows."""
     entries = X.data if sparse.issparse(X) else X
-    if max(entries.max(initial=0.0), -entries.min(initial=0.0)) > _LARGEST:
+    # Missing ones are not compared.
+    ends = (end.reduce(entries, None, initial=0.0) for end in (np.fmin, np.fmax))
+    if max(map(abs, ends)) > _LARGEST:
         largest = np.maximum(*np.abs(column_limits(X)))
         _refuse(largest, largest > _LARGEST, names, of)
 

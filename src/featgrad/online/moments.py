@@ -144,10 +144,11 @@ class WorkingMoments:
 
     def add(self, values: Floats, outputs: Floats, weights: Floats) -> None:
         """More rows, with columns about their origin."""
-        # Single precision will do for one block, relative to its last weight.
-        root = np.sqrt(weights / weights[-1])[:, None]
+        # Single precision will do for one block, relative to its largest weight.
+        largest = weights.max()
+        root = np.sqrt(weights / largest)[:, None]
         z = (self._joined(values, outputs) * root).astype(np.float32)
-        self._sums += weights[-1] * (z.T @ z).astype(np.float64)
+        self._sums += largest * (z.T @ z).astype(np.float64)
 
     def rescale(self, factor: float) -> None:
         self._sums *= factor

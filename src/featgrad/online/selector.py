@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from featgrad._support.array_api import dense
 from featgrad._support.types import Flags, Floats, Indices
-from featgrad.checks import check_alike, check_number
+from featgrad.checks import (
+    MISSING,
+    check_alike,
+    check_missing,
+    check_number,
+    check_option,
+    check_raw_weights,
+)
 from featgrad.columns.extremes import refuse_huge
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
@@ -24,7 +31,11 @@ from featgrad.options import HALF_LIFE
 from featgrad.plan import SHORTEST_HALF_LIFE
 from featgrad.readers.block import canonical
 
-_MATRIX = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
+_MATRIX = {
+    "accept_sparse": "csr",
+    "dtype": (np.float64, np.float32),
+    "ensure_all_finite": "allow-nan",
+}
 
 
 class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -49,6 +60,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     alarm_rate : float, default=1e-6
         False alarms for each row, at most, while nothing changes; half of them for each kind. Rows
         may depend on those before, as far as that shows within four half-lives.
+    missing : {"error", "mean"}, default="error"
+        Whether NaN in X is an error, or counts as the mean of its column in rows before.
 
     Attributes
     ----------
@@ -101,11 +114,13 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         half_life: float = HALF_LIFE,
         task: str = "auto",
         alarm_rate: float = 1e-6,
+        missing: str = "error",
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.half_life = half_life
         self.task = task
         self.alarm_rate = alarm_rate
+        self.missing = missing
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then take rows in their order.
@@ -123,7 +138,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
         return self.partial_fit(X, y)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Take the next rows of the stream.
 
         Parameters
@@ -135,6 +150,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             The target. Its task is decided by the first call.
         classes : array-like, default=None
             All classes, in the first call, where its y may lack some.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows, on top of how recent these are; those of weight 0 are left out.
 
         Returns
         -------
@@ -143,6 +160,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
         check_number("half_life", self.half_life, Real, at_least=1)
         check_number("alarm_rate", self.alarm_rate, Real, above=0)
+        check_option("missing", self.missing, MISSING)
         state: OnlineState | None = self.__dict__.get("_state")
         y = ordered_labels(y)
         names: dict[str, int] = {}
@@ -153,6 +171,17 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             X, y = validate_data(
                 self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
+            )
+        check_missing(X, self.missing)
+        weights = check_raw_weights(sample_weight, X.shape[0])
+        if not np.all(weights):
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+            if not len(weights):
+                return self
+        if not 1e-15 <= weights.min() <= weights.max() <= 1e15:
+            raise ValueError(
+                f"sample_weight holds {weights.min():.3g} to {weights.max():.3g}: give weights of "
+                "1e-15 to 1e15, or 0."
             )
         if state is None:
             rows = RowsOf(X.__getitem__, np.arange(X.shape[0]))
@@ -176,7 +205,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if len(names) > len(self.__dict__.get("_names", ())):
             self._names, self.n_features_in_ = names, len(names)
             self.feature_names_in_ = np.array(list(names), dtype=object)
-        state.add(X, outputs)
+        state.add(X, outputs, weights)
         self._state = state
         return self
 
@@ -307,7 +336,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 indices.append(names.setdefault(str(name), len(names)))
                 data.append(float(value))
             indptr.append(len(indices))
-        if not np.all(np.isfinite(data)):
+        if np.isinf(data).any() or (self.missing == "error" and np.isnan(data).any()):
             raise ValueError("X contains NaN or infinity: leave such features out of their dicts.")
         if not names:
             raise ValueError("X has no features: give at least one before the first empty dict.")
@@ -321,6 +350,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.dict = True
+        tags.input_tags.allow_nan = self.missing == "mean"
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags

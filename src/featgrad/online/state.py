@@ -9,10 +9,12 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from featgrad._support.threads import one_blas_thread
 from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_alike
+from featgrad.columns.sums import has_missing, statistics
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
@@ -34,7 +36,7 @@ from featgrad.plan import (
     WORKING_SET,
     WORKING_SET_FACTOR,
 )
-from featgrad.readers.block import stack_rows
+from featgrad.readers.block import csr, stack_rows
 from featgrad.search.base import signed_scores
 from featgrad.search.units import best_first
 
@@ -97,7 +99,7 @@ class OnlineState:
         self._errors = ErrorIncrease(self._alarm_rate, half_life)
         self._shift = Shift(self._alarm_rate, half_life)
         self.features = np.zeros(0, np.intp)
-        self._waiting: list[tuple[Any, Floats]] = []
+        self._waiting: list[tuple[Any, Floats, Floats]] = []
         # These four from the first block on.
         self._columns: PricedColumns
         self._working: WorkingMoments
@@ -114,23 +116,24 @@ class OnlineState:
     @property
     def n_rows(self) -> int:
         """Rows seen, those that wait included."""
-        return self._n_learned + sum(len(outputs) for _, outputs in self._waiting)
+        return self._n_learned + sum(len(weights) for *_, weights in self._waiting)
 
-    def add(self, X: Any, outputs: Floats) -> None:
-        """More rows."""
+    def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
+        """More rows, of positive weights; missing entries are NaN."""
         self.n_features = max(self.n_features, X.shape[1])
         self._early = None
-        self._waiting.append((X, outputs))
+        self._waiting.append((X, outputs, weights))
         if self.n_rows - self._n_learned < ONLINE_BLOCK:
             return
-        X, outputs = self._joined()
-        complete = len(outputs) - len(outputs) % ONLINE_BLOCK
+        rows = self._joined()
+        complete = len(rows[1]) - len(rows[1]) % ONLINE_BLOCK
         with one_blas_thread():
             for start in range(0, complete, ONLINE_BLOCK):
                 own = slice(start, start + ONLINE_BLOCK)
-                self._learn(X[own], outputs[own])
+                self._learn(*(part[own] for part in rows))
         # Copied: a view would keep the whole block in memory.
-        self._waiting = [(X[complete:].copy(), outputs[complete:].copy())]
+        X, outputs, weights = (part[complete:].copy() for part in rows)
+        self._waiting = [(X, outputs, weights)]
 
     def current(self) -> "OnlineState":
         """The state to ask: before the first block is complete, one that chooses early."""
@@ -152,8 +155,8 @@ class OnlineState:
         if other._n_learned:
             with one_blas_thread():
                 self._merge_learned(other)
-        for X, outputs in other._waiting:
-            self.add(X, outputs)
+        for rows in other._waiting:
+            self.add(*rows)
 
     def _merge_learned(self, other: "OnlineState") -> None:
         columns = np.union1d(self._working.columns, other._working.columns)
@@ -161,7 +164,7 @@ class OnlineState:
             state._rescale()
             state._columns.grow(self.n_features)
             state._enter(np.setdiff1d(columns, state._working.columns))
-        blocks = sorted([*self._recent, *other._recent], key=lambda block: block.weights[-1])
+        blocks = sorted([*self._recent, *other._recent], key=lambda block: block.weights.max())
         self._recent = deque(blocks, self._recent.maxlen)
         for name in ("_columns", "_working", "prequential", "_dependence", "_errors", "_shift"):
             vars(self)[name].merge(vars(other)[name])
@@ -172,15 +175,15 @@ class OnlineState:
         self._next_entry = 0
         self._choose(before)
 
-    def _joined(self) -> tuple[Any, Floats]:
-        """All rows that wait; sparse ones may have had fewer columns."""
+    def _joined(self) -> tuple[Any, Floats, Floats]:
+        """All rows that wait."""
         if len(self._waiting) == 1:
             return self._waiting[0]
-        Xs, outputs = zip(*self._waiting, strict=True)
+        Xs, outputs, weights = zip(*self._waiting, strict=True)
+        X = stack_rows(Xs)
         if self.is_sparse:
-            for X in Xs:
-                X.resize(X.shape[0], self.n_features)
-        return stack_rows(Xs), np.concatenate(outputs)
+            X.resize(X.shape[0], self.n_features)
+        return X, np.concatenate(outputs), np.concatenate(weights)
 
     def scores(self) -> Floats:
         """Above 0 for chosen columns, what is lost without them; below for others, by price."""
@@ -192,12 +195,17 @@ class OnlineState:
         chosen[self.features], losses[self.features] = True, self._model.losses
         return signed_scores(losses, gains, chosen, self._columns.spread() > 0)
 
-    def _learn(self, X: Any, outputs: Floats) -> None:
+    def _learn(self, X: Any, outputs: Floats, given: Floats) -> None:
         """Predict a block of rows, then learn from it."""
-        weights = np.exp2(self._age + np.arange(1, len(outputs) + 1) / self._half_life)
-        increased = shifted = False
+        # What is told of a block is told of rows of the same weight, by deviations times a root.
+        usual = given.mean()
+        relative = (given / usual)[:, None]
+        root = np.sqrt(relative)
+        recency = usual * np.exp2(self._age + np.arange(1, len(outputs) + 1) / self._half_life)
+        weights = recency * relative[:, 0]
+        X, increased, shifted = self._filled(X), False, False
         if self._n_learned == 0:
-            mean = outputs.mean(axis=0)
+            mean = np.average(outputs, axis=0, weights=given)
             origin = None if self.is_sparse else X.mean(axis=0)
             self._columns = PricedColumns(self.n_features, outputs.shape[1], origin)
             self._working = WorkingMoments(mean)
@@ -205,15 +213,15 @@ class OnlineState:
         else:
             self._columns.grow(self.n_features)
             values = self._working.values(X)
-            residuals = self._model.residuals(self._working, values, outputs)
-            deviations = outputs - self._working.output_means()
-            self.prequential.add(deviations, residuals, weights)
+            residuals = root * self._model.residuals(self._working, values, outputs)
+            deviations = root * (outputs - self._working.output_means())
+            self.prequential.add(deviations, residuals, recency)
             increased = self._errors.add(deviations, residuals)
             if self._model_before is not None:
-                before = self._model_before.residuals(self._working, values, outputs)
+                before = root * self._model_before.residuals(self._working, values, outputs)
                 shifted = self._shift.add(before, residuals, self._dependence.factor)
             left = self._pricing.residuals(self._working, values, outputs)
-            self._dependence.add_block(self._working.centred(values), left)
+            self._dependence.add_block(relative * self._working.centred(values), left)
         self._working.add(values, outputs, weights)
         self._columns.learn(X, weights, left)
         self._recent.append(RecentBlock(X.astype(np.float32), outputs, weights))
@@ -234,6 +242,17 @@ class OnlineState:
             self._choose()
         else:
             self._fit_models()
+
+    def _filled(self, X: Any) -> Any:
+        """Missing entries count as the mean of their column in rows before, or in the first."""
+        if not has_missing(X):
+            return X
+        means = self._columns.centres() if self._n_learned else statistics(X).mean
+        if not sparse.issparse(X):
+            return np.where(np.isnan(X), means, X)
+        means = np.append(means, np.zeros(self.n_features - len(means)))
+        entries = np.where(np.isnan(X.data), means[X.indices], X.data)
+        return csr(entries, X.indices, X.indptr, X.shape[1])
 
     def _raise_alarm(self) -> None:
         """Note the change, let earlier rows count as far as they are true, and choose anew."""
