@@ -105,3 +105,87 @@ def test_class_that_comes_late_is_named_beforehand(names, tmp_path, capsys):
     options = ["--target", "y", "-k", "1", "-q", "--task", "binary"]
     assert main(["watch", str(path), *options, "--classes", *names]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("row 400: a explain")
+
+
+def read(capsys, monkeypatch, text: str, *options: str) -> list[str]:
+    """Lines that are printed about text from a pipe."""
+    stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(text.encode())))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["watch", "-", "--target", "y", "-q", *options]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_texts_that_come_late_from_a_pipe_are_features_as_of_a_file(tmp_path, capsys, monkeypatch):
+    rng = np.random.default_rng(0)
+    late = np.where(np.arange(2000) < 150, 0, rng.integers(0, 3, 2000))
+    rows = [
+        f"{x:.3f},{'abc'[i]},{3 * i + 0.1 * x:.3f}"
+        for x, i in zip(rng.random(2000), late, strict=True)
+    ]
+    text = "\n".join(["x,letter,y", *rows])
+    (tmp_path / "rows.csv").write_text(text)
+    found = read(capsys, monkeypatch, text, "-k", "2", "--report", str(tmp_path / "page.html"))
+    assert main(["watch", str(tmp_path / "rows.csv"), "--target", "y", "-k", "2", "-q"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "letter=b" in last or "letter=c" in last
+    share = [float(line.split("explain ")[1][:5]) for line in (found[-1], last)]
+    assert share[0] == pytest.approx(share[1], abs=0.02)
+    assert share[0] > 0.9
+    # No column waits for texts that have not come.
+    assert "2 of 4 features" in (tmp_path / "page.html").read_text()
+
+
+def test_texts_of_a_pipe_are_distinguished_up_to_a_limit(capsys, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.tables.MOST_TEXTS", 4)
+    rows = [f"{i % 7},t{0 if i < 150 else i % 9},{i % 5}" for i in range(600)]
+    stdin = SimpleNamespace(
+        buffer=io.BufferedReader(io.BytesIO("\n".join(["x,t,y", *rows]).encode()))
+    )
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["watch", "-", "--target", "y", "--task", "regression"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("note: Column 't' has 4 different texts by now: others count") == 1
+    assert len(printed.out.splitlines()[-1].split(" explain ")[0].split(", ")) == 5
+
+
+@pytest.mark.parametrize("is_pipe", [False, True])
+def test_weights_count(is_pipe: bool, tmp_path, capsys, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, counts = rng.standard_normal((1500, 2)), rng.random(1500) < 0.4
+    y = np.where(counts, X[:, 0], X[:, 1])
+    rows = (f"{a:.4f},{b:.4f},{w:d},{t:.4f}" for (a, b), w, t in zip(X, counts, y, strict=True))
+    text = "\n".join(["a,b,w,y", *rows])
+    if is_pipe:
+        lines = read(capsys, monkeypatch, text, "-k", "1", "--weight", "w")
+    else:
+        (tmp_path / "rows.csv").write_text(text)
+        given = ["--target", "y", "-k", "1", "--weight", "w", "-q"]
+        assert main(["watch", str(tmp_path / "rows.csv"), *given]) == 0
+        lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith(f"row {counts.sum()}: a explain 1.000")
+
+
+def test_missing_values_count_as_the_mean(capsys, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 2))
+    rows = [f"{'' if i % 5 == 4 else a},{b},{a}" for i, (a, b) in enumerate(X)]
+    last = read(capsys, monkeypatch, "\n".join(["a,b,y", *rows]), "-k", "1")[-1]
+    # A fifth of the values is not known.
+    assert last.startswith("row 1500: a explain 0.79")
+
+
+def test_a_pipe_without_newlines_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr("featgrad.readers.lines._MAX_LINE_BYTES", 1000)
+    endless = io.BufferedReader(io.BytesIO(b"x" * 5000))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=endless))
+    assert main(["watch", "-", "--target", "y"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("featgrad: error: standard input: the first line is longer than")
+    assert len(endless.read()) == 4000
+
+
+def test_a_pipe_without_rows_is_reported(capsys, monkeypatch):
+    stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(b"a,b,y\n")))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["watch", "-", "--target", "y", "-q"]) == 1
+    assert "standard input has no valid rows" in capsys.readouterr().err

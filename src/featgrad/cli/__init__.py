@@ -111,14 +111,14 @@ def _readable(arguments: Namespace) -> Iterator[list[Any]]:
             if name != "-" and not path.is_fifo():
                 files.append(path)
                 continue
-            label = "stdin" if name == "-" else path.name
+            label = "standard input" if name == "-" else name
             stream = sys.stdin.buffer if name == "-" else stack.enter_context(path.open("rb"))
             pipe = Pipe(label, stream, FIRST_LINES if arguments.run == "watch" else 0)
             if arguments.run == "watch" and can_follow(pipe, arguments.format):
                 files.append(pipe)
                 continue
-            pipe.is_live, copy = True, Path(folder, label)
-            arguments.copies[str(copy)] = "standard input" if name == "-" else name
+            pipe.is_live, copy = True, Path(folder, "stdin" if name == "-" else path.name)
+            arguments.copies[str(copy)] = label
             with copy.open("wb") as target:
                 shutil.copyfileobj(pipe.open(), target)
             files.append(copy)

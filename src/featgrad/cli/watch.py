@@ -41,18 +41,23 @@ def watch(arguments: Namespace) -> None:
     source = open_file(arguments)
     if isinstance(arguments.file, Pipe):
         arguments.file.is_live = True
-    names = all_names(source)
     task, classes = arguments.task, arguments.classes
     if task == "auto" and classes is None and not isinstance(arguments.file, Pipe):
         # The whole file decides, as for the other commands.
         encoding = load_rows(source, read_all=True).encoding(task)
         task, classes = encoding.task, encoding.classes
-    selector = OnlineFeatureSelector(arguments.k, half_life=arguments.half_life, task=task)
-    printed = 0
+    options = {"half_life": arguments.half_life, "task": task, "missing": "mean"}
+    selector = OnlineFeatureSelector(arguments.k, **options)
+    printed, names = 0, list[str]()
     for block in source:
+        # Texts that come later are further columns, which were 0 so far.
+        selector.n_features_in_ = block.X.shape[1]
+        names = names if len(names) == source.n_features else all_names(source)
         if classes is not None:
             classes = np.array(classes, str if block.y.dtype.kind == "U" else block.y.dtype)
-        selector.partial_fit(block.X, block.y, classes=classes)
+        selector.partial_fit(block.X, block.y, classes, block.weight)
+        if not selector.__sklearn_is_fitted__():  # by rows of weight 0 only
+            continue
         if not printed and arguments.task == "auto":
             arguments.progress.note(f"task: {selector.task_} ({selector.task_.reason})")
         classes = None
@@ -63,6 +68,8 @@ def watch(arguments: Namespace) -> None:
                 more = {} if event.kind == "alarm" else of_names
                 _print({"row": event.row, "event": event.kind, **more}, arguments.json)
         printed = selector.n_rows_seen_
+    if not printed:
+        raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
     chosen = [names[i] for i in selector.features_]
     end = {"features": chosen, "learnability": str(selector.learnability_)}
     _print({"row": selector.n_rows_seen_, "event": "end", **end}, arguments.json)

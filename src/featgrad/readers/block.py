@@ -113,8 +113,10 @@ def concatenate(blocks: list[Block]) -> Block:
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:
-    """Dense or CSR matrices, one below the other."""
+    """Dense or CSR matrices, one below the other; of a stream, sparse ones may become wider."""
     if sparse.issparse(parts[0]):
+        for X in parts:
+            X.resize(X.shape[0], max(other.shape[1] for other in parts))
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
 

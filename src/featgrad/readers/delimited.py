@@ -24,7 +24,7 @@ from featgrad._support.types import Flags
 from featgrad.readers.block import InvalidRows, raise_unreadable
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
 from featgrad.readers.dialect import check_dialect, decimal_of, dialect_of, encoding_of
-from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head
+from featgrad.readers.lines import Pipe, Text, count_lines, line_chunks, parsed, read_head
 from featgrad.readers.record_kernels import FIELDS, UNCLOSED, split_records
 from featgrad.readers.tokens import NA_TEXTS, NA_WORDS, Tokens, is_utf8, kinds_of
 
@@ -62,7 +62,7 @@ class DelimitedTable:
         header: bool | None = None, na_values: Sequence[str] = (),
     ) -> None:  # fmt: skip
         sep = check_dialect(sep, decimal, encoding)
-        self.name, self._text = name, text
+        self.name, self._text, self.is_live = name, text, isinstance(text, Pipe)
         head = read_head(text)
         self._encoding = encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head

@@ -41,7 +41,14 @@ class Pipe:
         self._name, self.is_live = name, False
         opener: Any = _opener(file.peek(6)) if n_lines else open
         self._file = file if opener is open else opener(_PipeReader(b"", file))
-        self._first = b"".join(islice(self._file, n_lines))
+        # Lines are bounded: without a newline there is no end to them.
+        first, room = list[bytes](), _MAX_LINE_BYTES
+        while len(first) < n_lines and room > 0 and (line := self._file.readline(room)):
+            first.append(line)
+            room -= len(line)
+        self._first = b"".join(first)
+        if n_lines and room <= 0 and b"\n" not in self._first:
+            raise ValueError(f"{name}: the first line is longer than {_MAX_LINE_BYTES >> 20} MiB.")
 
     def __str__(self) -> str:
         return self._name
@@ -110,7 +117,7 @@ def line_chunks(
     Chunks grow up to a limit until they hold `min_lines` lines. They are UTF-8 without its mark;
     with `returns`, lines end with carriage returns.
     """
-    rest = b""
+    rest: list[bytes] = []
     with _open_text(text) as raw:
         plain = encoding in ("utf-8", "utf-8-sig") and not returns
         file: Any = raw if plain else _Recoded(raw, encoding, returns)
@@ -123,14 +130,13 @@ def line_chunks(
             grown = grown or size >= _MAX_CHUNK_BYTES or read.count(b"\n") >= min_lines
             size *= 1 if grown else 2
             if end:
-                yield b"".join((rest, memoryview(read)[:end]))
-                rest = read[end:]
-            else:
-                rest += read
-            if len(rest) > _MAX_LINE_BYTES:
+                yield b"".join((*rest, memoryview(read)[:end]))
+                rest = []
+            rest.append(read[end:])
+            if sum(map(len, rest)) > _MAX_LINE_BYTES:
                 raise OSError(f"a line is longer than {_MAX_LINE_BYTES >> 20} MiB")
-    if rest:
-        yield rest + b"\n"
+    if any(rest):
+        yield b"".join((*rest, b"\n"))
 
 
 def read_head(text: Text) -> bytes:

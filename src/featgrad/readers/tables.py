@@ -7,12 +7,14 @@ A column of text is encoded as consecutive features: one per value (one-hot), or
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support.types import Flags, Indices
 from featgrad.math.tasks import Level
+from featgrad.plan import MOST_TEXTS
 from featgrad.readers.block import Block, InvalidRows, csr, group_keys, joined_keys
 from featgrad.readers.columns import (
     Chunk,
@@ -94,10 +96,14 @@ class TableSource(BaseSource):
         entry_bytes = self._dtype.itemsize + np.dtype(np.int32).itemsize
         self._is_dense = self.n_features * self._dtype.itemsize <= len(features) * entry_bytes
         self._vocabularies = {
-            name: _sorted_fingerprints(column.values)
-            for name, column in encoded.items()
+            column.name: _sorted_fingerprints(column.values, int(start))
+            for column, start in zip(self._layout.columns, self._layout.starts[:-1], strict=True)
             if column.kind == "one-hot"
         }
+        # Rows that have not come yet may have other texts.
+        self._grows = bool(self._vocabularies) and getattr(self._table, "is_live", False)
+        self._is_dense = self._is_dense and not self._grows
+        self._encoded_columns = self._layout.columns
 
     def parts(self) -> Sequence[Self]:
         if not hasattr(self._table, "parts"):
@@ -124,7 +130,7 @@ class TableSource(BaseSource):
             raise ValueError(f"buckets holds {feature}: give 0 to {self.n_features - 1}.")
         counts: dict[int, Counter[bytes]] = {feature: Counter() for feature in wanted.tolist()}
         for chunk in self._read((), self._text):
-            for column, start in zip(self._layout.columns, self._layout.starts[:-1], strict=True):
+            for column, start in zip(self._encoded_columns, self._layout.starts, strict=False):
                 if column.kind == "number":
                     continue
                 tokens = chunk.texts[column.name]
@@ -218,11 +224,11 @@ class TableSource(BaseSource):
 
     def _encoded(self, chunk: Chunk) -> Any:
         """One feature per row and original column; zeros are then dropped, or all are stored."""
-        n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._layout.columns)
+        n_rows, n_columns = len(next(iter(chunk.texts.values()))), len(self._encoded_columns)
         features = np.empty((n_columns, n_rows), np.int32)
         values = np.empty((n_columns, n_rows), self._dtype)
         numbers = iter(chunk.numbers)
-        for j, encoded in enumerate(self._layout.columns):
+        for j, encoded in enumerate(self._encoded_columns):
             if encoded.kind == "number":
                 values[j] = next(numbers)
                 features[j] = np.where(values[j] == 0, -1, self._layout.starts[j])
@@ -242,16 +248,39 @@ class TableSource(BaseSource):
         if column.kind == "hash":
             found = (prints % np.uint64(column.width)).astype(np.int32)
             return np.where(tokens.present, found + np.int32(start), np.int32(-1))
-        sorted_prints, order = self._vocabularies[column.name]
-        at = np.minimum(np.searchsorted(sorted_prints, prints), column.width - 1)
+        sorted_prints, features = self._vocabularies[column.name]
+        at = np.minimum(np.searchsorted(sorted_prints, prints), len(features) - 1)
         known = tokens.present & (sorted_prints[at] == prints)
-        return np.where(known, start + order[at], -1)
+        late = tokens.present & ~known & tokens.is_utf8() if self._grows else np.zeros(0, bool)
+        if late.any() and self._takes(column.name, tokens, np.flatnonzero(late)):
+            return self._features(column, start, tokens)
+        return np.where(known, features[at], -1)
+
+    def _takes(self, name: str, tokens: Tokens, rows: Indices) -> bool:
+        """Append a feature for each text of these rows, while the column has not too many."""
+        prints, features = self._vocabularies[name]
+        texts = [tokens.token(row).decode() for row, _ in tokens.distinct(rows)]
+        texts = texts[: MOST_TEXTS - len(features)]
+        if not texts:
+            return False
+        more_prints, more_features = _sorted_fingerprints(texts, self.n_features)
+        prints, features = np.append(prints, more_prints), np.append(features, more_features)
+        order = np.argsort(prints)
+        self._vocabularies[name] = prints[order], features[order]
+        late = (EncodedColumn(name, "one-hot", 1, (text,)) for text in texts)
+        self._layout = self.feature_names = Layout([*self._layout.columns, *late])
+        self.n_features = len(self._layout)
+        if len(features) == MOST_TEXTS:
+            many = f"Column {name!r} has {MOST_TEXTS:,} different texts by now"
+            warn(f"{many}: others count as missing, unless hash_dim is given.", stacklevel=2)
+        return True
 
 
-def _sorted_fingerprints(values: Sequence[str]) -> tuple[NDArray[np.uint64], Indices]:
+def _sorted_fingerprints(values: Sequence[str], start: int) -> tuple[NDArray[np.uint64], Indices]:
+    """Of texts, and the feature of each, the first of which is `start`."""
     prints = Tokens.from_bytes([value.encode() for value in values]).fingerprints()
     order = np.argsort(prints)
-    return prints[order], order
+    return prints[order], start + order
 
 
 def _mark(reasons: dict[int, str], valid: Flags, reason: str) -> None:
