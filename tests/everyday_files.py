@@ -95,6 +95,12 @@ def parquet_folder(path: Path) -> None:
         pa.parquet.write_table(table, path / f"part{i}.parquet")
 
 
+def hive_folder(path: Path) -> None:
+    towns = np.where(np.arange(N_ROWS) % 3, "Ulm", "Bonn")
+    table = pa.Table.from_pandas(sales().assign(town=towns), preserve_index=False)
+    pa.parquet.write_to_dataset(table, path, partition_cols=["town"])
+
+
 def feather(path: Path) -> None:
     pa.feather.write_feather(pa.Table.from_pandas(sales(), preserve_index=False), path)
 
@@ -276,9 +282,23 @@ GOOD = [
     File("plain.csv.xz", lzma.compress(csv())),
     File("lines.jsonl", sales().to_json(orient="records", lines=True).encode()),
     File("lines.ndjson", sales().assign(when=ISO).to_json(orient="records", lines=True).encode()),
+    File(
+        "nested_excluded.jsonl",
+        sales().assign(more=[{"a": [1]}] * N_ROWS).to_json(orient="records", lines=True).encode(),
+        (*PRICE, "--exclude", "more"),
+    ),
+    File(
+        "late_key.jsonl",
+        sales()
+        .assign(more=[None] * (N_ROWS - 1) + [0.5])
+        .to_json(orient="records", lines=True)
+        .replace(',"more":null', "")
+        .encode(),
+    ),
     File("plain.parquet", parquet),
     File("timed.parquet", timed, notes=("in days: when", "took")),
     File("folder", parquet_folder),
+    File("hive", hive_folder, info={"Columns of text": "town"}),
     File("plain.feather", feather),
     File("plain.svm", as_svmlight(ROWS), (), frozenset({"x1", "x3"})),
 ]

@@ -188,6 +188,12 @@ def test_path_lists_the_sizes(table, capsys):
     assert [point["n_features"] for point in answer(capsys, *given)["path"]] == [1, 2, 3, 4, 5, 6]
 
 
+def test_info_names_columns_that_have_to_be_excluded(tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": [1], "b": {"c": 1}, "n": 1}\n{"n": 2}\n')
+    assert answer(capsys, "info", str(path))["summary"]["To be excluded"] == "a, b"
+
+
 def test_info_shows_columns_and_target(table, capsys):
     found = answer(capsys, "info", "sales.csv", "--target", "price")
     assert found["columns"] == NAMES

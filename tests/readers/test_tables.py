@@ -1,7 +1,9 @@
 """What holds for every table with named columns, whatever it is read from."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ import pytest
 from benchmarks.helpers.scale.references import fingerprint
 from scipy import sparse
 
-from featgrad.readers import open_source
+from featgrad import FeatureGradientSelector
+from featgrad.readers import frames, open_source
 from source_rows import read
 
 
@@ -239,11 +242,90 @@ def test_missing_dates_are_missing(kind):
         np.testing.assert_array_equal(read(source).X[:, 0], expected)
 
 
-def test_lists_are_refused_by_name(tmp_path):
-    table = pa.table({"l": [[1], [2, 3]], "y": [0, 1]})
-    pa.parquet.write_table(table, tmp_path / "lists.parquet")
-    with pytest.raises(ValueError, match=r"'l' holds List.*exclude it"):
-        open_source(tmp_path / "lists.parquet", target="y")
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.list_(pa.int64(), 2)])
+def test_lists_are_refused_by_name_and_can_be_left_out(tmp_path, kind):
+    path = tmp_path / "lists.parquet"
+    table = pa.table({"x": pa.array([[1, 2], [2, 3]], kind), "n": [3, 4], "y": [0, 1]})
+    pa.parquet.write_table(table, path)
+    with pytest.raises(ValueError, match=r"'x' holds (List|Array).*exclude=\['x'\]"):
+        open_source(path, target="y")
+    np.testing.assert_array_equal(read(open_source(path, target="y", exclude=["x"])).X, [[3], [4]])
+
+
+@pytest.mark.parametrize("place", ["folder", "pattern", "list"])
+def test_names_of_folders_hold_columns(tmp_path, place: str):
+    # The folder itself is no part of the data.
+    root = tmp_path / "run=7"
+    table = {"a": [1.0, 2, 3, 4], "year": [2020, 2020, 2021, 2021], "town": ["u", "v", "u", None]}
+    table = pa.table({**table, "y": [1.0, 2, 3, 4]})
+    pa.parquet.write_to_dataset(table, root, partition_cols=["year", "town"])
+    files = sorted(root.rglob("*.parquet"))
+    data = {"folder": root, "pattern": f"{root}/year=*/*/*.parquet", "list": files}[place]
+    source = open_source(data, target="y")
+    assert list(source.feature_names) == ["a", "year", "town=u", "town=v"]
+    expected = [[1, 2020, 1, 0], [2, 2020, 0, 1], [3, 2021, 1, 0], [4, 2021, 0, 0]]
+    for rows in (read(source), *map(read, source.parts())):
+        np.testing.assert_array_equal(rows.X, np.array(expected)[rows.y.astype(int) - 1])
+    np.testing.assert_array_equal(read(open_source(data, target="year")).y[:2], 2020)
+
+
+def test_a_column_of_a_file_takes_precedence_over_the_name_of_its_folder(tmp_path):
+    for k in (1, 2):
+        (tmp_path / f"k={k}").mkdir()
+        table = pa.table({"k": [k + 0.5], "y": [k]})
+        pa.parquet.write_table(table, tmp_path / f"k={k}" / "rows.parquet")
+    np.testing.assert_array_equal(read(open_source(tmp_path, target="y")).X, [[1.5], [2.5]])
+
+
+def test_a_column_of_nulls_is_a_missing_number(tmp_path):
+    pa.parquet.write_table(pa.table({"a": pa.nulls(2), "y": [0, 1]}), tmp_path / "rows.parquet")
+    (tmp_path / "rows.jsonl").write_text('{"a": null, "y": 0}\n{"y": 1}\n')
+    for name in ("rows.parquet", "rows.jsonl"):
+        source = open_source(tmp_path / name, target="y", missing="nan")
+        np.testing.assert_array_equal(read(source).X, [[np.nan], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([Decimal("1.5"), None, Decimal(2)], [1.5, np.nan, 2]),
+        ([1.5, None, 2], [1.5, np.nan, 2]),
+        ([True, None, False], [1, np.nan, 0]),
+        ([Fraction(1, 2), pd.NA, 10**20], [0.5, np.nan, 1e20]),
+        ([date(2020, 1, 1), None, date(1600, 1, 1)], [18262, np.nan, -135140]),
+        ([datetime(2020, 1, 1, tzinfo=UTC), None, datetime(2020, 1, 2)], [18262, np.nan, 18263]),
+        ([time(12), None, time(6)], [0.5, np.nan, 0.25]),
+        ([None, None, None], [np.nan] * 3),
+        ([*[None] * 200, 1.5], [*[np.nan] * 200, 1.5]),
+    ],
+)
+def test_objects_are_what_their_types_say(values, expected):
+    frame = pd.DataFrame({"a": pd.Series(values, dtype=object), "y": np.arange(len(values)) % 2})
+    source = open_source(frame, target="y", missing="nan", dtype="float64")
+    np.testing.assert_array_equal(read(source).X[:, 0], expected)
+
+
+def test_a_frame_of_objects_is_fitted_as_a_source_as_it_is_by_itself():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((60, 4)).round(3), columns=list("abcd"))
+    y = frame["b"] + 0.1 * rng.standard_normal(60)
+    objects = frame.map(lambda v: Decimal(str(v))).assign(a=frame["a"].astype(object))
+    by_itself = FeatureGradientSelector(1).fit(objects, y)
+    source = open_source(objects.assign(y=y.astype(object)), target="y", dtype="float64")
+    as_source = FeatureGradientSelector(1).fit_source(source)
+    assert by_itself.get_feature_names_out() == as_source.get_feature_names_out() == ["b"]
+
+
+def test_columns_of_numbers_are_read_together_next_to_others(monkeypatch):
+    frame = pd.DataFrame(np.eye(3), columns=list("abc")).assign(
+        o=pd.Series([1, 2, None], dtype=object)
+    )
+    columns, numbers_in = [], frames.numbers_in
+    monkeypatch.setattr(
+        frames, "numbers_in", lambda c, reasons: columns.append(c.name) or numbers_in(c, reasons)
+    )
+    read(open_source(frame, target="a", missing="nan"))
+    assert set(columns) == {"o"}
 
 
 def test_columns_can_be_left_out(store, frame):

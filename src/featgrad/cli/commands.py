@@ -21,6 +21,7 @@ from featgrad.readers import Source, convert
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.columns import DistinctTexts, Table, numbered
 from featgrad.readers.formats import FORMATS, suffix_of
+from featgrad.readers.tokens import KINDS
 from featgrad.report import gather_facts, write_report
 from featgrad.report.profiles import summarise_data
 from featgrad.report.text import Described, counted, listed
@@ -187,6 +188,8 @@ def info(arguments: Namespace) -> None:
             "Constant": _listed(found["constant_columns"]),
             "Like identifiers": _listed(found["id_columns"]),
         }
+        if "other_columns" in found:
+            lines["To be excluded"] = _listed(found["other_columns"])
         if table.notes and arguments.target is None:
             lines["Read as"] = "; ".join(table.notes).removeprefix("read as ")
     if table is None or arguments.target is not None:
@@ -209,14 +212,14 @@ def info(arguments: Namespace) -> None:
 def _describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
     """Columns by what they hold, from one pass over all rows; `rows` is their number."""
     texts = [name for name, kind in table.kinds.items() if kind == "text"]
-    numbers = [name for name in table.columns if table.kinds[name] != "text"]
+    numbers = [name for name in table.columns if table.kinds[name] in KINDS]
     distinct = {name: DistinctTexts() for name in texts}
     low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
     n_rows, skipping = 0, InvalidRows(table.name, "skip", "nan")
     first = (chunk.numbers for chunk in table.chunks(numbers, (), skipping))
     id_like = dict(numbered(numbers, first))
     for chunk in table.chunks(numbers, texts, invalid):
-        length = len(chunk.numbers[0] if numbers else chunk.texts[texts[0]])
+        length = chunk.numbers.shape[1]
         invalid.report(chunk.reasons, length)
         low = np.fmin(low, [np.fmin.reduce(column) for column in chunk.numbers])
         high = np.fmax(high, [np.fmax.reduce(column) for column in chunk.numbers])
@@ -232,6 +235,9 @@ def _describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
         label: [name for name in table.columns if table.kinds[name] in holding]
         for label, holding in kinds.items()
     }
+    known = {*numbers, *texts}
+    if other := [name for name in table.columns if name not in known]:
+        found["other_columns"] = other
     return {**found, "constant_columns": constant, "id_columns": list(id_like), "rows": n_rows}
 
 

@@ -30,7 +30,8 @@ class Table(Protocol):
     columns: Sequence[str]
     n_rows: int | None
 
-    # What each column holds: "number", "percent", "boolean", "date", "time" or "text".
+    # What each column holds: "number", "percent", "boolean", "date", "time" or "text"; else its
+    # type, lists say, which can only be left out.
     kinds: Mapping[str, str]
     # What a reader should know of how the file was read.
     notes: Sequence[str]

@@ -1,5 +1,6 @@
 """The registry of formats of files: a new one takes a line here and a module with its opener."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,14 @@ DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
 VAGUE = (".txt", ".dat")
 COMPRESSED = (".gz", ".bz2", ".xz")
 _NUMBER = r"[-+.\d][-+.\deE]*"
+
+
+class PathsBelow(list[Path]):
+    """Files that are read together; names of folders below the root may hold columns of theirs."""
+
+    def __init__(self, files: Sequence[Path], root: Path) -> None:
+        super().__init__(files)
+        self.root = root
 
 
 class Format(NamedTuple):
@@ -32,7 +41,7 @@ FORMATS = {
         Format("csv", (".csv", *VAGUE), _TEXT, ("columns", *DIALECT), first_line=r".*[,;\t|]"),
         Format("tsv", (".tsv", ".tab"), _TEXT, ("columns", *DIALECT)),
         Format("xlsx", (".xlsx", ".xlsm"), _TEXT, ("decimal", "header", "na_values"), b"PK\3\4"),
-        Format("jsonl", (".jsonl", ".ndjson"), _BATCHES, first_line=r"\s*\{"),
+        Format("jsonl", (".jsonl", ".ndjson"), "json_lines:open_json", first_line=r"\s*\{"),
         Format("parquet", (".parquet", ".pq"), _BATCHES, magic=b"PAR1"),
         Format("arrow", (".arrow", ".feather", ".ipc"), _BATCHES, magic=b"ARROW1"),
         Format("npy", (".npy",), "source:open_npy", magic=b"\x93NUMPY"),

@@ -3,7 +3,10 @@
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, time
+from decimal import Decimal
 from importlib.util import find_spec
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,9 +15,13 @@ import numpy as np
 
 from featgrad.readers.block import InvalidRows, raise_unreadable, rows_per_block
 from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
+from featgrad.readers.formats import PathsBelow
 from featgrad.readers.tokens import Tokens, as_days
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)
+_OBJECTS = {
+    "boolean": (bool, np.bool_), "number": (Real, Decimal), "date": (date,), "time": (time,)
+}  # fmt: skip
 _DAY_NS = 86_400_000_000_000
 
 
@@ -30,8 +37,8 @@ class BatchFiles:
     They are read and not mapped: a file cut short must not kill the process.
     """
 
-    def __init__(self, paths: Path | Sequence[Path], format: str) -> None:
-        paths = [paths] if isinstance(paths, Path) else paths
+    def __init__(self, paths: Path | PathsBelow, format: str) -> None:
+        paths = PathsBelow([paths], paths.absolute().parent) if isinstance(paths, Path) else paths
         require_pyarrow(f"Reading {paths[0]}")
         from pyarrow import dataset
         from pyarrow.fs import LocalFileSystem
@@ -43,19 +50,24 @@ class BatchFiles:
                 )
             ),
             "arrow": dataset.IpcFileFormat,
-            "jsonl": dataset.JsonFileFormat,
         }
         self.path, self.name, self.n_rows = paths[0], str(paths[0]), 0
         self._fragments: list[Any] = []
-        files = formats[format]()
+        files, disk = formats[format](), LocalFileSystem()
+        with self._reading(self.path):
+            physical = files.make_fragment(str(self.path), filesystem=disk).physical_schema
+            # Names are decoded here, where an error names the file.
+            folders = _hive_folders(paths, files, physical.names)
+            self.schema = with_numbers_for_nulls(physical)
+            for field in folders.schema:
+                self.schema = self.schema.append(field)
         for path in paths:
             with self._reading(path):
-                fragment = files.make_fragment(str(path), filesystem=LocalFileSystem())
-                if not self._fragments:
-                    self.schema = fragment.physical_schema
-                    # Names are decoded here, where an error names the file.
-                    _ = self.schema.names
-                if not fragment.physical_schema.equals(self.schema):
+                values = folders.parse(f"/{path.absolute().relative_to(paths.root)}")
+                fragment = files.make_fragment(
+                    str(path), filesystem=disk, partition_expression=values
+                )
+                if not fragment.physical_schema.equals(physical):
                     raise ValueError(f"{path} has other columns than {self.path}.")
                 self.n_rows += fragment.count_rows()
             self._fragments.append(fragment)
@@ -88,6 +100,29 @@ class BatchFiles:
             raise_unreadable(str(path), error)
 
 
+def _hive_folders(paths: PathsBelow, files: Any, names: Sequence[str]) -> Any:
+    """Columns that files do not have but names of folders do: ``year=2024/month=5``."""
+    from pyarrow import dataset, schema
+    from pyarrow.fs import LocalFileSystem
+
+    options = dataset.FileSystemFactoryOptions(
+        str(paths.root), dataset.HivePartitioning.discover(infer_dictionary=False)
+    )
+    texts = [str(path.absolute()) for path in paths]
+    found = dataset.FileSystemDatasetFactory(LocalFileSystem(), texts, files, options)
+    fields = [field for field in found.inspect_schemas()[-1] if field.name not in names]
+    return dataset.HivePartitioning(schema(fields))
+
+
+def with_numbers_for_nulls(schema: Any) -> Any:
+    """A column that is always null holds a number that is always missing."""
+    import pyarrow as pa
+
+    for i, field in enumerate(schema):
+        schema = schema.set(i, field.with_type(pa.float64())) if field.type == "null" else schema
+    return schema
+
+
 class FrameTable:
     """Columns of a data frame in memory."""
 
@@ -103,7 +138,11 @@ class FrameTable:
                 raise ValueError(f"The column {column!r} is not named by a string: rename it.")
         check_names(self.name, self.columns)
         schema = frame.schema.items()
-        self.kinds: Mapping[str, str] = {name: self._kind(name, kind) for name, kind in schema}
+        self.kinds: Mapping[str, str] = {
+            name: _kind_of_text(frame[name]) if isinstance(kind, _TEXT) else _kind(kind)
+            for name, kind in schema
+        }
+        self._plain = frozenset(name for name, kind in schema if kind.is_numeric())
         self.levels: Mapping[str, tuple[str, ...]] = {
             name: tuple(map(str, kind.categories))
             for name, kind in schema
@@ -116,11 +155,11 @@ class FrameTable:
             yield self._frame[start : start + self._block_rows]
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
-        plain = [name for name in numbers if self.kinds[name] == "number"]
+        plain = [name for name in numbers if name in self._plain]
         for rows in self._frames():
             reasons: dict[int, str] = {}
             together = rows[plain].to_numpy() if plain else np.empty((len(rows), 0))
-            # Plain numbers are converted together; objects and others column by column.
+            # Plain numbers are converted together; decimals and others column by column.
             columns = dict(zip(plain, together.T, strict=True)) if together.dtype != object else {}
             values = np.empty((len(numbers), len(rows)))
             for place, name in enumerate(numbers):
@@ -128,27 +167,11 @@ class FrameTable:
                 values[place] = numbers_in(rows[name], reasons) if found is None else found
             yield Chunk(values, {name: tokens_in(rows[name]) for name in texts}, reasons)
 
-    def _kind(self, column: str, kind: Any) -> str:
-        if kind == nw.Boolean:
-            return "boolean"
-        if kind.is_numeric():
-            return "number"
-        if isinstance(kind, nw.Datetime | nw.Date):
-            return "date"
-        if isinstance(kind, nw.Duration | nw.Time):
-            return "time"
-        if isinstance(kind, _TEXT):
-            return "text"
-        raise ValueError(
-            f"{self.name}: column {column!r} holds {kind}: convert it to numbers or text, or "
-            "exclude it."
-        )
-
 
 class ArrowTable(FrameTable):
     """Columns of a file of record batches."""
 
-    def __init__(self, file: BatchFiles, block_rows: int | None) -> None:
+    def __init__(self, file: Any, block_rows: int | None) -> None:
         self.name, self.path, self._file = file.name, file.path, file
         check_names(self.name, file.schema.names)
         super().__init__(_frame(file.schema.empty_table()), file.n_rows, block_rows)
@@ -167,6 +190,31 @@ class ArrowTable(FrameTable):
             yield part
 
 
+def _kind(kind: Any) -> str:
+    """What columns of a type hold; the type itself if they can only be left out."""
+    if kind == nw.Boolean:
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    if isinstance(kind, nw.Datetime | nw.Date):
+        return "date"
+    if isinstance(kind, nw.Duration | nw.Time):
+        return "time"
+    return str(kind)
+
+
+def _kind_of_text(column: Any) -> str:
+    """Of objects, the kind of all that are not missing; "text" if they differ."""
+    # By their first values narwhals takes some for strings.
+    if str(getattr(column.to_native(), "dtype", "")).lower() != "object":
+        return "text"
+    types = {*map(type, column.drop_nulls().to_list())}
+    for kind, classes in _OBJECTS.items():
+        if types and all(issubclass(each, classes) for each in types):
+            return kind
+    return "text" if types else "number"
+
+
 def _frame(table: Any) -> Any:
     return nw.from_native(table, eager_only=True)
 
@@ -174,8 +222,16 @@ def _frame(table: Any) -> Any:
 def numbers_in(column: Any, reasons: dict[int, str]) -> Any:
     """Numbers, NaN for missing ones; dates and times in days."""
     if isinstance(column.dtype, _TEXT):
-        tokens = tokens_in(column).trimmed()
-        return numbers_of(column.name, tokens, "number", ".", reasons)
+        kind = _kind_of_text(column)
+        if kind not in ("number", "boolean"):
+            tokens = tokens_in(column).trimmed()
+            return numbers_of(column.name, tokens, kind.replace("text", "number"), ".", reasons)
+        pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        # Integers may be beyond the range of floats.
+        return [
+            np.nan if missing else float(Decimal(value) if isinstance(value, int) else value)
+            for value, missing in pairs
+        ]
     if isinstance(column.dtype, nw.Datetime | nw.Date | nw.Duration):
         # pandas gives dates of Arrow as objects.
         is_date = isinstance(column.dtype, nw.Date)

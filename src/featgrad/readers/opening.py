@@ -16,7 +16,15 @@ from scipy import sparse
 from featgrad.checks import check_number, check_option
 from featgrad.options import ON_BAD_ROWS, ON_MISSING
 from featgrad.readers.block import BLOCK_ROWS, InvalidRows, rows_per_block
-from featgrad.readers.formats import COMPRESSED, FORMATS, UNREADABLE, VAGUE, is_named, suffix_of
+from featgrad.readers.formats import (
+    COMPRESSED,
+    FORMATS,
+    UNREADABLE,
+    VAGUE,
+    PathsBelow,
+    is_named,
+    suffix_of,
+)
 from featgrad.readers.lines import Pipe, read_head
 from featgrad.readers.source import Source, StoredRows, open_array
 
@@ -183,7 +191,9 @@ def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
     """The format, None for rows in memory, the data, and a name for messages."""
     if isinstance(data, list | tuple) and data and isinstance(data[0], str | os.PathLike):
         name = f"{data[0]} and {len(data) - 1} more"
-        return "parquet", _parquet_files(name, [Path(file) for file in data]), name
+        files = [Path(file) for file in data]
+        root = Path(os.path.commonpath([file.absolute().parent for file in files]))
+        return "parquet", _parquet_files(name, files, root), name
     if isinstance(data, str | os.PathLike | Pipe):
         path = data if isinstance(data, Pipe) else Path(data)
         if format is not None:
@@ -192,7 +202,9 @@ def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
             name, is_folder = str(path), path.is_dir()
             inside = (file for file in path.rglob("*") if is_named(file, "parquet"))
             found = inside if is_folder else map(Path, glob(name, recursive=True))
-            return "parquet", _parquet_files(name, sorted(found)), name
+            # Of a pattern, the folder above the first sign for any text.
+            root = path if is_folder else Path(f"{re.split(r'[*?[]', name)[0]}_").parent
+            return "parquet", _parquet_files(name, sorted(found), root.absolute()), name
         return format or format_of(path), path, str(path)
     if format is not None:
         raise ValueError(f"format={format!r} applies to files only: leave it out.")
@@ -207,7 +219,7 @@ def _detect(data: Any, format: str | None) -> tuple[str | None, Any, str]:
     )
 
 
-def _parquet_files(name: str, files: list[Path]) -> list[Path]:
+def _parquet_files(name: str, files: list[Path], root: Path) -> PathsBelow:
     """Files that are read together, of a folder, a pattern or a list."""
     if not files and Path(name).is_dir():
         raise FileNotFoundError(f"The folder {name} holds no .parquet file: no others can be read.")
@@ -224,7 +236,7 @@ def _parquet_files(name: str, files: list[Path]) -> list[Path]:
                 f"{name} are {len(files)} files: only .parquet files can be read together, join "
                 "others first."
             )
-    return files
+    return PathsBelow(files, root)
 
 
 def format_of(path: Path | Pipe) -> str:

@@ -1,4 +1,4 @@
-"""Compiled loops over records of separated text: plain numbers, and places of all other fields."""
+"""Compiled loops over records of text: plain numbers, places of other fields, depth of JSON."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 import numpy as np
@@ -16,7 +16,7 @@ from featgrad.readers.number_kernels import (
 
 # Why a record is invalid.
 OK, UNCLOSED, FIELDS = range(3)
-_QUOTE, _ZERO = ord('"'), ord("0")
+_QUOTE, _ZERO, _BACKSLASH, _OPEN, _CLOSE = (ord(c) for c in '"0\\{}')
 # Digits that fit 64 bits.
 _MAX_DIGITS = np.uintp(18)
 
@@ -157,3 +157,23 @@ def split_records(
         lines[rows] = first_line
         rows += 1
     return rows, n_others, i, line, OK, 0, invalid
+
+
+@compiled
+def nesting(text):
+    """The largest number of brackets of JSON that are open at once, outside of strings."""
+    i, size, depth, deepest, is_string = AT_0, np.uintp(len(text)), 0, 0, False
+    while i < size:
+        byte = text[i]
+        if is_string:
+            is_string = byte != _QUOTE
+            i += AT_1 if byte == _BACKSLASH else AT_0
+        elif byte == _QUOTE:
+            is_string = True
+        elif byte | 32 == _OPEN:  # also a square one
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte | 32 == _CLOSE:
+            depth -= 1
+        i += AT_1
+    return deepest

@@ -27,7 +27,7 @@ from featgrad.readers.columns import (
     numbered,
 )
 from featgrad.readers.source import BaseSource
-from featgrad.readers.tokens import Tokens
+from featgrad.readers.tokens import KINDS, Tokens
 
 
 class TableSource(BaseSource):
@@ -59,6 +59,13 @@ class TableSource(BaseSource):
         for argument, columns in named.items():
             for column in columns:
                 check_column(argument, column, table.name, table.columns)
+        known = {*KINDS, "text"}
+        for name, kind in table.kinds.items():
+            if kind not in known and name not in exclude:
+                raise ValueError(
+                    f"{table.name}: column {name!r} holds {kind}: convert it to "
+                    f"numbers or text, or exclude it (exclude=[{name!r}])."
+                )
         self._table, self._target, self._weight, self._time = table, target, weight, time
         self._groups = groups
         self._is_text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
