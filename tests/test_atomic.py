@@ -1,3 +1,4 @@
+import errno
 import fcntl
 from pathlib import Path
 
@@ -23,6 +24,14 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
         (tmp_path / "absent").read_text()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_without_a_name_names_the_file(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"No space left on device: '.*a\.txt'"),
+        atomic_path(tmp_path / "a.txt"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_each_writer_has_a_file_of_its_own(tmp_path):

@@ -1,5 +1,6 @@
 """Files of every kind, small and large, through the command."""
 
+import errno
 import gzip
 import json
 import os
@@ -304,6 +305,17 @@ def test_errors_name_standard_input(text, expected, folder, capsys, monkeypatch)
     error = capsys.readouterr().err
     assert expected in error
     assert "featgrad-" not in error
+
+
+def test_a_full_disk_is_named(sales, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with Path("sales.csv").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert main(["select", "-", "--target", "price"]) == 1
+    assert "No space left on device: 'copy of standard input in " in capsys.readouterr().err
 
 
 def test_the_report_names_a_pipe_as_it_was_given(sales, capsys):

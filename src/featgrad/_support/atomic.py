@@ -1,5 +1,6 @@
 """Atomic replacement of files, and files that one process at a time may use."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,10 +25,22 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = path.with_name(f"{_prefix(path)}{uuid4().hex}{path.suffix}")
     temporary.touch(exist_ok=False)
     try:
-        yield temporary
+        with naming(path):
+            yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Context in which errors of a full disk name the file that is written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = error.filename or str(path)
+        raise
 
 
 @contextmanager

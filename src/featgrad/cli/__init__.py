@@ -100,6 +100,7 @@ def _run(arguments: Namespace) -> None:
 @contextmanager
 def _readable(arguments: Namespace) -> Iterator[list[Any]]:
     """The files; standard input and pipes, which can be read once, are copied or watched."""
+    from featgrad._support.atomic import naming
     from featgrad.cli.watch import FIRST_LINES, can_follow
     from featgrad.readers.lines import Pipe
 
@@ -119,7 +120,7 @@ def _readable(arguments: Namespace) -> Iterator[list[Any]]:
                 continue
             pipe.is_live, copy = True, Path(folder, "stdin" if name == "-" else path.name)
             arguments.copies[str(copy)] = label
-            with copy.open("wb") as target:
+            with naming(f"copy of {label} in {folder}"), copy.open("wb") as target:
                 shutil.copyfileobj(pipe.open(), target)
             files.append(copy)
         yield files
