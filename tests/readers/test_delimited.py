@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from featgrad.readers import open_source
+from featgrad.readers import columns, open_source
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.opening import open_table
 from source_rows import read
@@ -249,6 +249,17 @@ def test_a_first_line_of_many_columns(write):
     names = ",".join(f"column{k}" for k in range(30_000)).encode()
     path = write("rows.csv", names + b"\n" + b",".join([b"1"] * 30_000) + b"\n")
     assert read(open_source(path, target="column7")).X.shape == (1, 29_999)
+
+
+def test_a_name_is_not_compared_with_too_many_columns(write, monkeypatch):
+    compared = []
+    monkeypatch.setattr(
+        columns, "get_close_matches", lambda *given, **_: compared.append(given) or []
+    )
+    path = write("rows.csv", b",".join(b"c%d" % i for i in range(100_001)) + b"\n")
+    with pytest.raises(ValueError, match=r"target='d' is not a column .* and 99981 more\.$"):
+        open_source(path, target="d")
+    assert not compared
 
 
 def test_a_cut_compressed_file_is_reported(write):

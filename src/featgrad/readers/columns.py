@@ -16,6 +16,7 @@ from featgrad.readers.block import InvalidRows
 if TYPE_CHECKING:
     from featgrad.readers.tokens import Tokens
 
+_COMPARED = 100_000
 _NAMES = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|index|rowid|row)|.*[a-z]I[Dd]|unnamed.*", re.I)
 
 
@@ -77,7 +78,8 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
     if not is_name:
         kind = "None" if column is None else type(column).__name__
         raise UnknownColumnError(f"{argument} is {kind}: name a column of {existing}.")
-    near = get_close_matches(column, columns, n=1, cutoff=0)
+    # Millions of names would take minutes.
+    near = get_close_matches(column, columns, n=1, cutoff=0) if len(columns) < _COMPARED else []
     nearest = f"; the nearest is {near[0]!r}" if near else ""
     raise UnknownColumnError(f"{argument}={column!r} is not a column of {existing}{nearest}.")
 

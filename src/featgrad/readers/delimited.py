@@ -98,13 +98,11 @@ class DelimitedTable:
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
         # Text that is to be read as numbers is parsed as such.
-        kinds = {name: self.kinds[name].replace("text", "number") for name in numbers}
-        fields = [*(name for name in numbers if kinds[name] != "number"), *texts]
+        kinds = {n: "number" if (kind := self.kinds[n]) == "text" else kind for n in numbers}
+        fields = [*(name for name, kind in kinds.items() if kind != "number"), *texts]
         places = np.full(len(self.columns), -1)
-        for place, name in enumerate(numbers):
-            places[self._places[name]] = place
-        for place, name in enumerate(fields):
-            places[self._places[name]] = -2 - place
+        places[[self._places[name] for name in numbers]] = np.arange(len(numbers))
+        places[[self._places[name] for name in fields]] = -2 - np.arange(len(fields))
         parse = partial(self._parse, places, kinds, fields, invalid.skip)
         line, rest = self.dialect.header_lines, b""
         for read, (found, chunk) in parsed(self._text, chain(self._data(), [b""]), parse):

@@ -97,7 +97,7 @@ class TableSource(BaseSource):
         ends += [name for name in labels if name not in self._is_text]
         self._numbers = [*self._plain, *ends]
         self._texts = [*self._text, *(name for name in labels if name in self._is_text)]
-        self._layout = Layout([encoded.get(name, EncodedColumn(name)) for name in features])
+        self._layout = Layout([encoded.get(n) or EncodedColumn(n) for n in features])
         self.feature_names, self.n_features = self._layout, len(self._layout)
         # Stored entries of a row take an index each.
         entry_bytes = self._dtype.itemsize + np.dtype(np.int32).itemsize
