@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, Learnability, MiniBatch, WorkingSet
+from featgrad import FeatureGradientSelector, Learnability, MiniBatch, WorkingSet, open_source
 from searches import with_search
 
 rng = np.random.default_rng(0)
@@ -45,6 +45,13 @@ DATA = {
     "negative weight": (X, y, {"sample_weight": -np.ones(30)}, r"sample_weight contains -1\.0"),
     "NaN weight": (X, y, {"sample_weight": np.full(30, np.nan)}, "sample_weight contains NaN"),
     "too few weights": (X, y, {"sample_weight": np.ones(29)}, r"sample_weight has shape \(29,\)"),
+    "weights overflow": (X, y, {"sample_weight": np.full(30, 1e307)}, r"contains 1e\+307, of whi"),
+    "one weight is all": (
+        X,
+        y,
+        {"sample_weight": np.append(1e12, np.ones(29))},
+        "sample_weight gives one of 30 rows 100% of the weight",
+    ),
     "one weight left": (
         X,
         y,
@@ -103,6 +110,55 @@ def test_selector_refuses_bad_data(case: str, k: float | str):
     with pytest.raises(ValueError, match=message):
         selector.fit(bad_X, bad_y, **options)
     assert_nothing_fitted(selector)
+
+
+def in_chunks(weight: np.ndarray) -> None:
+    FeatureGradientSelector(2).partial_fit(X, y, weight).finalize()
+
+
+def from_source(weight: np.ndarray) -> None:
+    FeatureGradientSelector(2).fit_source(open_source(X, target=y, weight=weight))
+
+
+def on_device(weight: np.ndarray) -> None:
+    pytest.importorskip("torch")
+    FeatureGradientSelector(2, device="cpu").fit(X, y, weight)
+
+
+def in_partitions(weight: np.ndarray) -> None:
+    da = pytest.importorskip("dask.array")
+    FeatureGradientSelector(2).fit(
+        da.from_array(X, chunks=(15, 4)), da.from_array(y, 15), da.from_array(weight, 15)
+    )
+
+
+@pytest.mark.parametrize("case", ["weights overflow", "one weight is all"])
+@pytest.mark.parametrize("fit", [in_chunks, from_source, on_device, in_partitions])
+def test_wild_weights_are_refused_wherever_rows_are(fit, case: str):
+    _, _, options, message = DATA[case]
+    with pytest.raises(ValueError, match=message):
+        fit(options["sample_weight"])
+
+
+@pytest.mark.parametrize("value", [1e16, -1e25, 1e40, 1e200, np.inf])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_device_refuses_huge_values(value: float, convert):
+    pytest.importorskip("torch")
+    selector = FeatureGradientSelector(2, device="cpu")
+    with pytest.raises(ValueError, match=r"X contains infinity or values above 1e\+15 in size"):
+        selector.fit(convert(with_value(value)), y)
+    assert_nothing_fitted(selector)
+
+
+@pytest.mark.parametrize("n_rows", [20, 60])
+@pytest.mark.parametrize("value", [0.1, 7.7, 0.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_constant_columns_have_scores(convert, n_classes: int, value: float, n_rows: int):
+    constant, classes = convert(np.full((n_rows, 50), value)), np.arange(n_rows) % n_classes
+    selector = FeatureGradientSelector(2, random_state=0).fit(constant, classes)
+    assert np.isfinite(selector.scores_).all()
+    assert selector.n_features_ == 2
 
 
 @pytest.mark.parametrize("case", DATA)

@@ -14,6 +14,10 @@ from featgrad.columns.sums import has_missing
 
 PREPROCESS = ("zscore", "center", "robust")
 MISSING = ("error", "mean")
+# Squares of larger weights, and sums of them, overflow.
+_LARGEST_WEIGHT = 1e100
+# Sum of squares of the rows' shares of the weight: one row has more than 95% of it.
+_MOST_CONCENTRATED = 0.95**2
 # What scikit-learn's validation lets through as X.
 MATRIX = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
 
@@ -97,10 +101,6 @@ def refuse_missing() -> NoReturn:
     )
 
 
-def refuse_infinite() -> NoReturn:
-    raise ValueError("Input X contains infinity: drop those rows or clip their values.")
-
-
 def check_on_accelerator(X: Any) -> None:
     """What scikit-learn asks of X, without the copy to the host that its validation makes."""
     if X.ndim != 2 or X.shape[0] < 2 or X.shape[1] < 1:
@@ -134,7 +134,18 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats:
     total = weights.sum()
     if total == 0:
         raise ValueError("sample_weight is zero for every row: give some row a positive weight.")
-    return np.asarray(weights / total)
+    weights = np.asarray(weights / total)
+    check_spread(float(weights @ weights), int(np.count_nonzero(weights)))
+    return weights
+
+
+def check_spread(concentration: float, n_rows: int) -> None:
+    """Refuse rows of which one has nearly all of the weight, by the sum of squares of shares."""
+    if n_rows > 1 and concentration > _MOST_CONCENTRATED:
+        raise ValueError(
+            f"sample_weight gives one of {n_rows} rows {100 * concentration**0.5:.3g}% of the "
+            "weight, and nothing can be learned from a single row: check the largest weight."
+        )
 
 
 def check_raw_weights(sample_weight: Any, n_rows: int) -> Floats:
@@ -151,6 +162,11 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> Floats:
         )
     if not np.all(np.isfinite(weights)):
         raise ValueError("sample_weight contains NaN or infinity: give finite weights.")
+    if weights.max(initial=0.0) > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight contains {weights.max():.3g}, of which sums overflow: divide all "
+            "weights by their mean."
+        )
     if np.any(weights < 0):
         raise ValueError(f"sample_weight contains {weights.min()}: give weights of zero or more.")
     return weights

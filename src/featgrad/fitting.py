@@ -11,6 +11,7 @@ from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
 from featgrad._support.threads import one_blas_thread
+from featgrad.checks import check_weights
 from featgrad.dataset import storage_of
 from featgrad.dataset.all_moments import AllMoments, FoldMoments, with_all_moments
 from featgrad.dataset.base import Dataset, Storage
@@ -131,7 +132,8 @@ class Fit:
         kept, preprocess = state.rows(), self.given["preprocess"]
         if not state.is_complete:
             kept = kept.take(slice(ESTIMATE_ROWS))
-        encoded = kept.outputs, state.encoding.task, kept.weights / kept.weights.sum()
+        weights = check_weights(kept.weights, len(kept.weights))
+        encoded = kept.outputs, state.encoding.task, weights
         preparation = self._preparation(kept.groups)
         roles = preparation.belonging.roles(None, len(kept.weights))
         prepared = prepare_encoded(kept.X, *encoded, preparation, roles)

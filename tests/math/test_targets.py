@@ -118,6 +118,24 @@ def test_targets_in_parts_are_encoded_as_one(y, task: str):
     assert encoding == Encoding.of(y[::-1], task)
 
 
+@pytest.mark.parametrize("first", [2**53, 2**60, 2**63, -(2**62), 2**70])
+@pytest.mark.parametrize("task", ["auto", "multiclass"])
+@pytest.mark.parametrize("kind", [np.asarray, lambda y: np.array(y, dtype=object)])
+def test_large_class_numbers_stay_apart(kind, task: str, first: int):
+    y = [first + i % 3 for i in range(60)]
+    outputs, found = encode(kind(y), task)
+    assert found == "multiclass"
+    np.testing.assert_array_equal(outputs, np.tile(np.eye(3), (20, 1)))
+
+
+@pytest.mark.parametrize("task", ["auto", "multiclass"])
+def test_large_class_numbers_as_floats_are_refused(task: str):
+    y = np.array([2.0**60, 2.0**60 + 256] * 10)
+    with pytest.raises(ValueError, match=r"y holds classes of up to 1.15.* not exact above 2\^53"):
+        encode(y, task)
+    assert encode(y, "regression")[1] == "regression"
+
+
 def test_classes_given_decide_the_task():
     encoding = Encoding.of(["b", "b"], "auto", classes=["c", "a", "b"])
     assert encoding.task == "multiclass"

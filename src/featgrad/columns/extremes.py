@@ -22,7 +22,7 @@ from featgrad.math.tasks import RowsOf
 from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, FENCE_REACH
 
 # Largest entries of a column between these leave room for squares and for sums of them.
-_SMALLEST, _LARGEST = 1e-12, 1e15
+_SMALLEST, LARGEST_ENTRY = 1e-12, 1e15
 # A column that varies by no more than this share of its size counts as constant.
 _LOST = 1e-11
 _SHOWN = 5
@@ -83,9 +83,9 @@ def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
     entries = X.data if sparse.issparse(X) else X
     # Missing ones are not compared.
     ends = (end.reduce(entries, None, initial=0.0) for end in (np.fmin, np.fmax))
-    if max(map(abs, ends)) > _LARGEST:
+    if max(map(abs, ends)) > LARGEST_ENTRY:
         largest = np.maximum(*np.abs(column_limits(X)))
-        _refuse(largest, largest > _LARGEST, names, of)
+        _refuse(largest, largest > LARGEST_ENTRY, names, of)
 
 
 def column_limits(X: Any) -> tuple[Floats, Floats]:
@@ -105,7 +105,7 @@ def column_limits(X: Any) -> tuple[Floats, Floats]:
 
 
 def _are_extreme(largest: Floats) -> Flags:
-    return np.asarray((largest > _LARGEST) | ((largest > 0) & (largest < _SMALLEST)))
+    return np.asarray((largest > LARGEST_ENTRY) | ((largest > 0) & (largest < _SMALLEST)))
 
 
 def _warn_of_offsets(low: Floats, high: Floats, largest: Floats, names: Any) -> None:

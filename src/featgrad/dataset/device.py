@@ -21,7 +21,8 @@ from scipy import sparse
 
 from featgrad._support.array_api import is_foreign
 from featgrad._support.types import Indices, Span
-from featgrad.checks import PREPROCESS, check_option, refuse_infinite, refuse_missing
+from featgrad.checks import PREPROCESS, check_option, refuse_missing
+from featgrad.columns.extremes import LARGEST_ENTRY
 from featgrad.dataset.memory import InMemory, Preparation, Prepared, bits, hashes_of, prepare
 from featgrad.dataset.sums import Rows
 from featgrad.moments.sweeps import RowMoments
@@ -123,7 +124,7 @@ class DeviceMatrix:
     shape: tuple[int, int]
     spans: list[Span]  # of rows, one for each block
     has_missing = False
-    _is_finite = True
+    _is_huge = False
 
     def blocks(self) -> Iterator[Any]:
         """The rows of each span."""
@@ -136,15 +137,18 @@ class DeviceMatrix:
         for block in self.blocks():
             found.append(hashes_of(block, keys))
             entries = block if isinstance(block, torch.Tensor) else block.values
-            flags |= torch.stack([torch.isnan(entries).any(), torch.isinf(entries).any()])
-        self.has_missing, is_infinite = flags.tolist()
-        self._is_finite = not is_infinite
+            largest, smallest = entries > LARGEST_ENTRY, entries < -LARGEST_ENTRY
+            flags |= torch.stack([torch.isnan(entries).any(), (largest | smallest).any()])
+        self.has_missing, self._is_huge = flags.tolist()
         return torch.cat(found)
 
     def check(self, missing: str) -> None:
         """Refuse what may not be; after `hashes`."""
-        if not self._is_finite:
-            refuse_infinite()
+        if self._is_huge:
+            raise ValueError(
+                f"X contains infinity or values above {LARGEST_ENTRY:.0e} in size: drop those rows "
+                "or rescale their columns, or leave device=None, which rescales finite ones."
+            )
         if self.has_missing and missing == "error":
             refuse_missing()
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support.types import Floats, Indices, Keys
-from featgrad.checks import check_missing, check_raw_weights
+from featgrad.checks import check_missing, check_raw_weights, check_spread
 from featgrad.columns.extremes import Fences, Limits
 from featgrad.columns.sums import (
     ArraySums,
@@ -48,14 +48,16 @@ class FirstSums(ArraySums):
     """What has to be known of all rows before they can be encoded."""
 
     _added = (
-        "targets", "limits", "groups", "weight", "_n_rows", "n_missing", "first_rows", "checksums",
+        "targets", "limits", "groups", "weight", "squares", "_n_rows", "n_missing", "first_rows",
+        "checksums",
     )  # fmt: skip
 
     def __init__(self, task: str, missing: str, fences: Fences | None, n_parts: int = 1) -> None:
         self._missing, self.fences, self._n_parts = missing, fences, n_parts
         self.targets, self.limits, self.groups = TargetSums(task), Limits(), GroupCounts()
         # Blocks with missing entries are counted.
-        self.weight, self._n_rows, self.n_missing = np.zeros(1), *np.zeros((2, 1), np.int64)
+        self._n_rows, self.n_missing = np.zeros((2, 1), np.int64)
+        self.weight, self.squares = np.zeros((2, 1))  # of weights
         # Rows of the first block of each part, which the origins of columns are taken from.
         self.first_rows: list[Any] = []
         # Of each block, where it is known.
@@ -76,6 +78,7 @@ class FirstSums(ArraySums):
         if checksum is not None:
             self.checksums.append(checksum)
         self.weight += weights.sum()
+        self.squares += weights @ weights
         self._n_rows += len(block)
         self.n_missing += self._missing == "mean" and has_missing(block.X)
 
@@ -204,6 +207,7 @@ class Reread(Storage):
                 f"{self._name} has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
+        check_spread(float((first.squares / first.weight / first.weight)[0]), self.n_rows)
         self.filters = usable_filters(preparation, self.n_rows)
         self._layout, groups = self._lay_out(first.groups, preparation)
         self.n_folds, self.splits = self._layout.n_folds, self._layout.splits

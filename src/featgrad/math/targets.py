@@ -1,7 +1,7 @@
 """Targets: encoding of the y of any task as centred output columns."""
 
 from dataclasses import dataclass
-from numbers import Number
+from numbers import Integral, Number
 from types import NoneType
 from typing import Any
 
@@ -14,7 +14,8 @@ from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, t
 from featgrad.options import TASKS
 
 WITH_CLASSES = ("binary", "multiclass", "ordinal")
-# Beyond this, squares of targets overflow.
+# Beyond these, neighbouring whole numbers are the same float, and squares of targets overflow.
+_EXACT = 2.0**53
 _LARGEST = 1e100
 
 
@@ -34,6 +35,16 @@ class Encoding:
     task: Task
     classes: NDArray[Any] | None  # sorted; None for a task without classes
     n_outputs: int  # columns of a target without classes
+
+    def __post_init__(self) -> None:
+        """Refuse classes that cannot be told apart."""
+        classes = self.classes
+        if classes is not None and classes.dtype.kind == "f" and np.max(np.abs(classes)) >= _EXACT:
+            raise ValueError(
+                f"y holds classes of up to {np.max(np.abs(classes)):.17g} as floating-point "
+                "numbers, which are not exact above 2^53: give them as integers or, in a table, as "
+                "text such as 'c1'."
+            )
 
     @classmethod
     def of(cls, y: Any, task: str, classes: Any = None, rows: RowsOf | None = None) -> "Encoding":
@@ -192,7 +203,18 @@ def _as_numbers(y: NDArray[Any]) -> NDArray[Any]:
     """An array of Python objects as numbers, where they all are; other labels stay."""
     kinds = {type(value) for value in y.flat}
     if kinds and all(issubclass(kind, Number) and not issubclass(kind, bool) for kind in kinds):
-        return np.asarray(y.astype(np.float64))
+        numbers = y.astype(np.float64)
+        if np.max(np.abs(numbers)) < _EXACT or not all(
+            issubclass(kind, Integral) for kind in kinds
+        ):
+            return np.asarray(numbers)
+        # As floats, whole numbers of this size would be equal to their neighbours.
+        fits = (
+            kind
+            for kind in (np.int64, np.uint64)
+            if np.iinfo(kind).min <= min(y.flat) and max(y.flat) <= np.iinfo(kind).max
+        )
+        return y.astype(next(fits, object))
     known = (str, bytes, Number, NoneType, np.bool_)
     other = next((kind for kind in kinds if not issubclass(kind, known)), None)
     if other is not None and other.__name__ != "NAType":

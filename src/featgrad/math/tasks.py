@@ -123,6 +123,8 @@ def task_of_values(
         return Task("regression", f"{count} different whole numbers"), True
     if count > max(FEW_CLASSES, n_rows // LEAST_ROWS_PER_CLASS):
         return Task("regression", f"{count} different whole numbers in {n_rows} rows"), True
+    if np.any(np.diff(numbers) == 0):
+        return Task("multiclass", f"{count} whole numbers that differ after 16 digits"), True
     first, last = numbers[[0, -1]]
     described = f"{count} whole numbers from {first:.0f} to {last:.0f}"
     has_gaps = last - first >= count

@@ -64,8 +64,10 @@ def top_of_covariance(totals: Totals) -> float:
     # Products of rows have the same largest eigenvalue.
     products = totals.rows @ totals.rows.T if totals.has_few_rows else totals.covariance
     products = to_numpy(products).astype(np.float32)
+    # Rows that are all alike are none once they are centred.
     last = (len(products) - 1, len(products) - 1)
-    sample = float(eigh(products, eigvals_only=True, subset_by_index=last)[0])
+    found = eigh(products, eigvals_only=True, subset_by_index=last) if len(products) else [0.0]
+    sample = float(found[0])
     variances = totals.variances
     varying = max(1, int(np.count_nonzero(variances)))
     trace = float(variances.sum())

@@ -274,5 +274,4 @@ def ridge_fit(totals: Totals, chosen: Flags | None = None, *, predicts: bool = F
 
 def _ridge(totals: Totals) -> float:
     # Where no column has varied yet, any ridge will do.
-    top = top_of_covariance(totals) if len(totals.cross) else 0.0
-    return ONLINE_RIDGE * (top or 1.0)
+    return ONLINE_RIDGE * (top_of_covariance(totals) or 1.0)
