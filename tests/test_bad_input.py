@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, Learnability, MiniBatch, WorkingSet, open_source
+from featgrad import (
+    FeatureGradientSelector,
+    Learnability,
+    MiniBatch,
+    OnlineFeatureSelector,
+    WorkingSet,
+    open_source,
+)
 from searches import with_search
 
 rng = np.random.default_rng(0)
@@ -112,32 +119,61 @@ def test_selector_refuses_bad_data(case: str, k: float | str):
     assert_nothing_fitted(selector)
 
 
-def in_chunks(weight: np.ndarray) -> None:
+def in_memory(X, y, weight) -> None:
+    FeatureGradientSelector(2).fit(X, y, weight)
+
+
+def in_chunks(X, y, weight) -> None:
     FeatureGradientSelector(2).partial_fit(X, y, weight).finalize()
 
 
-def from_source(weight: np.ndarray) -> None:
+def from_source(X, y, weight) -> None:
     FeatureGradientSelector(2).fit_source(open_source(X, target=y, weight=weight))
 
 
-def on_device(weight: np.ndarray) -> None:
+def on_device(X, y, weight) -> None:
     pytest.importorskip("torch")
     FeatureGradientSelector(2, device="cpu").fit(X, y, weight)
 
 
-def in_partitions(weight: np.ndarray) -> None:
+def in_partitions(X, y, weight) -> None:
     da = pytest.importorskip("dask.array")
+    half = len(y) // 2
     FeatureGradientSelector(2).fit(
-        da.from_array(X, chunks=(15, 4)), da.from_array(y, 15), da.from_array(weight, 15)
+        da.from_array(X, chunks=(half, 4)), da.from_array(y, half), da.from_array(weight, half)
     )
 
 
+def on_a_stream(X, y, weight) -> None:
+    OnlineFeatureSelector(2).partial_fit(X, y)
+
+
+STORAGES = [in_chunks, from_source, on_device, in_partitions]
+
+
 @pytest.mark.parametrize("case", ["weights overflow", "one weight is all"])
-@pytest.mark.parametrize("fit", [in_chunks, from_source, on_device, in_partitions])
+@pytest.mark.parametrize("fit", STORAGES)
 def test_wild_weights_are_refused_wherever_rows_are(fit, case: str):
     _, _, options, message = DATA[case]
     with pytest.raises(ValueError, match=message):
-        fit(options["sample_weight"])
+        fit(X, y, options["sample_weight"])
+
+
+@pytest.mark.parametrize("fit", [in_memory, *STORAGES, on_a_stream])
+def test_many_classes_are_a_warning_and_too_many_an_error(fit, monkeypatch):
+    monkeypatch.setattr("featgrad.math.targets._MANY_CLASSES", 6)
+    rows, labels = np.tile(X, (4, 1)), np.array([f"c{i % 8}" for i in range(120)])
+    with pytest.warns(UserWarning, match="y has 8 classes, and time and memory grow"):
+        fit(rows, labels, np.ones(120))
+    monkeypatch.setattr("featgrad.math.targets.MAX_CLASSES", 7)
+    with pytest.raises(ValueError, match="y has more than 7 classes, too many"):
+        fit(rows, labels, np.ones(120))
+
+
+def test_outputs_that_do_not_fit_into_memory_are_refused():
+    many = np.zeros((300_000, 1))
+    with pytest.raises(ValueError, match="y has 301 classes in 300000 rows, too many to be kept"):
+        FeatureGradientSelector(1, task="multiclass").fit(many, np.arange(300_000) % 301)
 
 
 @pytest.mark.parametrize("value", [1e16, -1e25, 1e40, 1e200, np.inf])

@@ -168,9 +168,10 @@ HARMLESS = {
     # Of weights that grow, and of the theory of alarms.
     "_LONGEST", "_OVERSHOOT",
     # Of the range of numbers, and of what a message shows.
-    "_SMALLEST", "_LARGEST", "_LOST", "_SHOWN",
-    # Tables of published coefficients, the range of links, and a limit that refuses.
-    "_KONG_VALIANT", "_MARGIN", "MAX_CLASSES",
+    "_SMALLEST", "LARGEST_ENTRY", "_LARGEST", "_LARGEST_WEIGHT", "_EXACT", "_LOST", "_SHOWN",
+    # Tables of published coefficients, the range of links, and limits that refuse or warn.
+    "_KONG_VALIANT", "_MARGIN", "MAX_CLASSES", "_MANY_CLASSES", "_MOST_OUTPUTS",
+    "_MOST_CONCENTRATED",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from featgrad.math import target_sums
+from featgrad.math import targets
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import centre, encode
 
@@ -43,7 +43,7 @@ def test_parts_make_the_target_that_the_whole_makes(kind: str):
 
 
 def test_too_many_whole_numbers_are_no_classes(monkeypatch):
-    monkeypatch.setattr(target_sums, "MAX_CLASSES", 5)
+    monkeypatch.setattr(targets, "MAX_CLASSES", 5)
     y = np.arange(N_ROWS) % 6
     assert added(y, np.ones(N_ROWS), "auto").encoding.task == "regression"
     with pytest.raises(ValueError, match="more than 5 classes"):

@@ -18,11 +18,11 @@ from featgrad.plan import FEWEST_KEPT
 _SLACK = 1.5
 
 
-def n_entries(X: Any) -> Indices:
-    """Of each row, and one more for each sparse row."""
+def n_entries(X: Any, more: int = 0) -> Indices:
+    """Of each row, and one more for each sparse row; with so many more besides its features."""
     if sparse.issparse(X):
-        return np.asarray(np.diff(X.indptr), np.intp) + 1
-    return np.full(X.shape[0], X.shape[1], np.intp)
+        return np.asarray(np.diff(X.indptr), np.intp) + 1 + more
+    return np.full(X.shape[0], X.shape[1] + more, np.intp)
 
 
 def n_bytes(X: Any) -> Indices:

@@ -8,6 +8,7 @@ seen until then; only sums that began alike can be added.
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from featgrad._support.array_api import dense
 from featgrad._support.types import Floats, Keys
 from featgrad.checks import check_alike
 from featgrad.columns.extremes import Fences
-from featgrad.columns.sample import KeyedSample
+from featgrad.columns.sample import KeyedSample, n_entries
 from featgrad.columns.sums import Standardiser
 from featgrad.dataset.all_moments import FoldMoments
 from featgrad.dataset.memory import InMemory
@@ -123,7 +124,9 @@ class Accumulated:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
         self.preprocess, self.n_folds = preprocess, n_folds
         self._rng, self.n_rows, self.has_groups = rng, 0, False
-        self._kept = KeyedSample(plan.KEPT_ENTRIES)
+        # Outputs of classes beyond the first take room as well.
+        more = 0 if encoding.classes is None else len(encoding.classes) - 1
+        self._kept = KeyedSample(plan.KEPT_ENTRIES, partial(n_entries, more=more))
         self.scale: FirstScale | None = None
         self.sums: FoldMoments | MarginalSums | None = None
 

@@ -11,9 +11,6 @@ from featgrad.math import targets
 from featgrad.math.targets import WITH_CLASSES, Encoding
 from featgrad.math.tasks import Task, task_of_values
 
-# Limit on the number of classes.
-MAX_CLASSES = 1 << 16
-
 
 @dataclass(frozen=True)
 class Outputs:
@@ -97,10 +94,7 @@ class TargetSums:
         if task not in WITH_CLASSES:
             return Encoding(task, None, int(self._n_outputs[0]))
         if self._too_many:
-            raise ValueError(
-                f"y has more than {MAX_CLASSES} classes, too many for task={task!r}: use "
-                "task='regression' if they are numbers, or join rare classes."
-            )
+            targets.refuse_classes(task)
         return Encoding(task, self._values, 1)
 
     def task(self) -> tuple[Task, bool]:
@@ -108,7 +102,7 @@ class TargetSums:
         if self._task != "auto":
             return Task(self._task), True
         if self._too_many and len(self._means):
-            return Task("regression", f"more than {MAX_CLASSES} different values"), True
+            return Task("regression", f"more than {targets.MAX_CLASSES} different values"), True
         values = None if self._n_outputs > 1 else self._values
         return task_of_values(values, int(self._n_rows[0]), is_indicator=bool(self._indicator))
 
@@ -117,7 +111,7 @@ class TargetSums:
         if self._values is not None:
             values, at = np.unique(np.concatenate([self._values, values]), return_inverse=True)
             shares = np.bincount(at, np.append(self._shares, shares))
-        self._too_many |= len(values) > MAX_CLASSES
+        self._too_many |= len(values) > targets.MAX_CLASSES
         keep = slice(0 if self._too_many else None)
         self._values, self._shares = values[keep], shares[keep]
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from numbers import Integral, Number
 from types import NoneType
-from typing import Any
+from typing import Any, NoReturn
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from featgrad.options import TASKS
 WITH_CLASSES = ("binary", "multiclass", "ordinal")
 # Beyond these, neighbouring whole numbers are the same float, and squares of targets overflow.
 _EXACT = 2.0**53
+# Each class is an output of its own. Most classes, wherever rows are; those from which on there is
+# a warning, and then most outputs of rows in memory, where each takes some 100 bytes in a fit.
+MAX_CLASSES, _MANY_CLASSES, _MOST_OUTPUTS = 1 << 12, 300, 1 << 26
 _LARGEST = 1e100
 
 
@@ -37,8 +41,16 @@ class Encoding:
     n_outputs: int  # columns of a target without classes
 
     def __post_init__(self) -> None:
-        """Refuse classes that cannot be told apart."""
+        """Refuse too many classes, and those that cannot be told apart."""
         classes = self.classes
+        if classes is not None and len(classes) > _MANY_CLASSES:
+            if len(classes) > MAX_CLASSES:
+                refuse_classes(self.task)
+            warn(
+                f"y has {len(classes)} classes, and time and memory grow with each of them: join "
+                "rare classes, or give task='regression' if they are numbers.",
+                stacklevel=2,
+            )
         if classes is not None and classes.dtype.kind == "f" and np.max(np.abs(classes)) >= _EXACT:
             raise ValueError(
                 f"y holds classes of up to {np.max(np.abs(classes)):.17g} as floating-point "
@@ -144,7 +156,20 @@ def _declared(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
 def encode(y: Any, task: str, rows: RowsOf | None = None) -> tuple[Floats, Task]:
     """Output columns of y, and its task."""
     encoding = Encoding.of(y, task, rows=rows)
+    count = 0 if encoding.classes is None else len(encoding.classes)
+    if count > _MANY_CLASSES and count * len(y) > _MOST_OUTPUTS:
+        raise ValueError(
+            f"y has {count} classes in {len(y)} rows, too many to be kept in memory at once: join "
+            "rare classes, or use fit_source, which keeps a block of rows."
+        )
     return encoding.columns(y), encoding.task
+
+
+def refuse_classes(task: str) -> NoReturn:
+    raise ValueError(
+        f"y has more than {MAX_CLASSES} classes, too many for task={str(task)!r}: use "
+        "task='regression' if they are numbers, join rare classes, and check that y is no key."
+    )
 
 
 def centre(raw: Floats, task: Task, weights: Floats) -> Target:
