@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from featgrad import FeatureGradientSelector, plan
+from featgrad import FeatureGradientSelector, OnlineFeatureSelector, plan
 from searches import published, with_search
 
 CONTAINERS = [np.asarray, sparse.csr_array]
@@ -291,3 +291,69 @@ def test_what_has_no_rows_cannot_be_merged():
         seen.merge(seen)
     with pytest.raises(ValueError, match="No rows"):
         seen.shard().finalize()
+
+
+def refused(y):
+    """Rows and options that are refused, with what the error says."""
+    X = planted(50)[0]
+    rows, wild = X[:20], X[:20].copy()
+    wild[3, 2] = 1e18
+    gap = np.where(wild == 1e18, np.nan, rows)
+    y, ones = y[:20], np.ones(20)
+    return {
+        "huge values": (wild, y, {}, "holds values of up to 1e\\+18"),
+        "infinity": (np.where(wild == 1e18, np.inf, rows), y, {}, "contains infinity"),
+        "NaN": (gap, y, {}, "contains NaN"),
+        "fewer columns": (rows[:, 1:], y, {}, "has 15 features"),
+        "words": (np.full(rows.shape, "a"), y, {}, "could not convert|numeric"),
+        "fewer targets": (rows, y[1:], {}, "inconsistent numbers"),
+        "NaN in y": (rows, np.where(ones.cumsum() == 4, np.nan, y), {}, "y contains NaN"),
+        "words in y": (rows, np.full(20, "red"), {}, "y contains|cannot be (used|compared)"),
+        "outputs": (rows, np.stack([y, y], axis=1), {}, "y has 2 (columns|outputs)"),
+        "classes": (rows, y, {"classes": [0, 1, 7]}, "are not those of the first call"),
+        "unknown class": (rows, 0 * y + 7, {}, "y contains 7"),
+        "negative weights": (rows, y, {"sample_weight": -ones}, "sample_weight contains -1"),
+        "fewer weights": (rows, y, {"sample_weight": ones[1:]}, r"sample_weight has shape \(19,\)"),
+        "wild weights": (rows, y, {"sample_weight": 1e200 * ones}, "of which sums overflow"),
+        "words as weights": (rows, y, {"sample_weight": ["a"] * 20}, "sample_weight holds no num"),
+        "groups": (rows, y, {"groups": np.arange(20)}, "groups are given for some rows and not"),
+    }
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("task", ["regression", "binary"])
+@pytest.mark.parametrize("case", refused(np.zeros(50)))
+@pytest.mark.parametrize("make", [select, lambda: OnlineFeatureSelector(2)])
+def test_refused_rows_leave_the_state_as_it_was(make, case: str, task: str, container):
+    X, y, _ = planted(250)
+    y = y if task == "regression" else (y > 0).astype(float)
+    bad, target, options, message = refused(y)[case]
+    selector = make()
+    can_take = "groups" not in options or isinstance(selector, FeatureGradientSelector)
+    if (task == "regression" and case == "unknown class") or not can_take:
+        return
+    bad = bad if case == "words" else container(bad)
+    selector.partial_fit(container(X), y)
+    before = pickle.dumps(selector)
+    with pytest.raises(ValueError, match=message):
+        selector.partial_fit(bad, target, **options)
+    assert pickle.dumps(selector) == before
+
+
+@pytest.mark.parametrize("case", ["huge values", "NaN", "fewer targets", "NaN in y"])
+@pytest.mark.parametrize("make", [select, lambda: OnlineFeatureSelector(2)])
+def test_refused_first_rows_leave_nothing(make, case: str):
+    bad, target, _, message = refused(planted(50)[1])[case]
+    selector = make()
+    before = pickle.dumps(selector)
+    with pytest.raises(ValueError, match=message):
+        selector.partial_fit(pd.DataFrame(bad).rename(columns=str), target)
+    assert pickle.dumps(selector) == before
+
+
+def test_refused_rows_leave_a_fitted_selector_as_it_was():
+    X, y, chosen = planted()
+    selector = select().fit(X, y)
+    with pytest.raises(ValueError, match="contains NaN"):
+        selector.partial_fit(X[:, :4], np.full(len(y), np.nan))
+    assert selector.transform(X).shape == (len(y), len(chosen))

@@ -1,16 +1,20 @@
 """Checks of arguments: each error names the argument, its value and the way out."""
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from featgrad._support.array_api import namespace
 from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import has_missing
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 PREPROCESS = ("zscore", "center", "robust")
 MISSING = ("error", "mean")
@@ -20,6 +24,23 @@ _LARGEST_WEIGHT = 1e100
 _MOST_CONCENTRATED = 0.95**2
 # What scikit-learn's validation lets through as X.
 MATRIX = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
+
+
+def unchanged_by_errors(method: Callable[P, T]) -> Callable[P, T]:
+    """Give the object of a method the attributes back that it had before an error."""
+
+    @wraps(method)
+    def guarded(*args: P.args, **options: P.kwargs) -> T:
+        attributes: dict[str, Any] = args[0].__dict__
+        before = attributes.copy()
+        try:
+            return method(*args, **options)
+        except BaseException:
+            attributes.clear()
+            attributes.update(before)
+            raise
+
+    return guarded
 
 
 def check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
@@ -152,7 +173,10 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> Floats:
     """One weight per row."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight holds no numbers ({error}): give one per row.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):

@@ -47,6 +47,7 @@ from featgrad.checks import (
     check_option,
     check_raw_weights,
     naming_columns,
+    unchanged_by_errors,
 )
 from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_rows
 from featgrad.dataset.checkpoint import open_checkpoint
@@ -364,6 +365,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         context.call_on_fit_task_end(estimator=self)
         return self
 
+    @unchanged_by_errors
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None
     ) -> Self:

@@ -351,6 +351,37 @@ def test_missing_values_depend_on_no_cuts(container):
     np.testing.assert_array_equal(fed(parts, X, y, 37).scores_, whole.scores_)
 
 
+@pytest.mark.parametrize(
+    ("rows", "y", "message"),
+    [
+        ([{"new": 1e18}], [0.0], "Column 'new' of X holds values"),
+        ([{"new": np.nan}], [0.0], "X contains NaN"),
+        ([{"new": "red"}], [0.0], "could not convert"),
+        ([{"new": 1.0}], [0.0, 1.0], "inconsistent numbers"),
+        ([{"new": 1.0}], [np.nan], "y contains NaN"),
+        ([{"new": 1.0}], ["red"], "cannot be used with task='regression'"),
+        ([{"new": 1.0}], [1e18], "y holds values of up to"),
+        (np.ones((1, 5)), [0.0], "X is a table but was a list of dicts"),
+    ],
+)
+@pytest.mark.parametrize("n_rows", [50, 150])
+def test_refused_dicts_leave_the_state_as_it_was(rows, y, message: str, n_rows: int):
+    X, target = planted(n_rows, 5, [1])
+    selector = OnlineFeatureSelector(1).partial_fit(as_dicts(X), target)
+    before = pickle.dumps(selector)
+    with pytest.raises(ValueError, match=message):
+        selector.partial_fit(rows, y)
+    assert pickle.dumps(selector) == before
+
+
+def test_failed_fit_leaves_what_was_learned():
+    selector = OnlineFeatureSelector(1).partial_fit(*planted(200, 5, [1]))
+    before = pickle.dumps(selector)
+    with pytest.raises(ValueError, match="contains NaN"):
+        selector.fit(np.full((3, 2), np.nan), np.arange(3))
+    assert pickle.dumps(selector) == before
+
+
 def test_rows_may_be_dicts_with_new_features():
     rng = np.random.default_rng(0)
     rows, y = [], []

@@ -20,6 +20,7 @@ from featgrad.checks import (
     check_number,
     check_option,
     check_raw_weights,
+    unchanged_by_errors,
 )
 from featgrad.columns.extremes import refuse_huge
 from featgrad.estimates.estimate import Estimate
@@ -122,6 +123,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.alarm_rate = alarm_rate
         self.missing = missing
 
+    @unchanged_by_errors
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then take rows in their order.
 
@@ -138,6 +140,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
         return self.partial_fit(X, y)
 
+    @unchanged_by_errors
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Take the next rows of the stream.
 
@@ -169,6 +172,8 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             y = np.asarray(y)
             check_consistent_length(X, y)
         else:
+            if "_names" in self.__dict__:
+                raise ValueError("X is a table but was a list of dicts: keep to one of them.")
             X, y = validate_data(
                 self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
             )
@@ -201,7 +206,6 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         outputs = state.encoding(y)
         refuse_huge(X, list(names) or getattr(self, "feature_names_in_", None))
         refuse_huge(outputs, None, "y")
-        # From here on nothing is refused, so that no trace is left of rows that are.
         if len(names) > len(self.__dict__.get("_names", ())):
             self._names, self.n_features_in_ = names, len(names)
             self.feature_names_in_ = np.array(list(names), dtype=object)
