@@ -168,7 +168,8 @@ HARMLESS = {
     # Of weights that grow, and of the theory of alarms.
     "_LONGEST", "_OVERSHOOT",
     # Of the range of numbers, and of what a message shows.
-    "_SMALLEST", "LARGEST_ENTRY", "_LARGEST", "_LARGEST_WEIGHT", "_EXACT", "_LOST", "_SHOWN",
+    "_SMALLEST", "LARGEST_ENTRY", "_LARGEST", "_LARGEST_WEIGHT", "_EXACT", "_LOST",
+    "_LOST_SINGLE", "_INEXACT", "_SHOWN",
     # Tables of published coefficients, the range of links, and limits that refuse or warn.
     "_KONG_VALIANT", "_MARGIN", "MAX_CLASSES", "_MANY_CLASSES", "_MOST_OUTPUTS",
     "_MOST_CONCENTRATED",

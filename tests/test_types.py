@@ -9,7 +9,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import DataWarning, FeatureGradientSelector, Learnability, open_source
+from featgrad import (
+    DataWarning,
+    FeatureGradientSelector,
+    Learnability,
+    MiniBatch,
+    OnlineFeatureSelector,
+    open_source,
+)
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 4))
@@ -185,7 +192,30 @@ def test_extreme_columns_that_are_only_centred_are_refused():
 def test_columns_that_hardly_vary_are_named():
     rows = FRAME.assign(c=FRAME["c"] + 1e13)
     with pytest.warns(UserWarning, match="Column 'c' of X varies too little relative to its size"):
-        select(rows, NUMBERS)
+        FeatureGradientSelector(1).partial_fit(rows, NUMBERS)
+    with pytest.warns(UserWarning, match="Column 'c' of X varies too little relative to its size"):
+        FeatureGradientSelector(1).fit_source(open_source(rows.assign(y=NUMBERS), target="y"))
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+@pytest.mark.parametrize("search", ["auto", MiniBatch()])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_columns_far_from_zero_explain_as_much(container, search, offset: float):
+    many = np.random.default_rng(0).standard_normal((300, 5))
+    y = many[:, 1] + 0.1 * np.random.default_rng(1).standard_normal(300)
+    options = {"search": search, "random_state": 0}
+    found = FeatureGradientSelector(1, **options).fit(container(many + offset), y)
+    assert found.get_support(indices=True).tolist() == [1]
+    assert found.learnability_.value > 0.97
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+def test_streams_far_from_zero_explain_as_much(offset: float):
+    many = np.random.default_rng(0).standard_normal((300, 5))
+    y = many[:, 1] + 0.1 * np.random.default_rng(1).standard_normal(300)
+    found = OnlineFeatureSelector(1).partial_fit(many + offset, y)
+    assert found.get_support(indices=True).tolist() == [1]
+    assert found.learnability_.value > 0.97
 
 
 @pytest.mark.parametrize("kind", [int, float])

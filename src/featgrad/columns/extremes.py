@@ -23,19 +23,31 @@ from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, 
 
 # Largest entries of a column between these leave room for squares and for sums of them.
 _SMALLEST, LARGEST_ENTRY = 1e-12, 1e15
-# A column that varies by no more than this share of its size counts as constant.
-_LOST = 1e-11
+# A column that varies by no more than this share of its size may count as constant; the same of
+# sparse columns and in single precision, and where whole numbers are not exact then.
+_LOST, _LOST_SINGLE, _INEXACT = 1e-11, 1e-5, 2.0**24
 _SHOWN = 5
 
 
 def in_range(X: Any, preprocess: str, names: Any = None) -> Any:
-    """The matrix, its extreme columns multiplied by powers of two, which changes nothing else."""
+    """The matrix, its extreme columns multiplied by powers of two, which changes nothing else.
+
+    From columns without zeros that vary too little relative to their size, their smallest entry is
+    taken off, which is exact.
+    """
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
         return X
     low, high = column_limits(X)
+    lost = _are_lost(low, high, _LOST_SINGLE if sparse.issparse(X) else _LOST)
+    if lost.any() and (not sparse.issparse(X) or X.has_canonical_format):
+        shift = np.where(lost, low, 0.0)
+        low, high = low - shift, high - shift
+        if sparse.issparse(X):
+            X = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), X.shape)
+        else:
+            X = X - shift
     largest = np.maximum(-low, high)
     extreme = _are_extreme(largest)
-    _warn_of_offsets(low, high, largest, names)
     if not extreme.any():
         return X
     if preprocess == "center":
@@ -55,12 +67,15 @@ class Limits(ArraySums):
 
     def __init__(self) -> None:
         self.low, self.high = np.zeros(0), np.zeros(0)
+        self._is_single = False
 
     def add(self, X: Any) -> None:
+        self._is_single = X.dtype == np.float32
         self._widen(*column_limits(X.data[:, None] if sparse.issparse(X) else X))
 
     def merge(self, other: Self) -> None:
         if len(other.low):
+            self._is_single = other._is_single
             self._widen(other.low, other.high)
 
     def _widen(self, low: Floats, high: Floats) -> None:
@@ -72,7 +87,11 @@ class Limits(ArraySums):
         """Refuse columns of extreme magnitude."""
         largest = np.maximum(-self.low, self.high)
         names = names if names is None or len(largest) == len(names) else ["one of them"]
-        _warn_of_offsets(self.low, self.high, largest, names)
+        lost = _are_lost(self.low, self.high, _LOST_SINGLE if self._is_single else _LOST)
+        if self._is_single:
+            # What is one number now may have been several.
+            lost |= (self.low == self.high) & (largest >= _INEXACT)
+        _warn_of(lost, names)
         extreme = _are_extreme(largest)
         if extreme.any():
             _refuse(largest, extreme, names)
@@ -89,7 +108,7 @@ def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
 
 
 def column_limits(X: Any) -> tuple[Floats, Floats]:
-    """Smallest and largest entry of each column; zeros of sparse columns count."""
+    """Smallest and largest entry of each column; zeros of sparse columns that have any count."""
     if not sparse.issparse(X):
         X = X.view(np.uint8) if X.dtype.kind == "b" else X
         nothing = np.zeros(X.shape[1])
@@ -98,7 +117,12 @@ def column_limits(X: Any) -> tuple[Floats, Floats]:
         return np.nan_to_num(low.astype(np.float64)), np.nan_to_num(high.astype(np.float64))
     entries = np.nan_to_num(X.data, nan=0.0)
     # Of the type of the entries: NumPy is ten times as slow where it has to convert each of them.
-    low, high = np.zeros((2, X.shape[1]), entries.dtype)
+    low = np.zeros(X.shape[1], entries.dtype)
+    if X.nnz >= X.shape[0] > 0:
+        is_full = np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0]
+        first = slice(X.indptr[1])
+        low[X.indices[first]] = entries[first] * is_full[X.indices[first]]
+    high = low.copy()
     np.minimum.at(low, X.indices, entries)
     np.maximum.at(high, X.indices, entries)
     return low.astype(np.float64), high.astype(np.float64)
@@ -108,13 +132,17 @@ def _are_extreme(largest: Floats) -> Flags:
     return np.asarray((largest > LARGEST_ENTRY) | ((largest > 0) & (largest < _SMALLEST)))
 
 
-def _warn_of_offsets(low: Floats, high: Floats, largest: Floats, names: Any) -> None:
+def _are_lost(low: Floats, high: Floats, share: float = _LOST) -> Flags:
+    """Columns that vary by no more than a share of their size."""
     with np.errstate(over="ignore"):
-        lost = (high > low) & (high - low <= _LOST * largest)
+        return np.asarray((high > low) & (high - low <= share * np.maximum(-low, high)))
+
+
+def _warn_of(lost: Flags, names: Any) -> None:
     if lost.any():
         warn(
             f"{_listed(lost, names)} varies too little relative to its size, and may count as "
-            "constant: subtract its mean first.",
+            "constant: subtract its mean first, in double precision.",
             stacklevel=2,
         )
 

@@ -228,18 +228,15 @@ def _as_numbers(y: NDArray[Any]) -> NDArray[Any]:
     """An array of Python objects as numbers, where they all are; other labels stay."""
     kinds = {type(value) for value in y.flat}
     if kinds and all(issubclass(kind, Number) and not issubclass(kind, bool) for kind in kinds):
-        numbers = y.astype(np.float64)
-        if np.max(np.abs(numbers)) < _EXACT or not all(
-            issubclass(kind, Integral) for kind in kinds
-        ):
-            return np.asarray(numbers)
-        # As floats, whole numbers of this size would be equal to their neighbours.
-        fits = (
-            kind
-            for kind in (np.int64, np.uint64)
-            if np.iinfo(kind).min <= min(y.flat) and max(y.flat) <= np.iinfo(kind).max
-        )
-        return y.astype(next(fits, object))
+        numbers = np.asarray(y.astype(np.float64))
+        is_exact = np.max(np.abs(numbers)) < _EXACT
+        # As floats, whole numbers of this size may be equal to their neighbours.
+        if is_exact or not all(issubclass(kind, Integral) for kind in kinds):
+            return numbers
+        for kind in (np.int64, np.uint64):
+            if np.iinfo(kind).min <= min(y.flat) and max(y.flat) <= np.iinfo(kind).max:
+                return y.astype(kind)
+        return y if len(set(y.flat)) > len(np.unique(numbers)) else numbers
     known = (str, bytes, Number, NoneType, np.bool_)
     other = next((kind for kind in kinds if not issubclass(kind, known)), None)
     if other is not None and other.__name__ != "NAType":

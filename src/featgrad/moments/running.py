@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.linalg import hankel
 
 from featgrad._support.types import Floats, Singles
-from featgrad.columns.sums import add_along
+from featgrad.columns.sums import add_along, measured
 
 _RECEIVED = "_received", "_centres", "_weights"
 # Columns whose vectors are in the cache together.
@@ -35,17 +35,24 @@ class RunningSums:
 
     `cross` is ``sum_n w_n x_n y_n`` of standardised columns over all rows, shape (columns,
     outputs); `mean` and `scale` standardise a raw column; `top` is the eigenvalue that the filter
-    takes for 1.
+    takes for 1. Dense columns are measured from `origin`, which is taken off before they are
+    rounded to single precision.
     """
 
     def __init__(
-        self, cross: Floats, mean: Floats, scale: Floats, coefficients: Floats, top: float
+        self,
+        cross: Floats,
+        mean: Floats,
+        scale: Floats,
+        coefficients: Floats,
+        top: float,
+        origin: Any = 0.0,
     ) -> None:
         self.n_features, self._n_outputs = cross.shape
         self._order = len(coefficients)
         self._width = (self._order - 1) * self._n_outputs
         self._first = cross.astype(np.float32)
-        self._mean = mean.astype(np.float32)
+        self._origin, self._mean = origin, (mean - origin).astype(np.float32)
         self._inverse = (1 / scale).astype(np.float32)
         self._alpha = coefficients / top ** np.arange(1, self._order + 1) / self._n_outputs
         # S r_j in units of raw columns; S times the mean, and S, for what a row itself has added.
@@ -98,7 +105,7 @@ class RunningSums:
         if sparse.issparse(X):
             squares = sparse.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape)
         else:
-            X = np.asarray(X, np.float32)
+            X = measured(X, self._origin, np.float32)
             squares = X**2
         along = np.asarray(X @ self._sent, np.float64)
         own = squares @ self._strength - 2 * along[:, width] + self._offsets[width]

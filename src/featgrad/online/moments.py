@@ -45,7 +45,7 @@ class PricedColumns(ColumnSums):
         # In double precision: streams may move far away from their origin.
         super().__init__(n_features, 1 + n_outputs, 1, missing=origin is not None)
         self._residual_squares = np.zeros((n_outputs, n_outputs))
-        self._squared_weight, self._origin = 0.0, origin
+        self._squared_weight, self.origin = 0.0, origin
 
     @property
     def weight(self) -> float:
@@ -59,7 +59,7 @@ class PricedColumns(ColumnSums):
     def learn(self, X: Any, weights: Floats, residuals: Floats) -> None:
         """More rows."""
         weighted = weights[:, None] * np.insert(residuals, 0, 1.0, axis=1)
-        self.add(X, self._origin, weighted, weights[:, None])
+        self.add(X, self.origin, weighted, weights[:, None])
         self._residual_squares += weighted[:, 1:].T @ residuals
         self._squared_weight += float(weights @ weights)
 
@@ -71,8 +71,8 @@ class PricedColumns(ColumnSums):
     def merge(self, other: Self) -> None:
         """Rows of other sums, whose origin may be another one."""
         super().merge(other)
-        if self._origin is not None and other._origin is not None:
-            shift = (other._origin - self._origin)[:, None]
+        if self.origin is not None and other.origin is not None:
+            shift = (other.origin - self.origin)[:, None]
             self.squared += shift * (2 * other.linear[:, :1] + other.weight * shift)
             self.linear += shift * other.of_linear
 
@@ -85,7 +85,7 @@ class PricedColumns(ColumnSums):
     def centres(self) -> Floats:
         """Mean of each column."""
         means = self.linear[:, 0] / self.weight
-        return np.asarray(means if self._origin is None else means + self._origin)
+        return np.asarray(means if self.origin is None else means + self.origin)
 
     def spread(self) -> Floats:
         """Weighted sum of squares of each column about its mean; exactly 0 if it is constant."""
@@ -109,7 +109,8 @@ class PricedColumns(ColumnSums):
 class RecentBlock(NamedTuple):
     """Rows of the buffer from which columns that enter the working set have their past."""
 
-    X: Any  # in single precision
+    X: Any  # in single precision, dense columns about an origin
+    origin: Floats | None
     outputs: Floats
     weights: Floats
 
@@ -127,10 +128,11 @@ class WorkingMoments:
         """Where columns stand in the working set."""
         return np.searchsorted(self.columns, columns)
 
-    def values(self, X: Any) -> Floats:
-        """The columns of some rows, about their origin."""
+    def values(self, X: Any, origin: Floats | None = None) -> Floats:
+        """The columns of some rows, about their origin; another one is taken off them already."""
         if not sparse.issparse(X):
-            return np.asarray(X[:, self.columns] - self._origin, np.float64)
+            left = self._origin if origin is None else self._origin - origin[self.columns]
+            return np.asarray(X[:, self.columns] - left, np.float64)
         # Indexing by columns would take time for every column of X.
         places, values = self.places(X.indices), np.zeros((X.shape[0], len(self.columns)))
         found = np.flatnonzero(np.append(self.columns, -1)[places] == X.indices)
@@ -173,7 +175,7 @@ class WorkingMoments:
         sums = np.zeros((after, after))
         sums[np.ix_(old, old)] = self._sums
         for block in recent:
-            z = self._joined(self.values(block.X), block.outputs)
+            z = self._joined(self.values(block.X, block.origin), block.outputs)
             sums[new] += (z[:, new] * block.weights[:, None]).T @ z
         sums[:, new] = sums[new].T
         sums[new, new] = np.maximum(sums[new, new], spread)

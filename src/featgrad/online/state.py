@@ -206,7 +206,7 @@ class OnlineState:
         X, increased, shifted = self._filled(X), False, False
         if self._n_learned == 0:
             mean = np.average(outputs, axis=0, weights=given)
-            origin = None if self.is_sparse else X.mean(axis=0)
+            origin = None if self.is_sparse else X.mean(axis=0, dtype=np.float64)
             self._columns = PricedColumns(self.n_features, outputs.shape[1], origin)
             self._working = WorkingMoments(mean)
             values, left = np.zeros((len(outputs), 0)), outputs - mean
@@ -224,7 +224,9 @@ class OnlineState:
             self._dependence.add_block(relative * self._working.centred(values), left)
         self._working.add(values, outputs, weights)
         self._columns.learn(X, weights, left)
-        self._recent.append(RecentBlock(X.astype(np.float32), outputs, weights))
+        origin = self._columns.origin
+        kept = (X if origin is None else X - origin).astype(np.float32)
+        self._recent.append(RecentBlock(kept, origin, outputs, weights))
         n_entries = sum(block.X.size for block in self._recent)
         while n_entries > RECENT_ENTRIES and len(self._recent) > 1:
             n_entries -= self._recent.popleft().X.size

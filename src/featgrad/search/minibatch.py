@@ -181,4 +181,5 @@ def _sums(job: Job, cross: Floats, top: float) -> RunningSums:
     """Running sums over columns as they are streamed; after `Storage.cross`."""
     standardiser = job.storage.standardiser
     scale = 1 / np.where(standardiser.factor > 0, standardiser.factor, 1.0)
-    return RunningSums(cross, standardiser.mean, scale, job.coefficients, top)
+    origin = standardiser.origin
+    return RunningSums(cross, standardiser.mean, scale, job.coefficients, top, origin)
