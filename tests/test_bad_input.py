@@ -254,3 +254,24 @@ def test_use_before_fit(method: str):
 def test_infinity_is_refused_where_missing_values_are_not():
     with pytest.raises(ValueError, match="X contains infinity"):
         FeatureGradientSelector(missing="mean").fit(with_value(np.inf), y)
+
+
+@pytest.mark.filterwarnings("ignore::featgrad.DataWarning")
+def test_a_class_of_one_row_among_many_columns_divides_nothing_by_zero():
+    wide = np.random.default_rng(0).standard_normal((150, 1200))
+    selector = FeatureGradientSelector(2, random_state=0).fit(wide, np.arange(150) == 3)
+    assert np.isfinite(selector.scores_).all()
+
+
+def test_a_sparse_column_below_single_precision_counts_as_constant():
+    columns = X * [1e-40, 1, 1, 1]
+    source = open_source(sparse.csr_array(columns), target=X[:, 1])
+    assert FeatureGradientSelector(1, random_state=0).fit_source(source).get_support()[1]
+
+
+@pytest.mark.filterwarnings("ignore::featgrad.DataWarning")
+def test_one_huge_sparse_entry_among_many_columns_overflows_nothing():
+    wide = np.random.default_rng(0).standard_normal((150, 1200))
+    wide[3, 0] = 1e160
+    selector = FeatureGradientSelector(2, random_state=0).fit(sparse.csr_array(wide), wide[:, 1])
+    assert selector.get_support()[1]

@@ -389,6 +389,8 @@ def test_names_cannot_command_a_terminal_or_a_spreadsheet(table, capsys):
         assert main([*given, *more]) == 0
         output = capsys.readouterr()
         assert not {"\x1b", "\u202e"} & {*output.out, *output.err}
+    assert main([*given, "--out", "out.txt"]) == 0
+    assert Path("out.txt").read_text() == "=\\u001b[2Jb\\u202e\n"
     Path("dates.csv").write_text("\x1b[2Jday,x,y\n" + "2024-01-01,1,2\n2024-02-01,2,1\n" * 200)
     for given in (["evil.csv", "--target", "price"], ["dates.csv", "--target", "y"]):
         assert main(["watch", *given, "-k", "1"]) == 0

@@ -100,7 +100,8 @@ def write_selection(selection: dict[str, Any], path: Path) -> None:
             columns = (names, selection["gains"], selection["gain_errors"])
             writer.writerows(zip(*columns, strict=True))
         else:
-            file.writelines(f"{name}\n" for name in selection["features"])
+            # Escaped, so that each name takes one line.
+            file.writelines(f"{visible(name)}\n" for name in selection["features"])
 
 
 def _as_cell(name: str) -> str:

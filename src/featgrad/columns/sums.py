@@ -22,6 +22,7 @@ _ROUNDING = 1e-12
 # The same relative to the mean square of sums in single precision, whose error is up to 2e-6, and
 # in double precision.
 SINGLE, _DOUBLE = 1e-5, 1e-14
+_LEAST_VARIANCE = float(np.finfo(np.float32).tiny) ** 2
 # Entries of a block that stays in the cache of a processor.
 _BLOCK_ENTRIES = 1 << 20
 # Columns from which on those that no row has are not stored.
@@ -346,6 +347,8 @@ class Standardiser:
         varies = variance > (_ROUNDING if self._is_sparse else _ROUNDING**2) * self.mean**2
         # Sums of dense columns are in single precision.
         varies &= variance > (_ROUNDING if self._is_sparse else SINGLE) * square
+        # What columns are multiplied by is a number in single precision.
+        varies &= variance > _LEAST_VARIANCE
         deviation = np.sqrt(np.where(varies, variance, 1.0)) if self._to_one_variance else 1.0
         self.factor = varies / deviation
         # A single number, however many columns there are, where all have the variance 1.

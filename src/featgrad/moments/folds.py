@@ -115,6 +115,11 @@ class Folds:
         return int(self.crosses.shape[1])
 
     @property
+    def total_variance(self) -> float:
+        """Over outputs; 1 where the only row of a class is held out, and nothing varies."""
+        return float(self.variance.sum()) or 1.0
+
+    @property
     def grams(self) -> Any:
         """C_f of each fold."""
         return self.matrix if self.is_gram else self.matrix.mT @ self.matrix
@@ -134,8 +139,8 @@ class Folds:
             matrix = matrix.T @ matrix if is_gram else matrix
         else:
             matrix = xp.sum(self.matrix, axis=0, dtype=xp.float64)
-        cross, variance = self.crosses.sum(axis=0), float(self.variance.sum())
-        return Totals(matrix, cross, variance, self.n_effective, is_gram)
+        cross = self.crosses.sum(axis=0)
+        return Totals(matrix, cross, self.total_variance, self.n_effective, is_gram)
 
     def without_each(self, ridge: float) -> Floats:
         """Ridge coefficients without the rows of each fold, shape (folds, columns, outputs)."""
@@ -212,7 +217,7 @@ class Gradient(NamedTuple):
     def alpha(self) -> Floats:
         """What the moments of each order count, of the target's variance."""
         weights = self.folds.tuple_weights[: len(self.coefficients)]
-        return np.asarray(self.coefficients / weights / float(self.folds.variance.sum()))
+        return np.asarray(self.coefficients / weights / self.folds.total_variance)
 
 
 def gradients(tasks: Sequence[Gradient]) -> list[tuple[float, Floats]]:
