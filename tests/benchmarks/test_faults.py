@@ -19,7 +19,7 @@ def test_faults_are_survived(case):
         lambda: files.run(42, seed=5),
         lambda: names.run(("=\x1b[2J<b>\n\u202e",), ("csv",)),
         lambda: limits.run(limits.INPUTS[:1]),
-        lambda: wild.run((), wide=False),
+        lambda: wild.run(("chunks",), wide=False),
     ],
     ids=["files", "names", "limits", "wild"],
 )

@@ -80,6 +80,8 @@ def _command(*given: str, stdin: bytes = b"") -> tuple[int, str, str]:
             code = main(list(given))
         except SystemExit as end:
             code = int(end.code or 0)
+            if code > 128:  # somebody ends this run
+                raise
     return code, out.getvalue(), errors.getvalue()
 
 
