@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support import Floats, Indices
 from featgrad.math.formulas import tuple_weights
 
 

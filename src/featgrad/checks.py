@@ -9,8 +9,8 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace
-from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import has_missing
 
 P = ParamSpec("P")

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.checks import check_number
 from featgrad.dataset.splits import Belonging
 from featgrad.math.tasks import ordered_labels

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad import plan
-from featgrad._support.types import Indices
+from featgrad._support import Indices
 from featgrad.cli.arguments import UsageError
 from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes

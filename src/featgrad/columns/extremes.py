@@ -14,8 +14,8 @@ from warnings import catch_warnings, simplefilter, warn
 import numpy as np
 from scipy import sparse
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.sums import ArraySums
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf

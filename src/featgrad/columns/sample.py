@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support import Floats, Indices
 from featgrad.columns.sums import ArraySums
 from featgrad.plan import FEWEST_KEPT
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from scipy.sparse._sparsetools import csc_matvecs
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense, namespace, placed_like, to_numpy, zeros
-from featgrad._support.types import Flags, Floats, Indices
 
 # A column varies by rounding only where its deviation is this small relative to its mean, or, for
 # sums that start from 0, its variance relative to its squared mean.

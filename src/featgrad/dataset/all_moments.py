@@ -9,8 +9,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from featgrad._support import Floats, Indices
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import SINGLE, ArraySums, Standardiser
 from featgrad.dataset.base import Dataset, RowSample, Storage
 from featgrad.dataset.sums import Model, Prices, Rows, RowSums, without_columns

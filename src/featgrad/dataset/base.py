@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support import Floats, Indices
 from featgrad.columns.sums import Standardiser
 from featgrad.dataset.splits import Split, parts_of
 from featgrad.dataset.sums import (

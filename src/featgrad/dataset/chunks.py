@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from featgrad import plan
+from featgrad._support import Floats, Keys
 from featgrad._support.array_api import dense
-from featgrad._support.types import Floats, Keys
 from featgrad.checks import check_alike
 from featgrad.columns.extremes import Fences
 from featgrad.columns.sample import KeyedSample, n_entries

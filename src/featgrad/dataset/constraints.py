@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support import Flags, Floats, Indices
 from featgrad.checks import feature_indices
 
 # Names of features, where X has them.

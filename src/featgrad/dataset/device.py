@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad._support import Indices, Span
 from featgrad._support.array_api import is_foreign
-from featgrad._support.types import Indices, Span
 from featgrad.checks import PREPROCESS, check_option, refuse_missing
 from featgrad.columns.extremes import LARGEST_ENTRY
 from featgrad.dataset.memory import InMemory, Preparation, Prepared, bits, hashes_of, prepare

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
-from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_weights
 from featgrad.columns.sums import Fill, Standardiser, has_missing
 from featgrad.dataset.base import Consumer, RowSample, S, Storage

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from featgrad._support.types import Floats, Indices, Keys
+from featgrad._support import Floats, Indices, Keys
 from featgrad.checks import check_missing, check_raw_weights, check_spread
 from featgrad.columns.extremes import Fences, Limits
 from featgrad.columns.sums import (

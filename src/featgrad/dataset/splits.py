@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from featgrad._support.types import Flags, Indices, Keys
+from featgrad._support import Flags, Indices, Keys
 from featgrad.plan import HELD_OUT_GROUPS, MOST_FOLDS
 from featgrad.readers.block import group_keys
 

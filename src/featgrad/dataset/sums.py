@@ -14,9 +14,9 @@ import numpy as np
 from joblib import cpu_count
 from scipy.special import chdtri
 
+from featgrad._support import Floats, Indices, Keys
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy, zeros
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats, Indices, Keys
 from featgrad.columns.sums import ArraySums, ColumnPicker, ColumnSums, Fill, Standardiser
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments
 from featgrad.readers.block import stack_rows

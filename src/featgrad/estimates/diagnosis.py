@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense, to_numpy
-from featgrad._support.types import Floats, Indices
 from featgrad.columns.extremes import far_off
 from featgrad.dataset.base import RowSample
 from featgrad.moments.least_squares import Weighted, ridge_coefficients

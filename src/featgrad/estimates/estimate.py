@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scipy.special import ndtri
 
-from featgrad._support.types import Indices
+from featgrad._support import Indices
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
 

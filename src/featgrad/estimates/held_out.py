@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import placed_like, to_numpy
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.splits import Split
 from featgrad.estimates.estimate import Estimate, PathPoint, Score, estimated, unknown

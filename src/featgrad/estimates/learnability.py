@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import (
     is_dask,
     on_accelerator,
@@ -17,7 +18,6 @@ from featgrad._support.array_api import (
     stays_in_library,
     without_rows,
 )
-from featgrad._support.types import Floats, Indices
 from featgrad.checks import (
     MATRIX,
     MISSING,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.plan import CHEBYSHEV_RESIDUAL
 
 # Kong & Valiant's optimised coefficients, as tabulated by the authors of Feature Gradients.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.math import targets
 from featgrad.math.targets import WITH_CLASSES, Encoding
 from featgrad.math.tasks import Task, task_of_values

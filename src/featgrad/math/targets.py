@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
 from featgrad.options import TASKS
 

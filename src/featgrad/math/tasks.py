@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense
-from featgrad._support.types import Floats, Indices
 from featgrad.plan import (
     CLASS_ADVANTAGE,
     FEW_CLASS_ERRORS,

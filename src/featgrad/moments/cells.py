@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import namespace
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.moments.folds import Folds, submatrices, typed_like
 
 

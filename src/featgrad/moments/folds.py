@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import hankel
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
-from featgrad._support.types import Floats, Indices
 from featgrad.math.formulas import tuple_weights
 
 # Entries of b_f, for all masks, and on an accelerator of C_f, whose gradients are taken at once.
@@ -46,7 +46,7 @@ class Totals(NamedTuple):
     @property
     def has_few_rows(self) -> bool:
         """Whether rows are known, and fewer than the columns: their products are smaller."""
-        return not self.is_gram and len(self.matrix) < len(self.cross)
+        return not self.is_gram and 0 < len(self.matrix) < len(self.cross)
 
     @property
     def rows(self) -> Any:

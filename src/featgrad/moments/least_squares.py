@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
-from featgrad._support.types import Floats, Indices
 
 # Directions of less variance, relative to the largest, are rounding, and so is what a column
 # deviates by, relative to its mean.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
-from featgrad._support.types import Floats, Indices
 from featgrad.columns.sums import statistics
 
 # Entries of a block for products.

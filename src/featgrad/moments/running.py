@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import hankel
 
-from featgrad._support.types import Floats, Singles
+from featgrad._support import Floats, Singles
 from featgrad.columns.sums import add_along, measured
 
 _RECEIVED = "_received", "_centres", "_weights"

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numba.core import config
 
+from featgrad._support import Floats, Span
 from featgrad._support.compiled import compiled
-from featgrad._support.types import Floats, Span
 from featgrad.moments.rows import StandardisedRows
 
 # Sums of a feature that fit one register.

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh, eigvalsh_tridiagonal
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import to_numpy
-from featgrad._support.types import Floats, Indices
 from featgrad.moments.folds import Totals
 from featgrad.moments.rows import StandardisedRows
 from featgrad.plan import SPECTRUM_ROWS

@@ -35,9 +35,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import hankel
 
+from featgrad._support import Floats, Indices, Span
 from featgrad._support.array_api import namespace, on_cpu, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats, Indices, Span
 from featgrad.math.formulas import tuple_weights, tuple_weights_without_each
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.spectrum import top_eigenvalue

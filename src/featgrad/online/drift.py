@@ -19,7 +19,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.columns.sums import ArraySums
 from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.plan import (

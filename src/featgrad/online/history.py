@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support import Floats, Indices
 from featgrad.plan import HISTORY_LENGTH, TIMELINE_LENGTH
 
 

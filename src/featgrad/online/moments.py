@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support import Flags, Floats, Indices
 from featgrad.columns.sums import ColumnSums
 from featgrad.dataset.sums import Prices
 from featgrad.moments.folds import Totals

@@ -11,8 +11,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import (
     MISSING,
     check_alike,

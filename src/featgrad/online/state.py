@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_alike
 from featgrad.columns.sums import has_missing, statistics
 from featgrad.math.targets import Encoding

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support.types import Flags, Floats, Indices, Keys
+from featgrad._support import Flags, Floats, Indices, Keys
 
 # Default number of rows per block; of a table, its entries and its fewest rows.
 BLOCK_ROWS = 4096

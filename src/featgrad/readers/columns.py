@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
 from featgrad.readers.block import InvalidRows
 

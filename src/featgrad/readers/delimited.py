@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad._support.types import Flags
+from featgrad._support import Flags
 from featgrad.readers.block import InvalidRows, raise_unreadable
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
 from featgrad.readers.dialect import check_dialect, decimal_of, dialect_of, encoding_of

@@ -12,7 +12,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad._support.types import Flags, Indices
+from featgrad._support import Flags, Indices
 from featgrad.math.tasks import Level
 from featgrad.plan import MOST_TEXTS
 from featgrad.readers.block import Block, InvalidRows, csr, group_keys, joined_keys

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support import Flags, Floats, Indices
 from featgrad.readers import number_kernels as kernel
 
 # What a token can stand for besides text; each counts as the first kind that it fits.

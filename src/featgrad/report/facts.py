@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support import Floats, Indices
 from featgrad.checks import check_raw_weights
 from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.estimates.estimate import Estimate, Score
 from featgrad.report.pages import (
     asset,

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from featgrad._support import Floats
 from featgrad._support.atomic import atomic_path
-from featgrad._support.types import Floats
 from featgrad.estimates.estimate import Estimate
 from featgrad.report.plots import LOG_RATIO, TimelineDisplay
 from featgrad.report.text import counted, escape

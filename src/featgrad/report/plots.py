@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from featgrad._support.types import Indices
+from featgrad._support import Indices
 from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.report.text import feature_names
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.columns.extremes import in_range
 from featgrad.columns.sums import statistics
 from featgrad.math.targets import Encoding

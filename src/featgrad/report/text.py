@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import on_host
-from featgrad._support.types import Floats, Indices
 from featgrad.dataset.constraints import group_labels
 from featgrad.estimates.estimate import Estimate, PathPoint, unknown
 from featgrad.estimates.learnability import Learnability

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad._support.types import Flags, Floats
+from featgrad._support import Flags, Floats
 from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
 from featgrad.estimates.estimate import NO_MODEL

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.covariance import ledoit_wolf
 
-from featgrad._support.types import Floats, Indices
+from featgrad._support import Floats, Indices
 from featgrad.plan import ENTROPY_GAIN, ENTROPY_STEPS
 
 # Share of the identity that keeps covariances of collinear columns regular; a feasible S.

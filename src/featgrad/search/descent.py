@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from featgrad._support.types import Floats
+from featgrad._support import Floats
 from featgrad.moments.folds import Folds, Gradient, gradients
 from featgrad.plan import MOMENTUM, STEP
 from featgrad.search.base import OnStep, Step

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from featgrad._support import Flags, Floats, Indices, Singles
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
-from featgrad._support.types import Flags, Floats, Indices, Singles
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import ELIMINATED_AT_ONCE
 from featgrad.search.units import Units

@@ -29,9 +29,9 @@ from scipy import stats
 from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.linear_model import enet_path
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.checks import check_number
 from featgrad.columns.sums import statistics
 from featgrad.dataset.memory import InMemory, Prepared

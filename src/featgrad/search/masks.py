@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featgrad._support.types import Floats, Indices, Singles
+from featgrad._support import Floats, Indices, Singles
 from featgrad.dataset.base import Storage
 from featgrad.math.formulas import Link
 from featgrad.moments.running import RunningSums

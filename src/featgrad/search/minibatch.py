@@ -6,8 +6,8 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from featgrad._support import Floats
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats
 from featgrad.checks import check_number, check_option
 from featgrad.math.formulas import LINKS, first_peak
 from featgrad.moments.running import RunningSums

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import is_foreign
-from featgrad._support.types import Flags, Floats, Indices
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Model, Prices
 from featgrad.math.formulas import first_peak

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support import Flags, Floats, Indices
 from featgrad.checks import check_option
 from featgrad.search.units import Units
 

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad._support import Flags, Indices
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
-from featgrad._support.types import Flags, Indices
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Candidates, eliminate

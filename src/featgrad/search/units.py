@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad._support.types import Flags, Floats, Indices
+from featgrad._support import Flags, Floats, Indices
 from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import median_filter
 
+from featgrad._support import Floats, Indices
 from featgrad._support.array_api import to_numpy
 from featgrad._support.threads import one_blas_thread
-from featgrad._support.types import Floats, Indices
 from featgrad.checks import check_number
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import Split
