@@ -9,12 +9,11 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_alike
-from featgrad.columns.sums import has_missing, statistics
+from featgrad.columns.sums import filled, has_missing, statistics
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
@@ -36,7 +35,7 @@ from featgrad.plan import (
     WORKING_SET,
     WORKING_SET_FACTOR,
 )
-from featgrad.readers.block import csr, stack_rows
+from featgrad.readers.block import stack_rows
 from featgrad.search.base import signed_scores
 from featgrad.search.units import best_first
 
@@ -250,11 +249,7 @@ class OnlineState:
         if not has_missing(X):
             return X
         means = self._columns.centres() if self._n_learned else statistics(X).mean
-        if not sparse.issparse(X):
-            return np.where(np.isnan(X), means, X)
-        means = np.append(means, np.zeros(self.n_features - len(means)))
-        entries = np.where(np.isnan(X.data), means[X.indices], X.data)
-        return csr(entries, X.indices, X.indptr, X.shape[1])
+        return filled(X, np.append(means, np.zeros(self.n_features - len(means))))
 
     def _raise_alarm(self) -> None:
         """Note the change, let earlier rows count as far as they are true, and choose anew."""
