@@ -326,8 +326,12 @@ class CellSums(ArraySums):
 
         # Cells are large and independent of each other; while a search runs, BLAS has one thread.
         are_long = not is_foreign(rows) and rows.size * rows.shape[1] > _LONG_PRODUCTS
-        with ThreadPoolExecutor(cpu_count() if are_long else 1) as threads:
-            list((threads.map if are_long else map)(add, by_cell))
+        if are_long:
+            with ThreadPoolExecutor(cpu_count()) as threads:
+                list(threads.map(add, by_cell))
+        else:
+            for cell_and_rows in by_cell:
+                add(cell_and_rows)
 
 
 class PartMeans(ArraySums):
