@@ -322,10 +322,18 @@ def test_columns_of_numbers_are_read_together_next_to_others(monkeypatch):
     )
     columns, numbers_in = [], frames.numbers_in
     monkeypatch.setattr(
-        frames, "numbers_in", lambda c, reasons: columns.append(c.name) or numbers_in(c, reasons)
+        frames, "numbers_in", lambda c, *rest: columns.append(c.name) or numbers_in(c, *rest)
     )
     read(open_source(frame, target="a", missing="nan"))
     assert set(columns) == {"o"}
+
+
+def test_objects_are_looked_at_once_however_many_blocks_there_are(monkeypatch):
+    frame = pd.DataFrame({"o": pd.Series([1, 2.5, None], dtype=object), "y": np.arange(3.0)})
+    looked, kind_of_text = [], frames._kind_of_text
+    monkeypatch.setattr(frames, "_kind_of_text", lambda c: looked.append(c) or kind_of_text(c))
+    read(open_source(frame, target="y", missing="nan", block_rows=1))
+    assert len(looked) == 1
 
 
 def test_columns_can_be_left_out(store, frame):

@@ -164,7 +164,9 @@ class FrameTable:
             values = np.empty((len(numbers), len(rows)))
             for place, name in enumerate(numbers):
                 found = columns.get(name)
-                values[place] = numbers_in(rows[name], reasons) if found is None else found
+                if found is None:
+                    found = numbers_in(rows[name], self.kinds[name], reasons)
+                values[place] = found
             yield Chunk(values, {name: tokens_in(rows[name]) for name in texts}, reasons)
 
 
@@ -219,10 +221,9 @@ def _frame(table: Any) -> Any:
     return nw.from_native(table, eager_only=True)
 
 
-def numbers_in(column: Any, reasons: dict[int, str]) -> Any:
+def numbers_in(column: Any, kind: str, reasons: dict[int, str]) -> Any:
     """Numbers, NaN for missing ones; dates and times in days."""
     if isinstance(column.dtype, _TEXT):
-        kind = _kind_of_text(column)
         if kind not in ("number", "boolean"):
             tokens = tokens_in(column).trimmed()
             return numbers_of(column.name, tokens, kind.replace("text", "number"), ".", reasons)
