@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everyday_files import BAD, EXCEL, GOOD, N_ROWS, File
+from everyday_files import BAD, DIRTY, EXCEL, GOOD, N_ROWS, File
 from featgrad.cli import main
 
 # What takes the target, and what comes of the file by itself.
@@ -67,10 +67,40 @@ def test_bad_files_give_one_line_that_helps(file: File, command: str, tmp_path, 
     assert re.search(file.error, errors), errors
 
 
-def test_a_sheet_is_read(tmp_path, capsys):
-    pytest.importorskip("openpyxl")
-    code, text, _ = run(EXCEL, "select", tmp_path, capsys, "--json")
-    assert (code, json.loads(text)["features"]) == (0, ["b", "d"])
+# Until stray words, dates, units, variables and missing targets are read.
+PENDING = {
+    "empty_rows.csv", "one_word.csv", "few_words.csv", "excel_errors.csv", "reasons.csv",
+    "below_limit.csv", "us_dates.csv", "european_dates.csv", "month_names.csv",
+    "square_metres.csv", "currency.csv", "minus_signs.csv", "apostrophes.csv", "words_for_b.csv",
+    "mixed_case.csv", "missing_targets.csv", "formula_errors.xlsx",
+}  # fmt: skip
+
+
+def needs(file: File) -> None:
+    if file.name.endswith(".xlsx"):
+        pytest.importorskip("openpyxl")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, marks=[pytest.mark.xfail(strict=False)] * (file.name in PENDING))
+        for file in [*DIRTY, *EXCEL]
+    ],
+    ids=lambda file: file.name,
+)
+def test_dirty_files_are_selected_from_or_refused_in_one_line(file: File, tmp_path, capsys):
+    needs(file)
+    code, text, errors = run(file, "select", tmp_path, capsys, "--json", "-q")
+    if file.error is not None:
+        assert (code > 0, text, errors.count("\n")) == (True, "", 1)
+        assert re.search(file.error, errors), errors
+        return
+    assert code == 0, errors
+    found = json.loads(text)
+    assert file.chosen == {*found["features"]}
+    assert found["learnability"]["explained"] > 0.5
+    assert all(any(part in note for note in found["notes"]) for part in file.notes)
 
 
 def test_a_sheet_without_its_reader_is_refused_by_name(tmp_path, capsys, monkeypatch):

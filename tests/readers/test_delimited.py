@@ -190,8 +190,7 @@ def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"", "no header"), (b"y,n,n\n1,2,3\n", "two columns 'n'"), (b"y,\xff\n1,2\n", "not UTF-8")],
+    ("content", "reason"), [(b"", "no header"), (b"y,\xff\n1,2\n", "not UTF-8")]
 )
 def test_files_that_are_no_table_are_reported(write, content: bytes, reason: str):
     with pytest.raises(ValueError, match=reason):
@@ -342,7 +341,8 @@ _FIELDS = st.sampled_from(["", "5", "-1.25", "word", "a word " * 9, 'x"y', '"x,y
     st.sets(st.integers(0, 8), min_size=1, max_size=3),
 )
 def test_columns_that_are_not_wanted_change_nothing(write, rows, wanted):
-    lines = [",".join(row) for row in ["abcdefghi", *rows]]
+    # Words in all fields of a first or last row would be units or a footnote.
+    lines = [",".join(row) for row in ["abcdefghi", "777777777", *rows, "999999999"]]
     path = write("rows.csv", ("\n".join(lines) + "\n").encode())
     table = open_table(path, sep=",", decimal=".", header=True, encoding="utf-8")
     names = ["abcdefghi"[place] for place in sorted(wanted)]

@@ -26,7 +26,7 @@ FAILED, USAGE = 1, 2
 # Arguments of the library that are options of the command; messages are translated.
 _ARGUMENTS = (
     "target|weight|format|categorical|hash_dim|on_bad_rows|task|features|keep|exclude|"
-    "sep|decimal|encoding|header|na_values"
+    "sep|decimal|encoding|header|na_values|skip_rows|sheet|transpose"
 )
 _ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\['[^']*'\]|\w[\w*]*)?")
 
@@ -163,7 +163,7 @@ def _one_line(error: Exception) -> str:
 
 def _option(argument: str, value: str | None) -> str:
     option = "--na" if argument == "na_values" else f"--{argument.replace('_', '-')}"
-    if value is None:
+    if value in (None, "True"):
         return option
     if value.startswith("["):
         value = value[1:-1]

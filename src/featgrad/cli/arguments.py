@@ -124,6 +124,11 @@ def _reading_options() -> ArgumentParser:
     add("--decimal", choices=(".", ","), help="decimal sign, default: found")
     add("--encoding", metavar="NAME", help="such as utf-8, utf-16 or cp1252; default: found")
     add("--header", action=BooleanOptionalAction, help="the first line has names; default: found")
+    text = "lines above the header, such as titles; default: found"
+    add("--skip-rows", type=int, metavar="N", help=text)
+    add("--sheet", metavar="NAME", help="sheet of an Excel file, or its number; default: 1")
+    text = "rows are the variables, as where genes are in rows"
+    add("--transpose", action="store_true", default=None, help=text)
     text = "more words for a missing value than NA, null, ? ..."
     add("--na", nargs="+", metavar="WORD", dest="na_values", help=text)
     add("--exclude", nargs="+", metavar="COL", help="columns to ignore")

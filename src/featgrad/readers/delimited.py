@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import chain, islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,8 +23,23 @@ from numpy.typing import NDArray
 from featgrad._support import Flags
 from featgrad.readers.block import InvalidRows, raise_unreadable
 from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
-from featgrad.readers.dialect import check_dialect, decimal_of, dialect_of, encoding_of
-from featgrad.readers.lines import Pipe, Text, count_lines, line_chunks, parsed, read_head
+from featgrad.readers.dialect import (
+    are_blanks,
+    check_dialect,
+    decimal_of,
+    dialect_of,
+    encoding_of,
+    footers_of,
+)
+from featgrad.readers.lines import (
+    Pipe,
+    Text,
+    count_lines,
+    line_chunks,
+    parsed,
+    read_head,
+    read_tail,
+)
 from featgrad.readers.record_kernels import FIELDS, UNCLOSED, split_records
 from featgrad.readers.tokens import NA_TEXTS, NA_WORDS, Tokens, is_utf8, kinds_of
 
@@ -41,14 +56,23 @@ _FIRST_ROWS, _MOST_ROWS = 100, 1 << 20
 def open_delimited(
     data: Any, format: str, block_rows: int | None, **given: Any
 ) -> "DelimitedTable":
-    """CSV, TSV, or the first sheet of an Excel file."""
+    """CSV, TSV, or a sheet of an Excel file."""
     if format == "tsv":
         given = {"sep": "\t"} | given
-    text = data
+    name, text, transpose, which = str(data), data, given.pop("transpose", False), ""
     if format == "xlsx":
-        text, given["decimal"] = _sheet_as_csv(data, given.get("decimal"))
+        text, given["decimal"], which = _sheet_as_csv(
+            data, given.get("decimal"), given.pop("sheet", None)
+        )
+        name += f" ({which})" if which else ""
         given |= {"sep": "\t", "encoding": "utf-8"}
-    return DelimitedTable(str(data), text, **given)
+    table = DelimitedTable(name, text, **given)
+    if transpose:
+        given = {k: v for k, v in given.items() if k in ("header", "columns", "na_values")}
+        given |= {"sep": "\t", "encoding": "utf-8", "decimal": table.dialect.decimal}
+        table = DelimitedTable(name, table.transposed(), **given)
+    table.notes = [f"read from {which}", *table.notes] if which else table.notes
+    return table
 
 
 class DelimitedTable:
@@ -59,13 +83,15 @@ class DelimitedTable:
     def __init__(
         self, name: str, text: Text, *, columns: Sequence[str] | None = None,
         sep: str | None = None, decimal: str | None = None, encoding: str | None = None,
-        header: bool | None = None, na_values: Sequence[str] = (),
+        header: bool | None = None, na_values: Sequence[str] = (), skip_rows: int | None = None,
     ) -> None:  # fmt: skip
         sep = check_dialect(sep, decimal, encoding)
         self.name, self._text, self.is_live = name, text, isinstance(text, Pipe)
         head = read_head(text)
         self._encoding = encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head
+        self._is_blank_separated = sep is None and are_blanks(head)
+        sep = "\t" if self._is_blank_separated else sep
         first = next(_enough(self._lines()), b"")
         # A single zero may be a damaged byte.
         if first[:_FIRST_BYTES].count(0) > 1 + len(first[:_FIRST_BYTES]) // 100:
@@ -74,7 +100,8 @@ class DelimitedTable:
         while first[:end].count(b"\n") < _FIRST_LINES and end < len(first):
             end *= 2
         head = first[: first.rfind(b"\n", 0, end) + 1]
-        self.dialect = dialect_of(name, head, columns, sep, decimal, header, na_values)
+        self.dialect = dialect_of(name, head, columns, sep, decimal, header, na_values, skip_rows)
+        self.problem = self.dialect.problem
         self.columns: Sequence[str] = self.dialect.names
         check_names(name, self.columns)
         self._places = {column: place for place, column in enumerate(self.columns)}
@@ -85,16 +112,42 @@ class DelimitedTable:
         (values, valid), (plain, _) = words.numbers("number", self.dialect.decimal), words.numbers()
         values = np.where(valid, values, plain)
         self._missing_numbers = values[~np.isnan(values)]
-        kinds = kinds_of(self._first_fields(), len(self.columns), self.dialect.decimal)
+        # Lines that are no rows: the header where it comes again, and the last ones.
+        top = head.split(b"\n")[self.dialect.title_lines : self.dialect.header_lines]
+        self._header = next((line + b"\n" for line in top if line.strip()), b"")
+        is_whole = len(first) < _FIRST_BYTES
+        last = first.decode("utf-8", "replace") if is_whole else self._tail()
+        self._n_last, cut = footers_of(last, self.dialect, is_whole=is_whole)
+        fields = self._first_fields()
+        kinds = kinds_of(fields, len(self.columns), self.dialect.decimal)
         self.kinds: Mapping[str, str] = dict(zip(self.columns, kinds, strict=True))
-        self.notes: Sequence[str] = self._notes()
+        # Of a table whose rows should be columns.
+        self.row_names = fields.take(np.arange(len(fields) // len(self.columns)))
+        self.notes: Sequence[str] = [*self._notes(), *self.dialect.notes, *cut]
 
     def _notes(self) -> list[str]:
         """How the file is written, where it is not plain CSV."""
         usual = {"utf-8": "", "utf-8-sig": ""}
         encoding = usual.get(self._encoding, f", encoding {self._encoding}")
         text = f"{self.dialect}{encoding}"
+        if self._is_blank_separated:
+            text = text.replace("separated by tab", "separated by blanks")
         return [] if text in ("separated by comma", "separated by tab") else [f"read as {text}"]
+
+    def _tail(self) -> str:
+        """The last lines, where they can be had without all others; not of a pipe."""
+        return read_tail(self._text).decode(self._encoding, "replace").partition("\n")[2]
+
+    def transposed(self) -> bytes:
+        """Its text with rows in place of columns, separated by tabs."""
+        text = b"".join(self._lines()).decode("utf-8", "replace").split("\n")
+        lines = io.StringIO("\n".join(text[self.dialect.title_lines :]), newline="")
+        rows = [row for row in csv.reader(lines, delimiter=self.dialect.sep) if any(row)]
+        written = io.StringIO()
+        csv.writer(written, "excel-tab", lineterminator="\n").writerows(
+            zip_longest(*rows, fillvalue="")
+        )
+        return written.getvalue().encode()
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
         # Text that is to be read as numbers is parsed as such.
@@ -192,14 +245,19 @@ class DelimitedTable:
         return replace(tokens, ends=np.where(is_missing, tokens.starts, tokens.ends))
 
     def _lines(self) -> Iterator[bytes]:
-        return line_chunks(self._text, _MIN_LINES, self._encoding, returns=self._returns)
+        chunks = line_chunks(self._text, _MIN_LINES, self._encoding, returns=self._returns)
+        return map(_tab_separated, chunks) if self._is_blank_separated else chunks
 
     def _data(self) -> Iterator[bytes]:
-        """The text of the file after the header."""
-        lines = self.dialect.header_lines
-        for text in self._lines():
+        """The text of the file after the header, without lines that are no rows."""
+        lines, again = self.dialect.header_lines, b"\n" + self._header
+        chunks = self._lines()
+        for text in _without_last(chunks, self._n_last) if self._n_last else chunks:
             while lines and text:
                 text, lines = text[text.index(b"\n") + 1 :], lines - 1
+            if self._header and self._header in text:
+                # A blank line keeps the numbers of the others.
+                text = (b"\n" + text).replace(again, b"\n\n")[1:]
             yield text
 
 
@@ -213,6 +271,18 @@ def _enough(chunks: Iterator[bytes]) -> Iterator[bytes]:
             yield content
     if content and not is_shown:
         yield content
+
+
+def _tab_separated(text: bytes) -> bytes:
+    """Lines whose fields are separated by any number of blanks."""
+    return b"\n".join(b"\t".join(line.split()) for line in text.split(b"\n"))
+
+
+def _without_last(chunks: Iterator[bytes], n_lines: int) -> Iterator[bytes]:
+    """Chunks without the last lines of the last one."""
+    for text, following in pairwise(chain(chunks, [None])):
+        text = text or b""
+        yield text if following else b"".join(text.splitlines(keepends=True)[:-n_lines])
 
 
 class _Records(NamedTuple):
@@ -240,8 +310,13 @@ def _unescaped(content: bytes, starts: Any, ends: Any, escaped: Flags) -> NDArra
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _sheet_as_csv(path: Path, decimal: str | None) -> tuple[bytes, str]:
-    """The first sheet of an Excel file; its numbers are written as its texts write theirs."""
+def _sheet_as_csv(
+    path: Path, decimal: str | None, sheet: str | int | None
+) -> tuple[bytes, str, str]:
+    """A sheet of an Excel file, its numbers written as its texts write theirs, and which of them.
+
+    Also returns the decimal sign.
+    """
     if find_spec("openpyxl") is None:
         raise ImportError(
             f"Reading {path} needs openpyxl: pip install 'featgrad[excel]', or save it as CSV."
@@ -250,25 +325,39 @@ def _sheet_as_csv(path: Path, decimal: str | None) -> tuple[bytes, str]:
 
     try:
         book = load_workbook(path, read_only=True, data_only=True)
-        sheet, text = book.worksheets[0], io.StringIO()
-        # The file may state fewer rows and columns than it has, or more.
-        sheet.reset_dimensions()
-        rows = enumerate(map(_cells, sheet.iter_rows(values_only=True)))
-        first = list(islice(rows, _FIRST_ROWS))
-        width = max((len(row) for _, row in first), default=0)
-        texts = [[cell for cell in row if isinstance(cell, str)] for _, row in first]
-        decimal = decimal or decimal_of(texts, "\t")
-        writer = csv.writer(text, "excel-tab", lineterminator="\n")
-        for place, row in chain(first, rows):
-            if place == _MOST_ROWS:
-                raise ValueError(f"it has more rows than a sheet can have, {_MOST_ROWS:,}")
-            row += [None] * (width - len(row)) if row else []
-            writer.writerow([_field(cell, decimal) for cell in row])
+        sheets, text = {sheet.title: sheet for sheet in book.worksheets}, io.StringIO()
+        places = {str(i): title for i, title in enumerate(sheets, start=1)}
+        asked = str(1 if sheet is None else sheet)
+        found = sheets.get(asked) or sheets.get(places.get(asked, ""))
+        if found is not None:
+            decimal = _write_sheet(found, text, decimal)
         book.close()
     # Damaged archives and XML raise many kinds of errors.
     except Exception as error:
         raise_unreadable(str(path), error)
-    return text.getvalue().encode(), decimal
+    others = ", ".join(repr(title) for title in sheets)
+    if found is None:
+        raise ValueError(f"sheet={sheet!r} is not in {path}, which has {others}.")
+    which = f"sheet={found.title!r}, of {others}" if len(sheets) > 1 else ""
+    return text.getvalue().encode(), decimal or ".", which
+
+
+def _write_sheet(sheet: Any, text: io.StringIO, decimal: str | None) -> str:
+    """Write the rows of a sheet as separated values, and return their decimal sign."""
+    # The file may state fewer rows and columns than it has, or more.
+    sheet.reset_dimensions()
+    rows = enumerate(map(_cells, sheet.iter_rows(values_only=True)))
+    first = list(islice(rows, _FIRST_ROWS))
+    width = max((len(row) for _, row in first), default=0)
+    texts = [[cell for cell in row if isinstance(cell, str)] for _, row in first]
+    decimal = decimal or decimal_of(texts, "\t")
+    writer = csv.writer(text, "excel-tab", lineterminator="\n")
+    for place, row in chain(first, rows):
+        if place == _MOST_ROWS:
+            raise ValueError(f"it has more rows than a sheet can have, {_MOST_ROWS:,}")
+        row += [None] * (width - len(row)) if row else []
+        writer.writerow([_field(cell, decimal) for cell in row])
+    return decimal
 
 
 def _cells(row: Sequence[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,12 @@ _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 # Records that are looked at.
 _RECORDS = 100
 _HINT = "sep="
+# Lines at the end that may be no rows, and labels of rows that hold totals of the columns.
+_FOOTERS = 10
+_TOTALS = re.compile(
+    r"((grand|sub|over) ?-?(all )?)?(totals?|sums?|summen?|gesamt(summe)?|insgesamt|somme|totaal|"
+    r"totale|suma|means?|averages?|mittelwert|durchschnitt)\W*", re.IGNORECASE
+)  # fmt: skip
 # In place of a carriage return, for the module csv.
 _RETURN = "\ue000"
 
@@ -46,6 +53,9 @@ class Dialect(NamedTuple):
     names: tuple[str, ...]
     header_lines: int
     na_values: tuple[str, ...]
+    title_lines: int = 0  # of the lines before the data, those above the header
+    notes: tuple[str, ...] = ()
+    problem: str = ""  # why it cannot be read as a table without help
 
     def __str__(self) -> str:
         parts = [f"separated by {SEPARATORS.get(self.sep, repr(self.sep))}"]
@@ -72,14 +82,15 @@ def encoding_of(head: bytes) -> str:
 
 def dialect_of(
     name: str, head: bytes, columns: Sequence[str] | None, sep: str | None, decimal: str | None,
-    header: bool | None, na_values: Sequence[str],
+    header: bool | None, na_values: Sequence[str], skip_rows: int | None = None,
 ) -> Dialect:  # fmt: skip
     """From the first lines, as UTF-8; None is found."""
-    text, skipped = head.decode("utf-8", "replace"), 0
+    text, skipped = head.decode("utf-8", "replace"), skip_rows or 0
+    text = "".join(text.splitlines(keepends=True)[skipped:]) if skipped else text
     first_line = text.split("\n", 1)[0].strip(" \r")
     if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
         # The line that names the separator for Excel.
-        skipped, sep, text = 1, sep or first_line[-1], text.split("\n", 1)[1]
+        skipped, sep, text = skipped + 1, sep or first_line[-1], text.split("\n", 1)[1]
     records, lines = _records(text, sep) if sep else ([], [])
     if sep is None:
         sep, records, lines = _separated(text, len(columns or ()))
@@ -87,30 +98,127 @@ def dialect_of(
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
     decimal = decimal or decimal_of(records, sep)
     header = header if columns is None else False
+    title = _n_titles(records, decimal) if header is not False and skip_rows is None else 0
+    records, lines, notes, problem = records[title:], [0, *lines][title:], list[str](), ""
+    title_lines = skipped + lines[0]
     if header is None:
-        header = _has_header(records, decimal)
-    if header:
-        _check_header(name, records, skipped + lines[0])
-    names = columns or [
-        (name if header else "") or f"column{i}" for i, name in enumerate(records[0], start=1)
+        header = title > 0 or _has_header(records, decimal)
+    names, last = list(columns or records[0]), 0
+    if columns is None and header:
+        names, problem = _fitted(records[0], records[1:])
+        problem = problem and f"{name}, line {skipped + lines[1]}: {problem}"
+        last = 2 if _holds_units(records, decimal) else 1
+    if title:
+        notes.append(f"left out above the header: {counted_lines(skipped + 1, title_lines)}")
+    if last == 2:
+        notes.append(f"left out as units of the columns: line {skipped + lines[2]}")
+    names = [(name if columns or header else "") or f"column{i}" for i, name in enumerate(names, 1)]
+    repeated = [name for name, times in Counter(names).items() if times > 1 and columns is None]
+    for first in repeated:
+        places = [i for i, name in enumerate(names) if name == first]
+        for i, place in enumerate(places[1:], 1):
+            names[place] = f"{first}.{i}"
+        notes.append(f"{len(places)} columns are named {first!r}: the second is {first + '.1'!r}")
+    header_lines = skipped + lines[last] if last else title_lines
+    return Dialect(
+        sep,
+        decimal,
+        tuple(names),
+        header_lines,
+        tuple(na_values),
+        title_lines,
+        tuple(notes),
+        problem,
+    )
+
+
+def are_blanks(head: bytes) -> bool:
+    """Whether blanks separate fields, equally many in all lines, and there is no other separator.
+
+    A first line may lack the name of the first column.
+    """
+    lines = [line for line in head.split(b"\n")[:_RECORDS] if line.strip()]
+    if any(sign.encode() in b"".join(lines) for sign in (*SEPARATORS, '"')):
+        return False
+    first, *counts = (len(line.split()) for line in lines) if lines else (0,)
+    return len({*counts}) == 1 and counts[0] > 1 and counts[0] - first in (0, 1)
+
+
+def footers_of(text: str, dialect: Dialect, *, is_whole: bool) -> tuple[int, list[str]]:
+    """How many of the last lines are no rows, but footnotes or totals of the columns; and notes."""
+    records, n_last, found = list[list[str]](), 0, dict[str, int]()
+    with suppress(csv.Error):
+        for line in text.splitlines()[dialect.header_lines * is_whole :]:
+            fields = next(csv.reader([line], delimiter=dialect.sep), [])
+            records.append([field.strip() for field in fields])
+            if line.count('"') % 2:
+                records.clear()  # a quoted field may go over several lines
+    for place in range(1, min(_FOOTERS, len(records)) + 1):
+        last, above = records[-place], records[:-place]
+        if not any(last):
+            continue
+        what = _footer(last, above, dialect, is_whole=is_whole)
+        if what is None:
+            break
+        n_last, found[what] = place, found.get(what, 0) + 1
+    notes = [
+        f"left out at the end: {times} {what}{'s' * (times > 1)}" for what, times in found.items()
     ]
-    header_lines = skipped + (lines[0] if header else 0)
-    return Dialect(sep, decimal, tuple(names), header_lines, tuple(na_values))
+    return n_last, notes
+
+
+def _footer(
+    last: Sequence[str], above: Sequence[Sequence[str]], dialect: Dialect, *, is_whole: bool
+) -> str | None:
+    """What a record is if it is no row of the table."""
+    width, filled = len(dialect.names), [field for field in last if field]
+    are_numbers = _are_numbers(filled, dialect.decimal)
+    if width < 3 or not above:
+        return None
+    is_short = 2 * len(filled) <= width and (len(filled) == 1 or len(last) < width)
+    if is_short and last[0] and not are_numbers[0]:
+        return "footnote"
+    words = [field for field, is_number in zip(filled, are_numbers, strict=True) if not is_number]
+    is_label = len(words) == 1 and _TOTALS.fullmatch(words[0]) is not None
+    if len(last) == width and is_label and not any(words[0] in record for record in above):
+        return "row of totals"
+    are_sums = (
+        is_whole and not words and len(filled) > 1 and _are_sums(last, above, dialect.decimal)
+    )
+    return "row of totals" if are_sums else None
+
+
+def _are_sums(last: Sequence[str], above: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether all numbers of a record are the sums of those above them, and not all are 0."""
+    rows = [record for record in above if len(record) == len(last)]
+    if len(rows) < 3:
+        return False
+    values = [
+        Tokens.from_bytes([row[i].encode() for row in (*rows, last)]).numbers("number", decimal)[0]
+        for i, field in enumerate(last)
+        if field
+    ]
+    sums, totals = np.nansum(np.array(values)[:, :-1], axis=1), np.array(values)[:, -1]
+    return bool(np.allclose(sums, totals, rtol=1e-6, atol=0) and np.count_nonzero(totals) > 1)
+
+
+def counted_lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
 def _separated(text: str, n_columns: int) -> "tuple[str, list[list[str]], list[int]]":
-    """The separator that splits most records into as many fields as the first, more than one.
+    """The separator that splits most records into equally many fields, more than one.
 
     Of several such the one that leaves most numbers, and fewest fields that others would split:
     decimal commas split records as well. As many fields as there are names to give come first.
     Also the records, and the line on which each ends.
     """
     every = {sep: _records(text, sep) for sep in SEPARATORS}
-    split = {sep: found for sep, (found, _) in every.items() if found and len(found[0]) > 1}
+    split = {sep: found for sep, (found, _) in every.items() if found and _usual(found) > 1}
 
     def fitness(sep: str) -> tuple[bool, float, float, int]:
         records = split[sep]
-        count, fields = len(records[0]), [field for record in records for field in record]
+        count, fields = _usual(records), [field for record in records for field in record]
         alike = sum(len(record) == count for record in records) / len(records)
         are_numbers = _are_numbers(fields, ".", ",")
         are_whole = [
@@ -121,6 +229,11 @@ def _separated(text: str, n_columns: int) -> "tuple[str, list[list[str]], list[i
 
     best = max(split, key=fitness) if len(split) > 1 else next(iter(split), ",")
     return best, *every[best]
+
+
+def _usual(records: Sequence[Sequence[str]]) -> int:
+    """The number of fields that most records have."""
+    return Counter(map(len, records)).most_common(1)[0][0]
 
 
 def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
@@ -163,18 +276,81 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
         return True
     if list(first) in ([str(start + i) for i in range(len(first))] for start in (0, 1)):
         return True
-    # Columns whose fields, where they are there, are all numbers, but the first one is a word.
-    is_number = [_are_numbers(record, decimal) for record in records]
+    return any(_words_above_numbers(first, rest, decimal))
+
+
+def _words_above_numbers(
+    first: Sequence[str], rest: Sequence[Sequence[str]], decimal: str
+) -> list[bool]:
+    """For each column whose fields, where they are there, are numbers: whether the first is not."""
+    is_number = [_are_numbers(record, decimal) for record in (first, *rest)]
+    found = []
     for i, name in enumerate(first):
         below = [
             numbers[i]
             for record, numbers in zip(rest, is_number[1:], strict=True)
             if i < len(record) and record[i] not in ("", *NA_WORDS)
         ]
-        is_word = not is_number[0][i] and name not in ("", *NA_WORDS)
-        if is_word and below and all(below):
-            return True
-    return False
+        if below and all(below):
+            found.append(not is_number[0][i] and name not in ("", *NA_WORDS))
+    return found
+
+
+def _n_titles(records: Sequence[Sequence[str]], decimal: str) -> int:
+    """Records above the header: they have half as many fields as others, or fewer."""
+    filled = [sum(map(bool, record)) for record in records]
+    usual = sorted(filled)[len(filled) // 2]
+    place = next((i for i, count in enumerate(filled) if 2 * count > usual), 0)
+    if place == 0 or filled[place] < usual - 1 or len(records) < place + 2:
+        return 0
+    # Names of columns stand above numbers, or titles are single fields above many.
+    are_names = any(_words_above_numbers(records[place], records[place + 1 :], decimal))
+    are_titles = usual > 2 and all(count == bool(record[0]) for count, record in
+                                   zip(filled[:place], records, strict=False))  # fmt: skip
+    return place if are_names or are_titles else 0
+
+
+def _holds_units(records: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether the record below the header has a word above the numbers of each of its columns."""
+    if len(records) < 4:
+        return False
+    are_words = _words_above_numbers(records[1], records[2:], decimal)
+    return len(are_words) > 1 and all(are_words)
+
+
+def _fitted(header: Sequence[str], rest: Sequence[Sequence[str]]) -> tuple[list[str], str]:
+    """As many names as most records have fields, and what is wrong with them."""
+    names, usual = list(header), _usual(rest) if rest else len(header)
+    same = [record for record in rest if len(record) == usual]
+    if 2 * len(same) <= len(rest) or usual == len(names):
+        pass
+    elif usual < len(names) and not any(names[usual:]):
+        names = names[:usual]  # separators at the end of the header
+    elif usual == len(names) + 1 and not any(record[-1] for record in same):
+        names.append("")  # separators at the end of all other lines
+    elif usual == len(names) + 1 and _are_labels([record[0] for record in same]):
+        names.insert(0, "")  # as R writes names of rows
+    elif usual > len(names):
+        few = f"its header has {len(header)} fields where most lines have {usual}"
+        return names + [""] * (usual - len(names)), (
+            f"{few}. Pass skip_rows=1, say, to leave out lines above the header, name every "
+            "column, or pass sep if fields are separated by something else."
+        )
+    if "\ufffd" in "".join(names):
+        return names, "its header is not UTF-8: pass encoding='cp1252', say."
+    if len(names) == 1:
+        return names, (
+            f"only one column was found, {names[0][:40]!r}: pass sep if fields are separated by "
+            "something other than a comma, semicolon, tab, bar or blanks."
+        )
+    return names, ""
+
+
+def _are_labels(fields: Sequence[str]) -> bool:
+    """Whether fields name rows: words that all differ, or the numbers of the rows."""
+    if list(fields) in ([str(start + i) for i in range(len(fields))] for start in (0, 1)):
+        return True
+    return len({*fields}) == len(fields) and not any(_are_numbers(fields, "."))
 
 
 def _are_numbers(fields: Sequence[str], *decimals: str) -> list[bool]:
@@ -183,21 +359,3 @@ def _are_numbers(fields: Sequence[str], *decimals: str) -> list[bool]:
     kinds = product(("number", "percent"), decimals)
     found = [tokens.numbers(*kind)[1] & tokens.present for kind in kinds]
     return np.any(found, axis=0).tolist()  # type: ignore[no-any-return]
-
-
-def _check_header(name: str, records: Sequence[Sequence[str]], line: int) -> None:
-    header, rest = records[0], records[1:]
-    if "\ufffd" in "".join(header):
-        raise ValueError(f"{name}: its header is not UTF-8: pass encoding='cp1252', say.")
-    usual, times = Counter(map(len, rest)).most_common(1)[0] if rest else (len(header), 0)
-    if usual > len(header) and 2 * times > len(rest):
-        few = f"its header has {len(header)} fields where most lines have {usual}"
-        raise ValueError(
-            f"{name}, line {line}: {few}. Remove lines above the header, name every column, or "
-            "pass sep if fields are separated by something else."
-        )
-    if len(header) == 1:
-        raise ValueError(
-            f"{name}, line {line}: only one column was found, {header[0][:40]!r}: pass sep if "
-            "fields are separated by something other than a comma, semicolon, tab or bar."
-        )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Arguments that describe how separated text is written.
-DIALECT = ("sep", "decimal", "encoding", "header", "na_values")
+DIALECT = ("sep", "decimal", "encoding", "header", "na_values", "skip_rows", "transpose")
 # Suffixes that say little: the content decides first.
 VAGUE = (".txt", ".dat")
 COMPRESSED = (".gz", ".bz2", ".xz")
@@ -40,7 +40,8 @@ FORMATS = {
     for format in (
         Format("csv", (".csv", *VAGUE), _TEXT, ("columns", *DIALECT), first_line=r".*[,;\t|]"),
         Format("tsv", (".tsv", ".tab"), _TEXT, ("columns", *DIALECT)),
-        Format("xlsx", (".xlsx", ".xlsm"), _TEXT, ("decimal", "header", "na_values"), b"PK\3\4"),
+        Format("xlsx", (".xlsx", ".xlsm"), _TEXT,
+               ("decimal", "header", "na_values", "skip_rows", "transpose", "sheet"), b"PK\3\4"),
         Format("jsonl", (".jsonl", ".ndjson"), "json_lines:open_json", first_line=r"\s*\{"),
         Format("parquet", (".parquet", ".pq"), _BATCHES, magic=b"PAR1"),
         Format("arrow", (".arrow", ".feather", ".ipc"), _BATCHES, magic=b"ARROW1"),

@@ -145,6 +145,19 @@ def read_head(text: Text) -> bytes:
         return bytes(file.read(_HEAD_BYTES))
 
 
+def read_tail(text: Text) -> bytes:
+    """The last bytes of the file; none where that would need all of it."""
+    if isinstance(text, bytes):
+        return text[-_HEAD_BYTES:]
+    if isinstance(text, Pipe):
+        return b""
+    with text.open("rb") as file:
+        if _opener(file.read(6)) is not open:
+            return b""
+        file.seek(max(0, file.seek(0, io.SEEK_END) - _HEAD_BYTES))
+        return file.read()
+
+
 def count_lines(text: bytes) -> int:
     """Several times as fast as `bytes.count`."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))

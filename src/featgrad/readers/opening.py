@@ -52,6 +52,9 @@ def open_source(
     encoding: str | None = None,
     header: bool | None = None,
     na_values: Sequence[str] | None = None,
+    skip_rows: int | None = None,
+    sheet: str | int | None = None,
+    transpose: bool | None = None,
     missing: str = "error",
     on_bad_rows: str = "error",
     block_rows: int | None = None,
@@ -103,6 +106,13 @@ def open_source(
         Whether the first line of CSV text names the columns; None finds out.
     na_values : sequence of str, default=None
         More words for a missing value in CSV text than NA, N/A, null, None, NaN, ?, - and the like.
+    skip_rows : int, default=None
+        Lines of CSV text, or rows of a sheet, above the header; None finds titles by themselves.
+    sheet : str or int, default=None
+        Sheet of an Excel file, by its name or its number from 1; None takes the first one.
+    transpose : bool, default=None
+        Whether rows of CSV text or of a sheet are the variables, as where genes are in rows; the
+        first column has their names. The table has to fit in memory.
     missing : {"error", "nan", "zero"}, default="error"
         Whether a missing number makes its row invalid, is read as NaN, or as 0.
     on_bad_rows : {"error", "skip"}, default="error"
@@ -132,6 +142,8 @@ def open_source(
     check_option("on_bad_rows", on_bad_rows, ON_BAD_ROWS)
     if block_rows is not None:
         check_number("block_rows", block_rows, Integral, at_least=1)
+    if skip_rows is not None:
+        check_number("skip_rows", skip_rows, Integral, at_least=0)
     for name, size in (("hash_dim", hash_dim), ("n_features", n_features)):
         if size is not None:
             check_number(name, size, Integral, at_least=1)
@@ -154,8 +166,24 @@ def open_source(
     if isinstance(found, StoredRows):
         options = {**found.options, "block_rows": block_rows or BLOCK_ROWS, **options}
         return found.source(found.data, **options)  # type: ignore[no-any-return]
+    _check_table(found, target)
     block_rows = block_rows or rows_per_block(len(found.columns))
     return TableSource(found, block_rows=block_rows, **options)
+
+
+def _check_table(table: "Table", target: Any) -> None:
+    """Raise an error if this is no table yet, or one whose rows should be columns."""
+    if problem := getattr(table, "problem", ""):
+        raise ValueError(problem)
+    rows = getattr(table, "row_names", None)
+    if rows is None or not isinstance(target, str) or target in table.columns:
+        return
+    if target.encode() in {rows.token(i) for i in range(len(rows))}:
+        from featgrad.readers.columns import UnknownColumnError
+
+        raise UnknownColumnError(
+            f"target={target!r} is a row of {table.name}, not a column: pass transpose=True."
+        )
 
 
 def open_table(
