@@ -265,10 +265,16 @@ def test_a_class_of_one_row_among_many_columns_divides_nothing_by_zero():
     assert np.isfinite(selector.scores_).all()
 
 
-def test_a_sparse_column_below_single_precision_counts_as_constant():
-    columns = X * [1e-40, 1, 1, 1]
-    source = open_source(sparse.csr_array(columns), target=X[:, 1])
-    assert FeatureGradientSelector(1, random_state=0).fit_source(source).get_support()[1]
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("value", [1e-40, 1e-13])
+def test_a_tiny_column_of_a_source_is_refused_by_name_however_it_is_stored(kind, value):
+    names, columns = list("abcd"), X * [1, 1, value, 1]
+    source = open_source(kind(columns), target=y)
+    with pytest.raises(ValueError, match=r"Column 2 of X holds values of up to .*: rescale it"):
+        FeatureGradientSelector(1, random_state=0).fit_source(source)
+    source = open_source(pd.DataFrame(columns, columns=names).assign(y=y), target="y")
+    with pytest.raises(ValueError, match=r"Column 'c' of X holds values of up to .*: rescale it"):
+        FeatureGradientSelector(1, random_state=0).fit_source(source)
 
 
 @pytest.mark.filterwarnings("ignore::featgrad.DataWarning")

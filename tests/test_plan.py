@@ -163,13 +163,17 @@ HARMLESS = {
     "_ROUNDING", "_SENT_ENTRIES", "SINGLE", "_SLACK", "_SOLVING_STEPS",
     "_SUMS_AT_ONCE", "_FAR", "_LEAST", "_MANY", "_MERGED", "_SMALL", "_TASKS", "_MOST_SWEEPS",
     "_TOLERANCE", "_HASHED_ENTRIES", "_LONG_PRODUCTS", "_WAITING_ROWS",
+    "_BLOCK_COLUMNS", "_BLOCK_ROWS", "_BLOCK_ROWS_DEVICE", "_BLOCK_ROWS_WIDE", "_WIDE",
+    "_SMALL_SHARE", "_LONG", "_LANES", "_MAX_FLOATS", "_AT_ONCE_ON_DEVICE",
+    # Of standard errors, and of what rows that decide by themselves count in estimates.
+    "_REPLICATES", "_MIN_REPLICATES", "_NEGLIGIBLE", "_MAX_NOISE", "_LEAST_LEFT",
     # Of the hash that orders rows and finds copies of them.
     "_HALF", "_LOW", "_MIX", "_NEVER",
     # Of weights that grow, and of the theory of alarms.
     "_LONGEST", "_OVERSHOOT",
     # Of the range of numbers, and of what a message shows.
-    "_SMALLEST", "LARGEST_ENTRY", "_LARGEST", "_LARGEST_WEIGHT", "_EXACT", "_LOST",
-    "_LOST_SINGLE", "_INEXACT", "_SHOWN",
+    "_SMALLEST", "LARGEST_ENTRY", "_LARGEST", "_LARGEST_WEIGHT", "_EXACT",
+    "_INEXACT", "_SHOWN", "_DOUBLE", "_LEAST_VARIANCE", "_FAR_FROM_ZERO", "_MOST_GROWTH",
     # Tables of published coefficients, the range of links, and limits that refuse or warn.
     "_KONG_VALIANT", "_MARGIN", "MAX_CLASSES", "_MANY_CLASSES", "_MOST_OUTPUTS",
     "_MOST_CONCENTRATED",
@@ -191,7 +195,7 @@ def numbers(path: Path) -> set[str]:
 
 def test_limits_that_change_a_choice_stand_in_the_plan():
     modules = [
-        path for package in ("search", "dataset", "preprocess", "knockoffs", "online", "math")
+        path for package in ("search", "dataset", "columns", "moments", "online", "math")
         for path in (SOURCE / package).rglob("*.py")
     ]  # fmt: skip
     elsewhere = {

@@ -16,6 +16,7 @@ from featgrad import (
     MiniBatch,
     OnlineFeatureSelector,
     open_source,
+    plan,
 )
 
 rng = np.random.default_rng(0)
@@ -189,12 +190,21 @@ def test_extreme_columns_that_are_only_centred_are_refused():
         select(X * 1e30, NUMBERS, preprocess="center")
 
 
-def test_columns_that_hardly_vary_are_named():
+def test_columns_that_hardly_vary_are_named(monkeypatch):
     rows = FRAME.assign(c=FRAME["c"] + 1e13)
     with pytest.warns(UserWarning, match="Column 'c' of X varies too little relative to its size"):
-        FeatureGradientSelector(1).partial_fit(rows, NUMBERS)
-    with pytest.warns(UserWarning, match="Column 'c' of X varies too little relative to its size"):
         FeatureGradientSelector(1).fit_source(open_source(rows.assign(y=NUMBERS), target="y"))
+    # Chunks, as soon as not all rows are kept.
+    monkeypatch.setattr(plan, "KEPT_ENTRIES", 100)
+    selector = FeatureGradientSelector(1).partial_fit(rows, NUMBERS).partial_fit(rows, NUMBERS)
+    with pytest.warns(UserWarning, match="Column 'c' of X varies too little relative to its size"):
+        selector.finalize()
+
+
+def test_a_sparse_column_that_hardly_varies_is_named_among_others():
+    rows = open_source(sparse.csr_array(X + 1e8 * (np.arange(4) == 2)), target=NUMBERS)
+    with pytest.warns(UserWarning, match="Column 2 of X varies too little relative to its size"):
+        FeatureGradientSelector(1).fit_source(rows)
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
@@ -209,13 +219,33 @@ def test_columns_far_from_zero_explain_as_much(container, search, offset: float)
     assert found.learnability_.value > 0.97
 
 
+def dicts(rows: np.ndarray) -> list[dict[str, float]]:
+    return [dict(zip("abcde", row, strict=True)) for row in rows.tolist()]
+
+
 @pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
-def test_streams_far_from_zero_explain_as_much(offset: float):
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, dicts])
+@pytest.mark.parametrize("make", [OnlineFeatureSelector, FeatureGradientSelector])
+def test_streams_and_chunks_far_from_zero_explain_as_much(make, container, offset: float):
+    if container is dicts and make is FeatureGradientSelector:
+        pytest.skip("takes no dicts")
     many = np.random.default_rng(0).standard_normal((300, 5))
     y = many[:, 1] + 0.1 * np.random.default_rng(1).standard_normal(300)
-    found = OnlineFeatureSelector(1).partial_fit(many + offset, y)
+    found = make(1)
+    for start in range(0, 300, 60):
+        found.partial_fit(container(many[start : start + 60] + offset), y[start : start + 60])
+    getattr(found, "finalize", int)()
     assert found.get_support(indices=True).tolist() == [1]
     assert found.learnability_.value > 0.97
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, dicts])
+def test_tiny_columns_of_a_stream_are_named_once(container):
+    many = np.random.default_rng(0).standard_normal((300, 5)) * [1, 1e-40, 1, 1, 1]
+    stream = OnlineFeatureSelector(1).partial_fit(container(many[:50]), many[:50, 0])
+    with pytest.warns(UserWarning, match="Column .* of X holds values of up to .*e-40: rescale it"):
+        stream.partial_fit(container(many[50:150]), many[50:150, 0])
+    stream.partial_fit(container(many[150:]), many[150:, 0])
 
 
 @pytest.mark.parametrize("kind", [int, float])

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_weights
+from featgrad.columns.extremes import Limits, in_range
 from featgrad.dataset import storage_of
 from featgrad.dataset.all_moments import AllMoments, FoldMoments, with_all_moments
 from featgrad.dataset.base import Dataset, Storage
@@ -127,11 +128,13 @@ class Fit:
         balance = self.leading.balances_classes
         return Streamed(source, self._preparation(), checkpoint, balance)
 
-    def of_chunks(self, state: Accumulated) -> Dataset:
+    def of_chunks(self, state: Accumulated, names: Any) -> Dataset:
         """Rows that came in chunks: all of them, or exact sums and a sample for all else."""
         kept, preprocess = state.rows(), self.given["preprocess"]
         if not state.is_complete:
             kept = kept.take(slice(ESTIMATE_ROWS))
+            Limits.of(kept.X).warn(names)
+        kept = kept._replace(X=in_range(kept.X, preprocess, names))
         weights = check_weights(kept.weights, len(kept.weights))
         encoded = kept.outputs, state.encoding.task, weights
         preparation = self._preparation(kept.groups)

@@ -75,6 +75,8 @@ KEPT_ENTRIES, FEWEST_KEPT = 1 << 25, 64
 # Most rows of many that estimates are made from: to a hundredth of the variance. The same of a
 # matrix in memory, whose rows need not be read again, and of the spectrum of a covariance.
 ESTIMATE_ROWS, ESTIMATE_ROWS_IN_MEMORY, SPECTRUM_ROWS = 10_000, 50_000, 10_000
+# Lanczos steps and random probes of that spectrum: an accuracy of a few per cent suffices.
+SPECTRUM_STEPS, SPECTRUM_PROBES = 14, 32
 # Distinct rows that distinguish copies of a row from rows that agree by chance: at most, at least.
 COPY_ROWS, FEWEST_COPY_ROWS = 1000, 8
 # Bytes of a file that the command loads and fits as a whole, and of the sample that it takes of a
@@ -133,6 +135,10 @@ MOST_TEXTS, ID_LIKE_SHARE, ID_LIKE_ROWS = 1000, 0.9, 20
 # one if all are one fill value, in this share of the rows at most.
 FENCE_REACH, FAR_REACH = 3.0, 10.0
 FAR_VARIANCE, FAR_FILL_VARIANCE, FAR_ROWS = 0.97, 0.5, 0.05
+
+# A column that varies by no more than this share of its size may count as constant, and is shifted
+# where that can be done; the same of sparse columns and in single precision.
+LOST_SHARE, LOST_SHARE_SINGLE = 1e-11, 1e-5
 
 # Sizes.
 # Features up to which "auto" tries every size, and sizes that it tries of more; at most one for

@@ -274,8 +274,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         context.call_on_fit_task_begin(estimator=self)
         given = X if stays_in_library(X) and not is_dask(X) else None
         storage, X, y = self._validated(X, y)
+        names = getattr(self, "feature_names_in_", None)
         if self.preprocess == "robust" and storage != "dask":
             X, y = clipped(X, y, on_host(sample_weight), self.task)
+        if storage == "memory":
+            X = in_range(X, self.preprocess, names)
         fit = new_fit(self, storage, self.n_features_in_, context)
         in_memory, choices = storage == "memory" and sample_weight is None, list[Choice]()
         # Before whole numbers as classes are found unpredictable, they are tried as numbers.
@@ -284,7 +287,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             dataset = fit.of_rows(X, y, sample_weight, groups)
             choices.append(fit.choose(dataset, X=X if in_memory else None))
         choice = choices[0] if choices[-1].is_empty else choices[-1]
-        names = getattr(self, "feature_names_in_", None)
         if self.estimate and storage == "memory" and names is not None:
             choice.findings.extend(shared_labels(X, names, choice.plan))
         self._adopt(choice, given)
@@ -414,9 +416,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         with naming_columns():
             X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
         check_missing(X, self.missing)
-        limits = Limits()
-        limits.add(X)
-        limits.check(getattr(self, "feature_names_in_", None))
         fit = new_fit(self, "chunks", X.shape[1])
         weights = check_raw_weights(sample_weight, X.shape[0])
         keys = None if groups is None else group_keys(on_host(groups), X.shape[0])
@@ -438,6 +437,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             state.encoding.check_classes(classes)
         if state.fences is not None:
             X, y = state.fences.columns(X), state.fences.target(y)
+        Limits.of(X).refuse(getattr(self, "feature_names_in_", None))
         state.add(X, y, weights, keys)
         self._adopt_state(state)
         return self
@@ -454,7 +454,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         """
         state = self._accumulated("this selector")
         fit = new_fit(self, "chunks", state.n_features)
-        self._adopt(fit.choose(fit.of_chunks(state), state.n_rows))
+        names = getattr(self, "feature_names_in_", None)
+        self._adopt(fit.choose(fit.of_chunks(state, names), state.n_rows))
         return self
 
     def merge(self, other: Self) -> Self:
@@ -606,7 +607,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         if self.device is not None:
             return "device", X, y
         check_missing(X, self.missing)
-        return "memory", in_range(X, self.preprocess, getattr(self, "feature_names_in_", None)), y
+        return "memory", X, y
 
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task

@@ -71,6 +71,14 @@ def test_clipped_columns_are_found_in_every_storage(storage, rng):
     assert selector.warnings_ == []
 
 
+@pytest.mark.parametrize("storage", ["dense", "csr", "chunks"])
+def test_one_value_far_beyond_all_others_is_clipped(storage, rng):
+    X, y = planted(rng)
+    X[7, 2] = 1e155
+    found = STORAGES[storage](X, y, preprocess="robust", random_state=0)
+    assert found.get_support(indices=True).tolist() == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 def test_outliers_are_named_and_counted(storage, rng):
     with pytest.warns(DataWarning, match=r"x0 \(2\), x1 \(2\), the target \(6\)"):

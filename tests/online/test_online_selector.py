@@ -114,7 +114,7 @@ def test_stored_selector_goes_on_bit_for_bit():
     assert through.learnability_ == stored.learnability_
 
 
-@pytest.mark.parametrize("shift", [0.0, 50.0])
+@pytest.mark.parametrize("shift", [0.0, 50.0, 1e8])
 def test_merged_halves_are_about_one_stream(shift: float, container):
     X, y = planted(4000, 400, [3, 30, 300])
     X, y = X + shift, y + shift

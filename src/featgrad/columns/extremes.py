@@ -19,13 +19,19 @@ from featgrad._support.array_api import namespace, placed_like, to_numpy
 from featgrad.columns.sums import ArraySums
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
-from featgrad.plan import FAR_FILL_VARIANCE, FAR_REACH, FAR_ROWS, FAR_VARIANCE, FENCE_REACH
+from featgrad.plan import (
+    FAR_FILL_VARIANCE,
+    FAR_REACH,
+    FAR_ROWS,
+    FAR_VARIANCE,
+    FENCE_REACH,
+    LOST_SHARE,
+    LOST_SHARE_SINGLE,
+)
 
 # Largest entries of a column between these leave room for squares and for sums of them.
 _SMALLEST, LARGEST_ENTRY = 1e-12, 1e15
-# A column that varies by no more than this share of its size may count as constant; the same of
-# sparse columns and in single precision, and where whole numbers are not exact then.
-_LOST, _LOST_SINGLE, _INEXACT = 1e-11, 1e-5, 2.0**24
+_INEXACT = 2.0**24  # from here on single precision does not tell whole numbers apart
 _SHOWN = 5
 
 
@@ -37,22 +43,16 @@ def in_range(X: Any, preprocess: str, names: Any = None) -> Any:
     """
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
         return X
-    low, high = column_limits(X)
-    lost = _are_lost(low, high, _LOST_SINGLE if sparse.issparse(X) else _LOST)
-    if lost.any() and (not sparse.issparse(X) or X.has_canonical_format):
-        shift = np.where(lost, low, 0.0)
-        low, high = low - shift, high - shift
-        if sparse.issparse(X):
-            X = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), X.shape)
-        else:
-            X = X - shift
-    largest = np.maximum(-low, high)
-    extreme = _are_extreme(largest)
+    limits = Limits.of(X)
+    if (shift := limits.shift()) is not None:
+        X = less(X, shift)
+        limits = Limits.of(X)
+    extreme = limits.extreme()
     if not extreme.any():
         return X
     if preprocess == "center":
-        _refuse(largest, extreme, names)
-    exponents = np.where(extreme, -np.frexp(np.where(extreme, largest, 1.0))[1], 0)
+        limits.refuse(names)
+    exponents = np.where(extreme, -np.frexp(np.where(extreme, limits.largest, 1.0))[1], 0)
     if not sparse.issparse(X):
         return np.ldexp(X.astype(np.float64), exponents)
     X = sparse.csr_array(X, dtype=np.float64, copy=True)
@@ -60,41 +60,115 @@ def in_range(X: Any, preprocess: str, names: Any = None) -> Any:
     return X
 
 
+def less(X: Any, origin: Floats) -> Any:
+    """``X - origin``; of sparse rows only columns whose origin is not 0 have more entries."""
+    if not sparse.issparse(X):
+        return X - origin
+    columns = np.flatnonzero(origin)
+    row = sparse.csr_array((origin[columns], columns, [0, len(columns)]), (1, X.shape[1]))
+    return X - row[np.zeros(X.shape[0], np.intp)]
+
+
 class Limits(ArraySums):
-    """Smallest and largest entries of rows that come in blocks: of dense columns, or of all sparse
-    ones together.
+    """Smallest and largest entries of columns, over rows that come in blocks.
+
+    Zeros of sparse columns that have any count, missing entries do not.
     """
 
     def __init__(self) -> None:
-        self.low, self.high = np.zeros(0), np.zeros(0)
-        self._is_single = False
+        # Of the type of the entries: NumPy is ten times as slow where it has to convert them.
+        self._low, self._high = np.zeros((2, 0))
+        # Of sparse columns, how many entries they have.
+        self._counts: Any = None
+        self._n_rows = 0
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Those of a whole matrix."""
+        self = cls()
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.add(X)
+        return self
 
     def add(self, X: Any) -> None:
-        self._is_single = X.dtype == np.float32
-        self._widen(*column_limits(X.data[:, None] if sparse.issparse(X) else X))
+        """More rows, each entry of which is stored once."""
+        is_sparse, kind = sparse.issparse(X), np.float32 if X.dtype == np.float32 else np.float64
+        if not len(self._low):
+            self._low, self._high = np.full((2, X.shape[1]), [[np.inf], [-np.inf]], kind)
+            self._counts = np.zeros(X.shape[1], np.int32) if is_sparse else None
+        self._n_rows += X.shape[0]
+        if is_sparse:
+            entries = X.data.astype(kind, copy=False)
+            np.fmin.at(self._low, X.indices, entries)
+            np.fmax.at(self._high, X.indices, entries)
+            np.add.at(self._counts, X.indices, np.ones(X.nnz, np.int32))
+        elif len(X):
+            self._low = np.fmin(self._low, np.fmin.reduce(X, axis=0))
+            self._high = np.fmax(self._high, np.fmax.reduce(X, axis=0))
 
     def merge(self, other: Self) -> None:
-        if len(other.low):
-            self._is_single = other._is_single
-            self._widen(other.low, other.high)
+        if not len(self._low):
+            vars(self).update(vars(other))
+        elif len(other._low):
+            self._low, self._high = np.fmin(self._low, other._low), np.fmax(self._high, other._high)
+            self._counts = None if self._counts is None else self._counts + other._counts
+            self._n_rows += other._n_rows
 
-    def _widen(self, low: Floats, high: Floats) -> None:
-        if len(self.low):
-            low, high = np.minimum(self.low, low), np.maximum(self.high, high)
-        self.low, self.high = low, high
+    def ends(self) -> tuple[Floats, Floats]:
+        """Smallest and largest entry of each column; 0 if there is none."""
+        is_full: Any = self._counts is None or self._counts >= self._n_rows
+        low = np.where(is_full, self._low, np.fmin(self._low, 0))
+        high = np.where(is_full, self._high, np.fmax(self._high, 0))
+        return np.where(low > high, 0, low), np.where(low > high, 0, high)
 
-    def check(self, names: Any) -> None:
-        """Refuse columns of extreme magnitude."""
-        largest = np.maximum(-self.low, self.high)
-        names = names if names is None or len(largest) == len(names) else ["one of them"]
-        lost = _are_lost(self.low, self.high, _LOST_SINGLE if self._is_single else _LOST)
-        if self._is_single:
+    @property
+    def largest(self) -> Floats:
+        """Magnitude of the largest entry of each column."""
+        low, high = self.ends()
+        return np.maximum(-low, high)
+
+    def extreme(self) -> Flags:
+        """Columns whose squares, or sums of them, are beyond single precision."""
+        largest = self.largest
+        return np.asarray((largest > LARGEST_ENTRY) | ((largest > 0) & (largest < _SMALLEST)))
+
+    def shift(self) -> Floats | None:
+        """What is taken off columns that vary by no more than a share of their size, if any do."""
+        lost = self._lost(LOST_SHARE if self._counts is None else LOST_SHARE_SINGLE)
+        return np.where(lost, self.ends()[0], 0.0) if lost.any() else None
+
+    def _lost(self, share: float) -> Flags:
+        low, high = self.ends()
+        with np.errstate(over="ignore"):
+            return np.asarray((high > low) & (high - low <= share * np.maximum(-low, high)))
+
+    def warn(self, names: Any) -> None:
+        """Warn of columns that vary so little that sums over rows may lose it."""
+        is_single = self._low.dtype == np.float32
+        is_exact = self._counts is None and not is_single
+        lost = self._lost(LOST_SHARE if is_exact else LOST_SHARE_SINGLE)
+        if is_single:
             # What is one number now may have been several.
-            lost |= (self.low == self.high) & (largest >= _INEXACT)
-        _warn_of(lost, names)
-        extreme = _are_extreme(largest)
-        if extreme.any():
-            _refuse(largest, extreme, names)
+            low, high = self.ends()
+            lost |= (low == high) & (np.maximum(-low, high) >= _INEXACT)
+        if lost.any():
+            warn(
+                f"{_listed(lost, names)} varies too little relative to its size, and may count as "
+                "constant: subtract its mean first, in double precision.",
+                stacklevel=2,
+            )
+
+    def refuse(self, names: Any) -> None:
+        """Refuse columns of extreme magnitude."""
+        if self.extreme().any():
+            raise ValueError(_out_of_range(self.largest, self.extreme(), names))
+
+    def warn_of_extremes(self, names: Any) -> None:
+        """Where later rows may be larger."""
+        if self.extreme().any():
+            warn(_out_of_range(self.largest, self.extreme(), names), stacklevel=2)
 
 
 def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
@@ -103,53 +177,13 @@ def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
     # Missing ones are not compared.
     ends = (end.reduce(entries, None, initial=0.0) for end in (np.fmin, np.fmax))
     if max(map(abs, ends)) > LARGEST_ENTRY:
-        largest = np.maximum(*np.abs(column_limits(X)))
-        _refuse(largest, largest > LARGEST_ENTRY, names, of)
+        largest = Limits.of(X).largest
+        raise ValueError(_out_of_range(largest, largest > LARGEST_ENTRY, names, of))
 
 
-def column_limits(X: Any) -> tuple[Floats, Floats]:
-    """Smallest and largest entry of each column; zeros of sparse columns that have any count."""
-    if not sparse.issparse(X):
-        X = X.view(np.uint8) if X.dtype.kind == "b" else X
-        nothing = np.zeros(X.shape[1])
-        low, high = (f.reduce(X, axis=0) if len(X) else nothing for f in (np.fmin, np.fmax))
-        # A column of missing values only has none.
-        return np.nan_to_num(low.astype(np.float64)), np.nan_to_num(high.astype(np.float64))
-    entries = np.nan_to_num(X.data, nan=0.0)
-    # Of the type of the entries: NumPy is ten times as slow where it has to convert each of them.
-    low = np.zeros(X.shape[1], entries.dtype)
-    if X.nnz >= X.shape[0] > 0:
-        is_full = np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0]
-        first = slice(X.indptr[1])
-        low[X.indices[first]] = entries[first] * is_full[X.indices[first]]
-    high = low.copy()
-    np.minimum.at(low, X.indices, entries)
-    np.maximum.at(high, X.indices, entries)
-    return low.astype(np.float64), high.astype(np.float64)
-
-
-def _are_extreme(largest: Floats) -> Flags:
-    return np.asarray((largest > LARGEST_ENTRY) | ((largest > 0) & (largest < _SMALLEST)))
-
-
-def _are_lost(low: Floats, high: Floats, share: float = _LOST) -> Flags:
-    """Columns that vary by no more than a share of their size."""
-    with np.errstate(over="ignore"):
-        return np.asarray((high > low) & (high - low <= share * np.maximum(-low, high)))
-
-
-def _warn_of(lost: Flags, names: Any) -> None:
-    if lost.any():
-        warn(
-            f"{_listed(lost, names)} varies too little relative to its size, and may count as "
-            "constant: subtract its mean first, in double precision.",
-            stacklevel=2,
-        )
-
-
-def _refuse(largest: Floats, extreme: Flags, names: Any, of: str = "X") -> None:
+def _out_of_range(largest: Floats, extreme: Flags, names: Any, of: str = "X") -> str:
     first = largest[np.flatnonzero(extreme)[0]]
-    raise ValueError(
+    return (
         f"{_listed(extreme, names, of)} holds values of up to {first:.3g}: rescale it, to a "
         "standard deviation of 1, say, or leave out rows with fill values."
     )
@@ -238,7 +272,7 @@ def far_off(X: Any) -> dict[int, int]:
         return {int(often[column]): count for column, count in counts.items()}
     some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_ENTRIES // 8)
     low, high = _limits(some, FAR_REACH)
-    lowest, highest = column_limits(X)
+    lowest, highest = Limits.of(X).ends()
     suspects = np.flatnonzero((lowest < low) | (highest > high))
     columns, found = sparse.csc_array(X[:, suspects].astype(np.float64)), {}
     for i, column in enumerate(suspects.tolist()):
@@ -261,7 +295,8 @@ def _limits(X: Any, reach: float = FENCE_REACH) -> tuple[Floats, Floats]:
     last = np.maximum(counts - 1, 0)
     quartiles = [entries[first + np.rint(q * last).astype(np.intp)] for q in (0.25, 0.75)]
     lower, upper = np.where(counts > 0, quartiles, 0.0)
-    width = reach * (upper - lower)
+    with np.errstate(over="ignore"):  # infinite fences clip nothing
+        width = reach * (upper - lower)
     zeros = np.where(counts < X.shape[0], 0.0, np.nan)
     low, high = np.fmin(lower - width, zeros), np.fmax(upper + width, zeros)
     return np.where(width > 0, low, -np.inf), np.where(width > 0, high, np.inf)

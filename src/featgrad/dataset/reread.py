@@ -212,7 +212,8 @@ class Reread(Storage):
         self._layout, groups = self._lay_out(first.groups, preparation)
         self.n_folds, self.splits = self._layout.n_folds, self._layout.splits
         self.held_out_by = self._layout.held_out_by
-        first.limits.check(names)
+        first.limits.warn(names)
+        first.limits.refuse(names)
         order, rows = RandomOrder(preparation.rng, self.n_rows), stack_rows(first.first_rows)
         # Of a row, on average.
         self._n_entries = entries_per_row(rows)

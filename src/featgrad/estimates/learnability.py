@@ -121,9 +121,9 @@ class Learnability:
             with naming_columns():
                 X = check_array(on_host(X), **MATRIX, ensure_min_samples=2, input_name="X")
             check_missing(X, missing)
-            X = in_range(X, preprocess, self.feature_names_in_)
             if preprocess == "robust":
                 X, y = clipped(X, y, sample_weight, task)
+            X = in_range(X, preprocess, self.feature_names_in_)
         self._is_exact = isinstance(filter, str) and filter == "auto"
         filter, rng = "chebyshev" if self._is_exact else filter, check_random_state(random_state)
         preparation = Preparation(order, filter, task, preprocess, missing, rng, FOLDS)

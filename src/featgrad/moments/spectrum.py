@@ -11,11 +11,7 @@ from featgrad._support import Floats, Indices
 from featgrad._support.array_api import to_numpy
 from featgrad.moments.folds import Totals
 from featgrad.moments.rows import StandardisedRows
-from featgrad.plan import SPECTRUM_ROWS
-
-# Lanczos steps and random probes: an accuracy of a few per cent suffices.
-_STEPS = 14
-_PROBES = 32
+from featgrad.plan import SPECTRUM_PROBES, SPECTRUM_ROWS, SPECTRUM_STEPS
 
 
 class Spectrum(NamedTuple):
@@ -105,8 +101,8 @@ def _traces(
     covariance: Callable[[Floats], Floats], active: Indices, size: int
 ) -> tuple[float, float]:
     """Traces of C and C^2: exact for few features, by random signs (Hutchinson) for many."""
-    exact = len(active) <= _PROBES
-    count = len(active) if exact else _PROBES
+    exact = len(active) <= SPECTRUM_PROBES
+    count = len(active) if exact else SPECTRUM_PROBES
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(active), count))
     probes = np.zeros((size, count))
     probes[active] = np.eye(count) if exact else signs
@@ -122,7 +118,7 @@ def _largest(covariance: Callable[[Floats], Floats], active: Indices, size: int)
     basis = [start / np.linalg.norm(start)]
     diagonal: list[float] = []
     off_diagonal: list[float] = []
-    for _ in range(min(_STEPS, len(active))):
+    for _ in range(min(SPECTRUM_STEPS, len(active))):
         product = covariance(basis[-1])
         diagonal.append(float(basis[-1] @ product))
         Q = np.array(basis)

@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support import Flags, Floats, Indices
+from featgrad.columns.extremes import less
 from featgrad.columns.sums import ColumnSums
 from featgrad.dataset.sums import Prices
 from featgrad.moments.folds import Totals
@@ -36,14 +37,15 @@ from featgrad.search.units import Units, best_first
 class PricedColumns(ColumnSums):
     """Weighted sums of each column, of its products with the residuals and of its squares.
 
-    Dense columns are taken about an origin, their mean in the first rows, against cancellation.
+    Against cancellation columns are taken about an origin, which is learned from the first rows:
+    the mean of dense columns, the smallest entry of sparse ones that vary too little.
     """
 
     _added = "linear", "squared", "of_linear", "of_squared", "_residual_squares", "_squared_weight"
 
-    def __init__(self, n_features: int, n_outputs: int, origin: Floats | None) -> None:
+    def __init__(self, n_features: int, n_outputs: int, origin: Floats | None, is_sparse: bool):
         # In double precision: streams may move far away from their origin.
-        super().__init__(n_features, 1 + n_outputs, 1, missing=origin is not None)
+        super().__init__(n_features, 1 + n_outputs, 1, missing=not is_sparse)
         self._residual_squares = np.zeros((n_outputs, n_outputs))
         self._squared_weight, self.origin = 0.0, origin
 
@@ -56,10 +58,13 @@ class PricedColumns(ColumnSums):
         """Rows of the same weight that would be as informative."""
         return self.weight**2 / max(self._squared_weight, 1e-300)
 
+    def about_origin(self, X: Any) -> Any:
+        return X if self.origin is None else less(X, self.origin)
+
     def learn(self, X: Any, weights: Floats, residuals: Floats) -> None:
-        """More rows."""
+        """More rows, about the origin."""
         weighted = weights[:, None] * np.insert(residuals, 0, 1.0, axis=1)
-        self.add(X, self.origin, weighted, weights[:, None])
+        self.add(X, 0.0, weighted, weights[:, None])
         self._residual_squares += weighted[:, 1:].T @ residuals
         self._squared_weight += float(weights @ weights)
 
@@ -71,8 +76,10 @@ class PricedColumns(ColumnSums):
     def merge(self, other: Self) -> None:
         """Rows of other sums, whose origin may be another one."""
         super().merge(other)
-        if self.origin is not None and other.origin is not None:
-            shift = (other.origin - self.origin)[:, None]
+        if self.origin is not None or other.origin is not None:
+            none = np.zeros(len(self.linear))
+            here, there = (none if one.origin is None else one.origin for one in (self, other))
+            shift = (there - here)[:, None]
             self.squared += shift * (2 * other.linear[:, :1] + other.weight * shift)
             self.linear += shift * other.of_linear
 
@@ -81,6 +88,7 @@ class PricedColumns(ColumnSums):
         if more := n_features - len(self.linear):
             empty = (0, more), (0, 0)
             self.linear, self.squared = np.pad(self.linear, empty), np.pad(self.squared, empty)
+            self.origin = None if self.origin is None else np.pad(self.origin, (0, more))
 
     def centres(self) -> Floats:
         """Mean of each column."""
@@ -109,7 +117,7 @@ class PricedColumns(ColumnSums):
 class RecentBlock(NamedTuple):
     """Rows of the buffer from which columns that enter the working set have their past."""
 
-    X: Any  # in single precision, dense columns about an origin
+    X: Any  # in single precision, about an origin
     origin: Floats | None
     outputs: Floats
     weights: Floats
@@ -130,15 +138,15 @@ class WorkingMoments:
 
     def values(self, X: Any, origin: Floats | None = None) -> Floats:
         """The columns of some rows, about their origin; another one is taken off them already."""
+        left = self._origin if origin is None else self._origin - origin[self.columns]
         if not sparse.issparse(X):
-            left = self._origin if origin is None else self._origin - origin[self.columns]
             return np.asarray(X[:, self.columns] - left, np.float64)
         # Indexing by columns would take time for every column of X.
         places, values = self.places(X.indices), np.zeros((X.shape[0], len(self.columns)))
         found = np.flatnonzero(np.append(self.columns, -1)[places] == X.indices)
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         values[rows[found], places[found]] = X.data[found]
-        return values - self._origin
+        return values - left
 
     def centred(self, values: Floats) -> Floats:
         """Columns less their means."""

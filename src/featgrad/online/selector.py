@@ -204,13 +204,17 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         # Rows in the container of the first ones, each entry once.
         X = canonical(sparse.csr_array(X)) if state.is_sparse else dense(X)
         outputs = state.encoding(y)
-        refuse_huge(X, list(names) or getattr(self, "feature_names_in_", None))
+        columns = list(names) or getattr(self, "feature_names_in_", None)
+        refuse_huge(X, columns)
         refuse_huge(outputs, None, "y")
         if len(names) > len(self.__dict__.get("_names", ())):
             self._names, self.n_features_in_ = names, len(names)
             self.feature_names_in_ = np.array(list(names), dtype=object)
+        had_learned = state.has_learned
         state.add(X, outputs, weights)
         self._state = state
+        if state.has_learned and not had_learned:
+            state.first_limits.warn_of_extremes(columns)
         return self
 
     def suggest_half_life(self, X: Any, y: Any) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_alike
+from featgrad.columns.extremes import Limits
 from featgrad.columns.sums import filled, has_missing, statistics
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
@@ -99,7 +100,8 @@ class OnlineState:
         self._shift = Shift(self._alarm_rate, half_life)
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats, Floats]] = []
-        # These four from the first block on.
+        # These five from the first block on.
+        self.first_limits: Limits
         self._columns: PricedColumns
         self._working: WorkingMoments
         self._model: Predictor
@@ -116,6 +118,11 @@ class OnlineState:
     def n_rows(self) -> int:
         """Rows seen, those that wait included."""
         return self._n_learned + sum(len(weights) for *_, weights in self._waiting)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the first block is complete."""
+        return self._n_learned > 0
 
     def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
         """More rows, of positive weights; missing entries are NaN."""
@@ -205,8 +212,13 @@ class OnlineState:
         X, increased, shifted = self._filled(X), False, False
         if self._n_learned == 0:
             mean = np.average(outputs, axis=0, weights=given)
-            origin = None if self.is_sparse else X.mean(axis=0, dtype=np.float64)
-            self._columns = PricedColumns(self.n_features, outputs.shape[1], origin)
+            self.first_limits = Limits.of(X)
+            shape, origin = (self.n_features, outputs.shape[1]), None
+            if not self.is_sparse:
+                origin = X.mean(axis=0, dtype=np.float64)
+            elif len(outputs) > 2:  # of two rows all columns that vary explain the same
+                origin = self.first_limits.shift()
+            self._columns = PricedColumns(*shape, origin, self.is_sparse)
             self._working = WorkingMoments(mean)
             values, left = np.zeros((len(outputs), 0)), outputs - mean
         else:
@@ -222,10 +234,9 @@ class OnlineState:
             left = self._pricing.residuals(self._working, values, outputs)
             self._dependence.add_block(relative * self._working.centred(values), left)
         self._working.add(values, outputs, weights)
+        X, origin = self._columns.about_origin(X), self._columns.origin
         self._columns.learn(X, weights, left)
-        origin = self._columns.origin
-        kept = (X if origin is None else X - origin).astype(np.float32)
-        self._recent.append(RecentBlock(kept, origin, outputs, weights))
+        self._recent.append(RecentBlock(X.astype(np.float32), origin, outputs, weights))
         n_entries = sum(block.X.size for block in self._recent)
         while n_entries > RECENT_ENTRIES and len(self._recent) > 1:
             n_entries -= self._recent.popleft().X.size

@@ -120,7 +120,8 @@ def open_source(
     block_rows : int, default=None
         Rows per block; None takes 4096, or fewer of a table with many columns.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the values; columns that vary little compared with their mean need float64.
+        Type of the values; columns that vary little compared with their mean, or whose values are
+        all below 1e-45, need float64.
 
     Returns
     -------
