@@ -121,10 +121,10 @@ def test_columns_that_are_all_kept_or_excluded():
 
 @pytest.mark.parametrize(
     ("batch_size", "n_epochs", "expected"),
-    [(100, 1, 15), (100, 2, 30), (400, 1, 4), (5000, 1, 1), (None, 1, BATCH_STEPS)],
+    [(100, 1, 15), (100, 2, 30), (400, 1, 4), (5000, 1, BATCH_STEPS), (None, 1, BATCH_STEPS)],
 )
 def test_number_of_steps(planted, batch_size, n_epochs: int, expected: int):
-    """One for each batch of rows and one for those left over."""
+    """One for each batch of rows and one for those left over; enough where one takes all rows."""
     X, y, _ = planted
     found = search(in_memory(X, y), batch_size=batch_size, n_epochs=n_epochs)
     assert len(found.steps) == pytest.approx(expected, abs=1 if batch_size is None else 0)
@@ -246,3 +246,14 @@ def test_large_penalty_leaves_nothing(five_of_thirty):
 @pytest.mark.parametrize(("max_iter", "expected"), [(7, 7), (1000, 40)])
 def test_steps_under_a_penalty_are_limited(five_of_thirty, max_iter: int, expected: int):
     assert len(penalised(in_memory(*five_of_thirty), 0.5, max_iter).steps) == expected
+
+
+@pytest.mark.parametrize("n_rows", [300, 1500])
+def test_a_penalty_chooses_from_a_small_source_as_from_memory(n_rows: int):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, 20))
+    y = X[:, 3] - X[:, 7] + 0.5 * rng.standard_normal(n_rows)
+    selector = FeatureGradientSelector(search=MiniBatch(0.3), estimate=False, random_state=0)
+    assert np.flatnonzero(selector.fit(X, y).get_support()).tolist() == [3, 7]
+    selector.fit_source(open_source(X, target=y))
+    assert np.flatnonzero(selector.get_support()).tolist() == [3, 7]

@@ -44,7 +44,8 @@ class MiniBatch(Search):
     accumulate : int, default=1
         Batches whose gradients are added up for one step, with a `penalty`.
     n_epochs : int, default=1
-        Passes over the rows where a step takes not all of them.
+        Passes over the rows; where `batch_size` is None, or takes all rows, so many that there are
+        at least 40 steps.
     max_iter : int, default=1000
         Largest number of steps, with a `penalty`.
     tol : float, default=1e-5
@@ -139,7 +140,7 @@ class MiniBatch(Search):
         batch_rows = min((self.batch_size or BATCH_ROWS) * self.accumulate, job.dataset.n_rows)
         rows = job.storage, _sums(job, cross, top)
         descent = BatchDescent(*rows, moving, batch_rows, self.max_iter)
-        descent.run("natural size", self.n_epochs)
+        descent.run("natural size", self._epochs(job.storage.n_batches(batch_rows)))
         return Outcome([moving.subset()], 0)
 
     def _descend(self, problem: RowMoments, moving: PenaltyMask) -> None:
@@ -151,12 +152,18 @@ class MiniBatch(Search):
         groups = [batches[start : start + self.accumulate] for start in starts]
         over_groups(groups, moving, self.n_epochs, self.max_iter)
 
+    def _epochs(self, n_batches: int) -> int:
+        """So many that there are enough steps, where users do not decide how many these are."""
+        if self.batch_size is not None and n_batches > 1:
+            return self.n_epochs
+        return max(self.n_epochs, math.ceil(BATCH_STEPS / n_batches))
+
     def _of_size(self, job: Job, size: int) -> Subset:
         """The set of a size.
 
         Without `batch_size` a step takes 1000 rows or, if more, a hundredth of the columns, but so
-        many that 40 steps are left. Where processes wait for each other after each step there are
-        40, if need be in more epochs.
+        many that 40 steps are left. Where processes wait for each other after each step, it takes
+        all rows.
         """
         storage, n_rows = job.storage, job.dataset.n_rows
         many = max(BATCH_ROWS, storage.n_features // COLUMNS_PER_BATCH_ROW)
@@ -164,8 +171,7 @@ class MiniBatch(Search):
         batch_rows = self.batch_size or max(1, min(many, n_rows // BATCH_STEPS))
         batch_rows = min(batch_rows, n_rows)
         n_batches = storage.n_batches(batch_rows)
-        least = math.ceil(BATCH_STEPS / n_batches) if storage.is_divided else 1
-        n_epochs = max(self.n_epochs, least)
+        n_epochs = self._epochs(n_batches)
         cross = storage.cross()
         marginals = np.sum(cross**2, axis=1)
         # Columns that do not vary have no spectrum; any scale will do.
