@@ -11,6 +11,7 @@ import numpy as np
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace
+from featgrad._support.wording import existing
 from featgrad.columns.sums import has_missing
 
 P = ParamSpec("P")
@@ -77,8 +78,7 @@ def feature_indices(argument: str, given: Any, n_features: int, names: Any) -> I
         if not is_index and not (isinstance(item, Hashable) and item in places):
             hint = "X has no feature names: use column indices"
             if names is not None:
-                more = " ..." if n_features > 10 else ""
-                hint = f"check its spelling, there are {list(names[:10])}{more}"
+                hint = f"there are {existing(names, item)}"
             raise ValueError(f"{argument} contains {item!r}, which is not a feature of X: {hint}.")
     found = zip(given, by_index, strict=True)
     return np.array([item if is_index else places[item] for item, is_index in found], np.intp)

@@ -93,9 +93,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
         chooses among them, or among all sizes up to 10 and some up to 300, at most half as many as
         there are rows; large ones are tried if smaller ones leave something.
-    feature_groups : list of lists or array-like of shape (n_features,), default=None
-        Features that are chosen together or not at all: lists of column indices or names, or one
-        label per feature. Groups are never split, so that fewer features than asked for can result.
+    feature_groups : list of lists, dict or array-like of shape (n_features,), default=None
+        Features that are chosen together or not at all: lists of column indices or names, these
+        with names as ``{name: [features]}``, or one label per feature. Groups are never split, so
+        that fewer features than asked for can result.
     keep : array-like, default=None
         Features, by index or name, that must be chosen; they count towards the number.
     exclude : array-like, default=None

@@ -38,6 +38,7 @@ def test_without_constraints_every_feature_is_a_unit_of_cost_one():
         [{"sex", 3}, np.array([0, 4]), []],
         [[False, True, False, True, False], [0, 4]],
         [[1, 3, 1], [0, 4]],
+        {"body": ["sex", "weight"], "other": [0, 4]},
         ["a", "b", "c", "b", "a"],
         np.array([7, 2, 5, 2, 7]),
         pd.Series([1.5, 0.0, 3.0, 0.0, 1.5]),
@@ -93,13 +94,14 @@ def test_costs_of_a_group_add_up(costs):
 BAD = {
     "index too large": ({"keep": [5]}, "keep contains 5 but X has 5 features: use 0 to 4"),
     "index negative": ({"exclude": [-1]}, "exclude contains -1 but X has 5 features"),
-    "unknown name": ({"keep": ["agee"]}, "keep contains 'agee', .* check its spelling"),
+    "unknown name": ({"keep": ["agee"]}, "keep contains 'agee', .* the nearest is 'age'"),
     "truth values too few": ({"keep": [True]}, "keep contains True, which is not a feature of X"),
     "no names": (
         {"names": None, "exclude": ["age"]},
         "exclude contains 'age', .* no feature names: use column indices",
     ),
     "unknown in group": ({"feature_groups": [["age", "x"]]}, "feature_groups contains 'x'"),
+    "unknown in named group": ({"feature_groups": {"a": ["agee"]}}, "the nearest is 'age'"),
     "unknown with cost": ({"costs": {"x": 2}}, "costs contains 'x', which is not a feature of X"),
     "two groups": ({"feature_groups": [[0, 1], [1, 2]]}, "feature_groups names 'sex' in two"),
     "two groups, no names": (

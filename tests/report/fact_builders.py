@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from featgrad import Estimate
+from featgrad._support.wording import visible
 from featgrad.estimates.estimate import PathPoint
 from featgrad.moments.least_squares import Gains
 from featgrad.report.facts import _drawn, _scaled
 from featgrad.report.html import Redundancy, ReportFacts
 from featgrad.report.profiles import Profile
-from featgrad.report.text import visible
 
 
 def estimate(value: float, size: int) -> Estimate:

@@ -26,11 +26,13 @@ def test_best_feature_first_and_estimates_below():
     assert lines[-1] == f"explained by all 4 features:   {Learnability(X, y).estimate()}"
 
 
-def test_a_group_has_one_row_that_names_its_features():
+@pytest.mark.parametrize(
+    "groups", [["one", "many", "many", "many", "many"], {"many": [1, 2, 3, 4], "one": [0]}]
+)
+def test_a_group_has_one_row_that_names_its_features(groups):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
     y = X.sum(axis=1) + rng.standard_normal(200)
-    groups = ["one", "many", "many", "many", "many"]
     selector = chosen(X, y, 5, feature_groups=groups)
     lines = summarise(selector, X, y, names=list("abcde")).splitlines()
     values, errors = selector.path_[0].gains

@@ -3,7 +3,7 @@
 import json
 
 from benchmarks.helpers.quality import tables, times
-from featgrad.report.text import counted
+from featgrad._support.wording import counted
 
 # Near chance for a linear judge, whatever is chosen.
 NOT_LINEAR = "madelon"

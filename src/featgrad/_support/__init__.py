@@ -1,4 +1,4 @@
-"""What every package builds on: types, array libraries, threads, compiled loops, atomic files."""
+"""What every package builds on: types, words, array libraries, threads, compiled loops, files."""
 
 import numpy as np
 from numpy.typing import NDArray

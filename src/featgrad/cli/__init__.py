@@ -154,7 +154,7 @@ def _end(number: int, _: Any) -> None:
 
 def _one_line(error: Exception) -> str:
     """The message of an error on one line, with options in place of arguments."""
-    from featgrad.report.text import visible
+    from featgrad._support.wording import visible
 
     text = visible(" ".join(str(error).split())) or type(error).__name__
     text = text.replace("target is None: name", "--target is missing: name")

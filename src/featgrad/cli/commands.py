@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from featgrad._support.wording import counted, listed
 from featgrad.cli import load, output
 from featgrad.cli.load import LoadedRows, all_names, fit, load_rows, open_file
 from featgrad.cli.output import as_json, check_outputs, show
@@ -24,7 +25,7 @@ from featgrad.readers.formats import FORMATS, suffix_of
 from featgrad.readers.tokens import KINDS
 from featgrad.report import gather_facts, write_report
 from featgrad.report.profiles import summarise_data
-from featgrad.report.text import Described, counted, listed
+from featgrad.report.text import Described
 from featgrad.report.warnings import Concern, concerns_of
 
 # How pandas reads files that need no options, and columns up to which this is shown.

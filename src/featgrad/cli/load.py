@@ -13,6 +13,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad import plan
 from featgrad._support import Indices
+from featgrad._support.wording import counted, listed
 from featgrad.cli.arguments import UsageError
 from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes
@@ -25,7 +26,6 @@ from featgrad.readers.columns import Layout, Table, check_column
 from featgrad.readers.lines import read_head
 from featgrad.readers.opening import open_table
 from featgrad.readers.source import SourceWrapper
-from featgrad.report.text import counted, listed
 from featgrad.search.knockoffs import Knockoffs
 from featgrad.selector import FeatureGradientSelector
 

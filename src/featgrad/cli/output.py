@@ -16,11 +16,11 @@ from sklearn.callback import FitCallback
 
 from featgrad._support.array_api import dense
 from featgrad._support.atomic import atomic_path
+from featgrad._support.wording import visible
 from featgrad.cli.arguments import UsageError
 from featgrad.estimates.estimate import Estimate
 from featgrad.readers import Block
 from featgrad.readers.formats import FORMATS, VAGUE, is_named, suffix_of
-from featgrad.report.text import visible
 
 # Seconds between two counts.
 _INTERVAL_S = 0.1

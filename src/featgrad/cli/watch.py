@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from featgrad._support.wording import visible
 from featgrad.cli.load import all_names, load_rows, open_file
 from featgrad.cli.output import REPORT_FORMATS, check_outputs
 from featgrad.online.selector import OnlineFeatureSelector
@@ -14,7 +15,6 @@ from featgrad.plan import ONLINE_BLOCK
 from featgrad.readers.lines import Pipe
 from featgrad.readers.opening import format_of
 from featgrad.report import write_stream_report
-from featgrad.report.text import visible
 
 _ALARMS = {
     "alarm": "alarm: predictions have become worse",

@@ -32,9 +32,9 @@ def read_constraints(
     """Check the constraints and bring them to one form."""
     labels = group_labels(feature_groups, n_features, names)
     kept = np.zeros(n_features, bool)
-    kept[_features("keep", keep, n_features, names)] = True
+    kept[features_in("keep", keep, n_features, names)] = True
     excluded = np.zeros(n_features, bool)
-    excluded[_features("exclude", exclude, n_features, names)] = True
+    excluded[features_in("exclude", exclude, n_features, names)] = True
     price = _costs(costs, n_features, names)
     # A group goes with its members: one that is kept keeps all, one that is excluded excludes all.
     count = int(labels.max()) + 1
@@ -129,13 +129,13 @@ def group_labels(groups: Any, n_features: int, names: Names) -> Indices:
     """The group of each feature, numbered; features in no group are groups of their own."""
     if groups is None:
         return np.arange(n_features)
-    groups = list(groups)
+    groups = list(groups.values() if isinstance(groups, Mapping) else groups)
     if groups and all(isinstance(group, _LISTS) for group in groups):
         return _labels_of_lists(groups, n_features, names)
     if len(groups) != n_features:
         raise ValueError(
             f"feature_groups has {len(groups)} labels but X has {n_features} features: give one "
-            "label per feature, or a list of lists of features."
+            "label per feature, or lists of features, as {name: [features]} where they have names."
         )
     return _numbered(np.array(groups))
 
@@ -144,7 +144,7 @@ def _labels_of_lists(groups: list[Any], n_features: int, names: Names) -> Indice
     labels = np.arange(n_features)
     seen = np.zeros(n_features, bool)
     for group in groups:
-        members = _features("feature_groups", group, n_features, names)
+        members = features_in("feature_groups", group, n_features, names)
         if seen[members].any():
             twice = int(members[seen[members]][0])
             raise ValueError(
@@ -163,7 +163,7 @@ def _numbered(labels: NDArray[Any]) -> Indices:
     return np.argsort(np.argsort(first))[numbers]
 
 
-def _features(argument: str, given: Any, n_features: int, names: Names) -> Indices:
+def features_in(argument: str, given: Any, n_features: int, names: Names) -> Indices:
     """Column indices of features given by index, by name or as a boolean mask."""
     if given is None:
         return np.zeros(0, dtype=np.intp)

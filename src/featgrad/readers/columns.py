@@ -3,20 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support import Floats
+from featgrad._support.wording import existing
 from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
 from featgrad.readers.block import InvalidRows
 
 if TYPE_CHECKING:
     from featgrad.readers.tokens import Tokens
 
-_COMPARED = 100_000
 _NAMES = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|index|rowid|row)|.*[a-z]I[Dd]|unnamed.*", re.I)
 
 
@@ -72,16 +71,11 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
     is_name = isinstance(column, str)
     if is_name and column in columns:
         return
-    shown = ", ".join(repr(name) for name in columns[:20])
-    more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
-    existing = f"{owner}, which has {shown}{more}"
+    those = f"{owner}, which has {existing(columns, column)}"
     if not is_name:
         kind = "None" if column is None else type(column).__name__
-        raise UnknownColumnError(f"{argument} is {kind}: name a column of {existing}.")
-    # Millions of names would take minutes.
-    near = get_close_matches(column, columns, n=1, cutoff=0) if len(columns) < _COMPARED else []
-    nearest = f"; the nearest is {near[0]!r}" if near else ""
-    raise UnknownColumnError(f"{argument}={column!r} is not a column of {existing}{nearest}.")
+        raise UnknownColumnError(f"{argument} is {kind}: name a column of {those}.")
+    raise UnknownColumnError(f"{argument}={column!r} is not a column of {those}.")
 
 
 def numbers_of(

@@ -7,13 +7,14 @@ import numpy as np
 from sklearn.utils import check_array
 
 from featgrad._support import Floats, Indices
+from featgrad._support.wording import visible
 from featgrad.checks import check_raw_weights
 from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
 from featgrad.report.html import Redundancy, ReportFacts
 from featgrad.report.profiles import REDUNDANT, Profile, Series
-from featgrad.report.text import Described, Group, named_groups, number_text, visible
+from featgrad.report.text import Described, Group, named_groups, number_text
 from featgrad.report.warnings import concerns_of
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some

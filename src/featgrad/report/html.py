@@ -9,6 +9,7 @@ from math import isnan
 from typing import Any, NamedTuple
 
 from featgrad._support import Floats
+from featgrad._support.wording import counted
 from featgrad.estimates.estimate import Estimate, Score
 from featgrad.report.pages import (
     asset,
@@ -19,7 +20,7 @@ from featgrad.report.pages import (
     from_template,
     write_page,
 )
-from featgrad.report.text import counted, escape
+from featgrad.report.text import escape
 from featgrad.report.warnings import Concern
 
 # What gains mean depends on the rows that they come from.

@@ -18,9 +18,10 @@ import numpy as np
 
 from featgrad._support import Floats
 from featgrad._support.atomic import atomic_path
+from featgrad._support.wording import counted
 from featgrad.estimates.estimate import Estimate
 from featgrad.report.plots import LOG_RATIO, TimelineDisplay
-from featgrad.report.text import counted, escape
+from featgrad.report.text import escape
 
 _WIDTH = 640
 # Of the curve; its margins leave space for letters of 20 pixels, which they have on a phone.

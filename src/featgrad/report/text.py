@@ -2,9 +2,8 @@
 
 import html
 import platform
-import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from reprlib import repr as shortened
@@ -14,14 +13,13 @@ import numpy as np
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import on_host
-from featgrad.dataset.constraints import group_labels
+from featgrad._support.wording import counted, visible
+from featgrad.dataset.constraints import features_in, group_labels
 from featgrad.estimates.estimate import Estimate, PathPoint, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.moments.least_squares import Gains
 from featgrad.options import version_of
 
-# Control characters, and those that change the direction of text: a terminal or a page would obey.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # Number of features that the row of a group names.
 _MAX_NAMES = 3
 # Longest list that a notebook shows unfolded.
@@ -36,25 +34,9 @@ _TASKS = {
 }
 
 
-def visible(text: str) -> str:
-    r"""The text with its control characters escaped as in JSON, like ``\u001b``."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
 def escape(text: str) -> str:
     """For HTML, with control characters made visible."""
     return html.escape(visible(text))
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun, in the plural where it belongs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def listed(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def label_text(label: Any) -> str:
@@ -74,13 +56,25 @@ def feature_names(selector: Any) -> list[str]:
 
 def are_labels(groups: Any) -> bool:
     """Whether groups are given by one label for each feature, not as lists of features."""
-    return groups is not None and np.ndim(next(iter(groups))) == 0
+    return not (groups is None or isinstance(groups, Mapping)) and np.ndim(next(iter(groups))) == 0
 
 
 def _labels(selector: Any) -> Indices:
     """The group of each feature; a feature in none is one of its own."""
     names = getattr(selector, "feature_names_in_", None)
     return group_labels(selector.feature_groups, selector.n_features_in_, names)
+
+
+def _titles(selector: Any, names: Sequence[str]) -> Sequence[str]:
+    """What groups are called, by their features; features in none have their own names."""
+    given, titles = selector.feature_groups, list(names)
+    if are_labels(given):
+        return list(map(str, given))
+    seen = getattr(selector, "feature_names_in_", None)
+    for title, features in given.items() if isinstance(given, Mapping) else ():
+        for i in features_in("feature_groups", features, len(names), seen):
+            titles[i] = str(title)
+    return titles
 
 
 class Group(NamedTuple):
@@ -92,14 +86,15 @@ class Group(NamedTuple):
 
 def named_groups(selector: Any, names: Sequence[str]) -> list[Group]:
     """Groups of more than one feature, in the order of their columns."""
-    labels, given = _labels(selector), selector.feature_groups
+    labels, titles, given = _labels(selector), _titles(selector, names), selector.feature_groups
+    are_named = isinstance(given, Mapping) or are_labels(given)
     order = np.argsort(labels, kind="stable")
     order = order[np.bincount(labels)[labels[order]] > 1]
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
     found = []
     for group in sorted(groups, key=lambda group: group[0]):
-        title = f"{names[group[0]]} and {len(group) - 1} more"
-        found.append(Group(str(given[group[0]]) if are_labels(given) else title, group))
+        more = "" if are_named else f" and {len(group) - 1} more"
+        found.append(Group(titles[group[0]] + more, group))
     return found
 
 
@@ -194,11 +189,10 @@ class Described:
     @cached_property
     def rows(self) -> list[Row]:
         """One row for each chosen feature or group, the best first."""
-        given = self.selector.feature_groups
+        titles = _titles(self.selector, self.names)
         rows: dict[int, Row] = {}
         for i, gain, error in zip(self.chosen.features, *self.gains(self.chosen), strict=True):
-            title = str(given[i]) if are_labels(given) else self.names[i]
-            row = rows.setdefault(self.labels[i], Row(title, [], float(gain), float(error)))
+            row = rows.setdefault(self.labels[i], Row(titles[i], [], float(gain), float(error)))
             row.features.append(self.names[i])
         return sorted(rows.values(), key=lambda row: (row.gain, row.name), reverse=True)
 
@@ -250,6 +244,7 @@ def _sizes_in_words(sizes: Any) -> str:
 
 def _groups_in_words(groups: Any) -> str:
     """How many groups of several features there are, given as lists or as labels."""
+    groups = groups.values() if isinstance(groups, Mapping) else groups
     sizes = Counter(map(str, groups)).values() if are_labels(groups) else map(len, groups)
     count = sum(size > 1 for size in sizes)
     return f"{counted(count, 'group')} of features, each chosen as a whole"

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad._support import Flags, Floats
+from featgrad._support.wording import listed
 from featgrad.columns.sums import statistics
 from featgrad.estimates.diagnosis import SHARED, shared_labels
 from featgrad.estimates.estimate import NO_MODEL
 from featgrad.math.targets import encode
 from featgrad.report.profiles import nearest_chosen, scaled_down
-from featgrad.report.text import Described, listed, named_groups
+from featgrad.report.text import Described, named_groups
 
 # Share of the target's variance from which one feature is suspected to hold the target itself.
 _LEAK = 0.9
