@@ -60,7 +60,7 @@ def several(X, y):
 def entries(n_rows: int, n_columns: int, density: float = 0.1, seed: int = 0):
     """CSR; values hardly repeat, so that rounding orders no predictions."""
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((n_rows, n_columns), density=density, rng=rng, format="csr")
+    X = sparse.random_array((n_rows, n_columns), density=density, random_state=rng, format="csr")
     X.data = (4 * X.data).round(6)
     signal = X[:, :6] @ np.linspace(2, 1, 6)
     return X, (signal + signal.std() * rng.standard_normal(n_rows)).round(6)
@@ -105,7 +105,9 @@ def of_file(made: FeatureGradientSelector, name: str) -> FeatureGradientSelector
             pytest.importorskip("pyarrow")
             frame.to_parquet(path, row_group_size=100)
         else:
-            dump_svmlight_file(*entries(400, 300), str(path))
+            X, y = entries(400, 300)
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+            dump_svmlight_file(X, y, str(path))
         options = {} if path.suffix == ".svm" else {"target": "y"}
         return of_source(made, path, block_rows=150, **options)
 

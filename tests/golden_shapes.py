@@ -26,7 +26,7 @@ def planted(n_rows: int, n_columns: int, n_active: int, seed: int = 0):
 def sparse_planted(n_rows: int, n_columns: int, n_active: int, density: float):
     """The same with few entries other than zero."""
     rng = np.random.default_rng(1)
-    X = sparse.random_array((n_rows, n_columns), density=density, rng=rng, format="csr")
+    X = sparse.random_array((n_rows, n_columns), density=density, random_state=rng, format="csr")
     strength = np.asarray(X[:, :n_active].sum(axis=1)).ravel()
     return X, (strength + 0.1 * strength.std() * rng.standard_normal(n_rows)).round(6)
 

@@ -75,7 +75,9 @@ def test_arrays(n_features: int, container):
 
 def test_many_columns_that_are_mostly_empty():
     X, y = planted(50)
-    wide = sparse.hstack([X, sparse.random_array((N_ROWS, 9000), density=2e-4, rng=0)]).tocsr()
+    wide = sparse.hstack(
+        [X, sparse.random_array((N_ROWS, 9000), density=2e-4, random_state=0)]
+    ).tocsr()
     da, parts = pytest.importorskip("dask.array"), np.array_split(np.arange(N_ROWS), 6)
     blocks = [
         da.from_delayed(dask.delayed(wide[rows]), (len(rows), 9050), float, wide[:0])

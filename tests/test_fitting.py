@@ -61,7 +61,8 @@ def stacks(request: pytest.FixtureRequest) -> dict[str, tuple[str, ...]]:
 
 
 def test_few_modules_are_entered(stacks):
-    assert len(stacks) <= MOST_MODULES, sorted(stacks)
+    # Before scikit-learn 1.9, the callbacks of sklearn_compat.py are those of another package.
+    assert len(stacks.keys() - {"_support/sklearn_compat.py"}) <= MOST_MODULES, sorted(stacks)
 
 
 @pytest.mark.parametrize("module", MOST_CALLS)

@@ -1,6 +1,7 @@
 """The selector among scikit-learn's tools: checks, names, containers, pipelines, callbacks."""
 
 import pickle
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -175,6 +176,11 @@ def test_grid_search_over_the_number_of_features():
     assert search.best_estimator_[:-1].transform(X).shape == (200, 3)
 
 
+needs_callbacks = pytest.mark.skipif(
+    find_spec("sklearn.callback") is None, reason="scikit-learn has callbacks from 1.9 on"
+)
+
+
 class Recorder:
     """A callback that notes what it is told, and stops after some steps if asked to."""
 
@@ -196,6 +202,7 @@ class Recorder:
         return self.events.count("end step") == self.stop_after
 
 
+@needs_callbacks
 @pytest.mark.parametrize(
     ("options", "searches"),
     [
@@ -222,6 +229,7 @@ def test_callback_can_stop_the_search(options: dict, planted):
     assert selector.transform(planted[0]).shape[1] == selector.n_features_
 
 
+@needs_callbacks
 def test_callbacks_are_torn_down_after_a_failure(planted):
     recorder = Recorder()
     selector = FeatureGradientSelector().set_callbacks(recorder)
@@ -230,6 +238,7 @@ def test_callbacks_are_torn_down_after_a_failure(planted):
     assert recorder.events == ["setup", "begin fit", "teardown"]
 
 
+@needs_callbacks
 def test_scikit_learns_progress_bar(planted, capsys):
     pytest.importorskip("rich")
     from sklearn.callback import ProgressBar

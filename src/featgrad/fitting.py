@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
+from featgrad._support.sklearn_compat import CallbackContext
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_weights
 from featgrad.columns.extremes import Limits, in_range

@@ -12,12 +12,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.base import BaseEstimator, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
-from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _check_y,
@@ -35,6 +34,11 @@ from featgrad._support.array_api import (
     placed_like,
     stays_in_library,
     without_rows,
+)
+from featgrad._support.sklearn_compat import (
+    CallbackSupportMixin,
+    check_same_namespace,
+    with_callbacks,
 )
 from featgrad.checks import (
     MATRIX,
@@ -560,7 +564,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             validate_data(self, X, reset=False, skip_check_array=True)
             kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
             return kept.to_native()
-        return super().transform(X)
+        with config_context(array_api_dispatch=False):  # which scikit-learn 1.6 errs with
+            return super().transform(X)
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the chosen features back into their places.

@@ -9,7 +9,9 @@ from benchmarks.helpers import mission
 def problem(rows=400, columns=300, active=5, seed=0):
     """Sparse rows whose label depends on the first few columns."""
     rng = np.random.default_rng(seed)
-    X = sp.random_array((rows, columns), density=0.1, rng=rng, data_sampler=rng.standard_normal)
+    X = sp.random_array(
+        (rows, columns), density=0.1, random_state=rng, data_sampler=rng.standard_normal
+    )
     X = X.tolil()
     X[:, :active] = rng.standard_normal((rows, active))
     X = X.tocsr()

@@ -144,6 +144,8 @@ def test_heavy_tails_are_rarely_taken_for_outliers(kind, rng):
         "t3": lambda: rng.standard_t(3, size=(N_ROWS, 100)),
         "lognormal": lambda: rng.lognormal(size=(N_ROWS, 100)),
         "counts": lambda: rng.negative_binomial(0.3, 0.05, size=(N_ROWS, 100)).astype(float),
-        "words": lambda: sparse.random_array((N_ROWS, 100), density=0.02, rng=rng, format="csr"),
+        "words": lambda: sparse.random_array(
+            (N_ROWS, 100), density=0.02, random_state=rng, format="csr"
+        ),
     }[kind]
     assert sum(len(far_off(draw())) for _ in range(5)) <= 1

@@ -228,6 +228,8 @@ def test_dates_may_be_of_any_year(store, unit: str):
     # Nanoseconds in 64 bits reach from 1677 to 2262.
     days = np.array(["9999-12-31", "0001-01-01", "1600-02-29T12"] * 2, f"datetime64[{unit}]")
     frame = pd.DataFrame({"label": [0, 1] * 3, "day": days})
+    if "0001-01-01" not in frame.to_csv():
+        pytest.skip("pandas before 3 writes years before 1000 with fewer digits")
     source = open_source(store(frame), target="label", dtype="float64")
     np.testing.assert_array_equal(read(source).X[:, 0], [2932896, -719162, -135080.5] * 2)
 

@@ -30,7 +30,7 @@ COEFFICIENTS = formulas.coefficients("monotone", 4)
 def planted():
     """Rows of mostly zeros whose target is a sum over every third column, the last one constant."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((N_ROWS, N_COLUMNS), density=0.1, rng=rng, format="lil")
+    X = sparse.random_array((N_ROWS, N_COLUMNS), density=0.1, random_state=rng, format="lil")
     X[:, CONSTANT] = 1.0
     X = sparse.csr_array(X, dtype=np.float32)
     X.data[:] = 1

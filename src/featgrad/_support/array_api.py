@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn._config import get_config
-from sklearn.externals import array_api_compat
-from sklearn.utils._array_api import _convert_to_numpy
+
+from featgrad._support.sklearn_compat import array_api_compat, convert_to_numpy
 
 
 def namespace(X: Any) -> Any:
@@ -44,9 +44,9 @@ def stays_in_library(X: Any) -> bool:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """A copy on the host, or the array itself where it is there."""
-    if isinstance(values, np.ndarray):
-        return values
-    return np.asarray(_convert_to_numpy(values, namespace(values)))
+    if isinstance(values, np.ndarray | np.generic):
+        return np.asarray(values)
+    return np.asarray(convert_to_numpy(values, namespace(values)))
 
 
 def on_host(values: Any) -> Any:

@@ -12,10 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sklearn.callback import FitCallback
-
 from featgrad._support.array_api import dense
 from featgrad._support.atomic import atomic_path
+from featgrad._support.sklearn_compat import FitCallback
 from featgrad._support.wording import visible
 from featgrad.cli.arguments import UsageError
 from featgrad.estimates.estimate import Estimate

@@ -147,7 +147,7 @@ class ColumnSums(ArraySums):
             # On a device it takes longer to ask whether something is missing.
             if may_miss and not (is_here and not has_missing(values)):
                 missing = xp.isnan(values)
-                self.n_missing += xp.astype(xp.any(missing), dtype)
+                self.n_missing += xp.astype(xp.any(missing, keepdims=True)[0, :], dtype)
                 self.absent += xp.astype(missing, dtype).T @ own
                 values = xp.where(missing, xp.zeros_like(values), values)
             self.linear += values.T @ own

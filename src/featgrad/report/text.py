@@ -135,19 +135,19 @@ def summarise(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.datasets import load_breast_cancer
     >>> from featgrad import FeatureGradientSelector
     >>> from featgrad.report import summarise
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> print(summarise(FeatureGradientSelector(2, random_state=0).fit(X, y), X, y))
-    feature  gain
-    -------  -------------
-    bmi      13.9% +- 4.3
-    s5       11.2% +- 3.8
+    feature               gain
+    --------------------  -------------
+    worst concave points   8.6% +- 2.4
+    worst radius           6.1% +- 1.7
     <BLANKLINE>
-    explained by these 2 features: 0.461 (0.380 to 0.542)
-    ridge model on them:           R2 0.450 (+- 0.040)
-    explained by all 10 features:  0.507 (0.442 to 0.571)
+    explained by these 2 features: 0.688 (0.644 to 0.731)
+    ridge model on them:           AUC 0.985 (+- 0.006)
+    explained by all 30 features:  0.762 (0.731 to 0.792)
     """
     return str(Described(selector, X, y, sample_weight, names))
 

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackContext
 
 from featgrad._support import Flags, Floats, Indices
+from featgrad._support.sklearn_compat import CallbackContext
 from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.formulas import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanLine
