@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -15,6 +16,8 @@ def write_benchmark_pages(*_):
     recovery = "python -m benchmarks.synthetic"
     write_page("quality", "Quality of chosen features", "make bench-quality", quality)
     write_page("synthetic", "Recovery of known columns", recovery, synthetic)
+    best_subset_command = "python -m benchmarks.best_subset"
+    write_page("best_subset", "Best subset or lasso?", best_subset_command, best_subset)
     write_page("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary)
     error_control = "python -m benchmarks.error_control"
     write_page("error_control", "Error control", error_control, summary)
@@ -71,6 +74,20 @@ def synthetic(folder):
     if not (folder / "summary.md").exists():
         return None
     return f"{without_title(folder / 'summary.md')}\n\n{picture(folder / 'exact_support.svg')}"
+
+
+def best_subset(folder):
+    """Tables of all settings, and a picture of some, drawn now."""
+    if not (folder / "results.json").exists():
+        return None
+    sys.path.insert(0, str(HERE.parent))
+    from benchmarks.helpers.best_subset.picture import BETA_TYPE, RHO, draw_picture
+
+    drawn = json.loads((folder / "results.json").read_text())["drawn"]
+    draw_picture(drawn, PAGES / "best_subset.svg")
+    title = f"Coefficients of type {BETA_TYPE}, correlation {RHO}"
+    shown = f"## {title}\n\n![best subset](best_subset.svg)"
+    return f"{without_title(folder / 'summary.md')}\n\n{shown}"
 
 
 def paper(folder):

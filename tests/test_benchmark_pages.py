@@ -28,8 +28,8 @@ def written(pages) -> dict[str, str]:
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
     assert sorted(texts) == [
-        "dask", "error_control", "gpu", "honesty", "online", "online_bars", "paper", "published",
-        "quality", "scale", "speed", "suppressors", "synthetic",
+        "best_subset", "dask", "error_control", "gpu", "honesty", "online", "online_bars", "paper",
+        "published", "quality", "scale", "speed", "suppressors", "synthetic",
     ]  # fmt: skip
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
@@ -68,6 +68,17 @@ def test_summaries_are_shown_without_their_title(pages, name):
     text = written(pages)[name]
     assert "The table." in text
     assert "Title" not in text
+
+
+def test_best_subset_draws_its_picture(pages):
+    folder = pages.RESULTS / "best_subset"
+    folder.mkdir(parents=True)
+    (folder / "summary.md").write_text("# Title\n\nThe table.\n")
+    curve = {"featgrad": 10 * [1.0], "peer": 9 * [2.0] + [None]}
+    drawn = {"F1": dict.fromkeys(("lo", "med", "hi5", "hi10"), curve)}
+    (folder / "results.json").write_text(json.dumps({"drawn": drawn}))
+    assert "![best subset](best_subset.svg)" in written(pages)["best_subset"]
+    assert "featgrad" in (pages.PAGES / "best_subset.svg").read_text()
 
 
 def test_the_paper_has_its_tables_and_all_its_pictures(pages):

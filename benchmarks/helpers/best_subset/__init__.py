@@ -1,0 +1,1 @@
+"""The simulations of Hastie, Tibshirani & Tibshirani (2020): data, protocol, summary, picture."""
