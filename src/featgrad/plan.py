@@ -150,6 +150,17 @@ AUTO_STAGES = (30, 100)
 # Sizes that a report shows next to the one that was asked for.
 CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 
+# Constructed features.
+# Candidates of each operation that are built and priced exactly, and those that enter at most;
+# knots of a column; rows that variances of products are first taken from.
+BUILT, CONSTRUCTED, KNOTS, VARIANCE_ROWS = 256, 256, 8, 1000
+NEAR_ZERO = 0.1  # mean of a column, in deviations, up to which products are of the column as it is
+# Multiplications up to which all pairs are priced; of more, those with one of the best columns.
+PAIR_WORK = 1 << 38
+PARENTS = 1000  # those, where they are asked for
+# Features whose residuals are priced where held-out rows choose the number, and rows for each.
+CONSTRUCTION_SIZE, ROWS_PER_CONSTRUCTION = 30, 20
+
 # Knockoffs.
 # Largest number of columns, as their covariance is kept. Of more, a share of the rows chooses some:
 # so many for each row of the others.

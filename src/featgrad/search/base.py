@@ -20,7 +20,7 @@ from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.formulas import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanLine
 from featgrad.search.stability import Stability
-from featgrad.search.units import Budgets
+from featgrad.search.units import Budgets, Units
 
 
 class Step(NamedTuple):
@@ -123,6 +123,7 @@ class SearchTask(NamedTuple):
 
     budget: float
     folds: tuple[int, ...]
+    units: Units | None = None  # in place of those of all columns
 
 
 def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags) -> Floats:

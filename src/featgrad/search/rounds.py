@@ -68,7 +68,7 @@ def search(
     states = [
         _State(
             task,
-            units,
+            task.units or units,
             divisions[task.folds],
             marginals[task.folds],
             standards[task.folds].variance,

@@ -74,6 +74,22 @@ class Units:
         of_column = place[self.of_column[columns]]
         return Units(of_column, self.costs[units], self.kept[units]), columns
 
+    def without(self, columns: Flags) -> "Units":
+        """Those that have other columns, which keep their places."""
+        of_column = np.where(columns, -1, self.of_column)
+        inside = of_column >= 0
+        present, of_column[inside] = np.unique(of_column[inside], return_inverse=True)
+        return Units(of_column, self.costs[present], self.kept[present])
+
+    def with_more(self, count: int) -> "Units":
+        """And so many further columns, each by itself."""
+        of_column = np.append(self.of_column, self.count + np.arange(count))
+        return Units(
+            of_column,
+            np.append(self.costs, np.ones(count)),
+            np.append(self.kept, np.zeros(count, bool)),
+        )
+
     def fit_within(self, budget: float) -> Flags:
         """Kept units, and those that the budget allows together with these."""
         left = budget - float(self.costs[self.kept].sum())

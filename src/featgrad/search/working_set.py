@@ -40,7 +40,7 @@ from featgrad.plan import (
 from featgrad.search import rounds
 from featgrad.search.base import Job, Outcome, Search, SearchTask, Subset, go_on
 from featgrad.search.stability import of_pairs
-from featgrad.search.units import Budgets
+from featgrad.search.units import Budgets, Units
 
 
 def division_tasks(budgets: Sequence[float], splits: Sequence[Split]) -> list[SearchTask]:
@@ -222,7 +222,8 @@ class WorkingSet(Search):
         for values in budgets.stages() if compares else [budgets.values]:
             tasks = [SearchTask(budget, dataset.whole.folds) for budget in values]
             divisions = division_tasks(values, dataset.splits) if job.repeats else []
-            found, count = search([*tasks, *divisions], on_step=job.on_step), len(tasks)
+            tasks = [task._replace(units=self._units(task.folds)) for task in (*tasks, *divisions)]
+            found, count = search(tasks, on_step=job.on_step), len(values)
             subsets += _with_divisions(found[:count], found[count:], len(dataset.splits))
             comparison = compare(dataset, subsets) if compares else None
             if comparison is None or not comparison.still_rises:
@@ -237,6 +238,10 @@ class WorkingSet(Search):
             stability = of_pairs(np.array([s.scores > 0 for s in halves]), budgets.units)
             outcome = outcome._replace(stability=stability)
         return outcome.of_different_sizes()
+
+    def _units(self, folds: tuple[int, ...]) -> Units | None:
+        """Units to choose from in a division; None for all of them."""
+        return None
 
 
 def _with_divisions(subsets: list[Subset], found: list[Subset], n_splits: int) -> list[Subset]:

@@ -1,0 +1,1 @@
+"""Features constructed as they are needed: priced by the gradient before they are built."""

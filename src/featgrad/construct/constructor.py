@@ -1,0 +1,336 @@
+"""The transformer that constructs features."""
+
+import math
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from featgrad._support.array_api import on_host
+from featgrad.checks import MATRIX, check_missing, check_number, check_option, naming_columns
+from featgrad.construct.construction import Settings, WithConstructed, construct
+from featgrad.construct.expressions import Constructed, Expression, Given, Operation, with_columns
+from featgrad.construct.hinges import BentProducts, Hinges
+from featgrad.construct.products import Products
+from featgrad.dataset.memory import InMemory
+from featgrad.fitting import Choice, Fit, new_fit
+from featgrad.plan import CONSTRUCTION_SIZE, PARENTS, ROWS_PER_CONSTRUCTION
+from featgrad.selector import FeatureGradientSelector
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation for operation in (Products(), Hinges(), BentProducts())
+}
+_SHARED = (
+    "n_features_to_select", "min_features_to_select", "keep", "exclude", "estimate", "cv", "task",
+    "missing", "random_state",
+)  # fmt: skip
+
+
+class ConstructedFeature(NamedTuple):
+    """A constructed feature that was chosen.
+
+    Parameters
+    ----------
+    name : str
+        What it is, in the names of given columns.
+    operation : str
+        What constructed it.
+    parts : list of str
+        Given columns that it is made of.
+    price : float
+        Estimate, at first order, of the explained fraction that it would add when it entered.
+    gain, error : float
+        Explained fraction that held-out rows lose without it, with its standard error; NaN without
+        `estimate`.
+    """
+
+    name: str
+    operation: str
+    parts: list[str]
+    price: float
+    gain: float
+    error: float
+
+
+class ConstructedFeatures(list[ConstructedFeature]):
+    """Constructed features, shown as a table."""
+
+    def __repr__(self) -> str:
+        if not self:
+            return "nothing is constructed"
+        width = max(len(one.name) for one in self)
+        lines = [f"{'feature':{width}}  operation     price    gain"]
+        for name, operation, _, price, gain, error in self:
+            numbers = f"{price:7.4f}  {gain:6.4f} +- {error:.4f}"
+            lines.append(f"{name:{width}}  {operation:10}  {numbers}")
+        return "\n".join(lines)
+
+
+class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Construct features as they are needed: columns that do not exist are priced by the gradient.
+
+    The search of `FeatureGradientSelector` chooses among the given columns. Then every product of
+    two columns, every hinge and every product of a hinge and a column is priced by its covariance
+    with what cross-fitted models of the chosen columns leave, without being built. Those worth more
+    than the best of as many columns of noise would be are built and compete with the others, round
+    by round; columns constructed in one round can be parts of those of the next.
+
+    All of it is repeated without each part of the rows that is held out: numbers that are reported
+    are those of new rows, and sets with constructed columns are taken only where held-out rows are
+    predicted better from them, see `verdict_`.
+
+    Parameters
+    ----------
+    n_features_to_select : int or "auto", default="auto"
+        How many features to choose, given or constructed, as in `FeatureGradientSelector`; it may
+        be larger than the number of given columns.
+    operations : sequence of str or Operation, default=("products", "hinges", "bent")
+        What may be constructed: "products" ``(a - mean) * (b - mean)``, squares among them,
+        "hinges" ``max(a - knot, 0)`` and "bent" products of a hinge and a column. Products are of
+        columns as they are where these hold 0 and 1, have a mean near 0 or are sparse.
+    rounds : int, default=3
+        How often candidates are priced at most.
+    parents : {"all", "any"}, default="all"
+        Whether products of all pairs are priced, as far as they take no more than some seconds, or
+        those with one of the 1,000 most promising columns, for very many columns.
+    min_features_to_select, keep, exclude, cv, task, missing, random_state
+        As in `FeatureGradientSelector`. Excluded columns are part of nothing.
+    estimate : bool, default=True
+        Whether construction is repeated without held-out rows, for estimates, gains and the
+        comparison with given columns alone. Without, what is worth more than chance is taken, and a
+        fit takes about a quarter of the time. "auto" needs it anyway.
+
+    Attributes
+    ----------
+    features_ : list
+        The chosen features as expressions, given columns first.
+    constructed_ : list of ConstructedFeature
+        Those that were constructed, with their parts, price, and gain with its error.
+    formula_ : str
+        All chosen features in one line.
+    verdict_ : Verdict or None
+        How well held-out rows are predicted without and with constructed columns, and which was
+        kept; None where nothing was worth more than chance, or without `estimate`.
+    selector_ : FeatureGradientSelector
+        Fitted to the given columns and those that entered.
+    n_features_ : int
+        How many features were chosen.
+    learnability_, score_, path_, sizes_, plan_, task_
+        As in `FeatureGradientSelector`, of construction and choice together. Features of the path
+        are places among the columns of `selector_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featgrad import FeatureGradientConstructor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 20))
+    >>> y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(500)
+    >>> constructor = FeatureGradientConstructor(random_state=0).fit(X, y)
+    >>> constructor.get_feature_names_out().tolist()
+    ['x2', 'x0 * x1']
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | str = "auto",
+        *,
+        operations: Sequence[str | Operation] = ("products", "hinges", "bent"),
+        rounds: int = 3,
+        parents: str = "all",
+        min_features_to_select: int = 0,
+        keep: Any = None,
+        exclude: Any = None,
+        estimate: bool = True,
+        cv: Any = None,
+        task: str = "auto",
+        missing: str = "error",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.operations = operations
+        self.rounds = rounds
+        self.parents = parents
+        self.min_features_to_select = min_features_to_select
+        self.keep = keep
+        self.exclude = exclude
+        self.estimate = estimate
+        self.cv = cv
+        self.task = task
+        self.missing = missing
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose features among those given and those that can be constructed.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features, as numbers.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows; a row of weight zero counts as absent.
+        groups : array-like of shape (n_rows,) or (n_rows, n_columns), default=None
+            Labels of rows that belong together: they are held out together.
+
+        Returns
+        -------
+        self
+        """
+        operations = self._operations()
+        check_number("rounds", self.rounds, Integral, at_least=0)
+        check_option("parents", self.parents, ("all", "any"))
+        if self.n_features_to_select != "auto":
+            check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
+        shared = {name: getattr(self, name) for name in _SHARED}
+        shared["random_state"] = check_random_state(self.random_state).randint(1 << 31)
+        selector = FeatureGradientSelector(**shared)
+        selector._check_parameters()
+        _, X, y = selector._validated(X, y)
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        self.n_features_in_ = selector.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(selector, "feature_names_in_"):
+            self.feature_names_in_ = selector.feature_names_in_
+        # The number may be larger than that of the given columns.
+        number = {"n_features_to_select": "auto"}
+        fit = new_fit(clone(selector).set_params(**number), "memory", X.shape[1])
+        choices = list[tuple[Choice, WithConstructed]]()
+        while not choices or (choices[-1][0].is_empty and choices[-1][0].task.may_be_numbers):
+            fit = fit.as_numbers(choices[-1][0].task) if choices else fit
+            rows = fit.of_rows(X, y, sample_weight, groups)
+            assert isinstance(rows, InMemory)
+            choices.append(self._choose(fit, selector, X, rows, operations))
+        self._adopt(selector, *(choices[0] if choices[-1][0].is_empty else choices[-1]))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Build the chosen features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            The features. Lags and rolling means take the rows in their order.
+
+        Returns
+        -------
+        X_built : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
+            Sparse where X is.
+        """
+        check_is_fitted(self)
+        with naming_columns():
+            X = validate_data(self, on_host(X), reset=False, **MATRIX)
+        check_missing(X, self.missing)
+        return with_columns(X[:, :0], X, self.features_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the chosen features.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the given columns, where X has had none.
+
+        Returns
+        -------
+        ndarray of str
+            Of constructed features what they are: ``age * bmi``, ``max(age - 52, 0)``.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array([feature.text(names) for feature in self.features_], dtype=object)
+
+    def _choose(
+        self,
+        fit: Fit,
+        selector: FeatureGradientSelector,
+        X: Any,
+        rows: InMemory,
+        operations: list[Operation],
+    ) -> "tuple[Choice, WithConstructed]":
+        """What is chosen, by a search that knows what was constructed."""
+        number, n_given = self.n_features_to_select, X.shape[1]
+        few = CONSTRUCTION_SIZE, max(1, rows.n_rows // ROWS_PER_CONSTRUCTION)
+        size = min(few) if number == "auto" else int(number)
+        divisions = [rows.whole.folds]
+        if (number == "auto" or self.estimate) and rows.n_rows >= 2 * rows.n_folds:
+            divisions += [split.training for split in rows.splits]
+        most = PARENTS if self.parents == "any" else math.inf
+        settings = Settings(operations, self.rounds, most, size, selector.preprocess)
+        search = WithConstructed()
+        search.pools = construct(X, rows.prepared, divisions, fit.budgets.units, settings)
+        columns = search.pools.columns
+        search.n_given, names = n_given, _check_feature_names_in(self)
+        names = [*names, *(column.text(names) for column in columns)]
+        with_all = copy(selector).set_params(search=search)
+        with_all.feature_names_in_ = np.array(names, dtype=object)
+        if number != "auto":
+            n_available = fit.budgets.units.n_available + len(columns)
+            with_all.set_params(n_features_to_select=min(number, n_available))
+        whole = new_fit(with_all, "memory", len(names))
+        matrix = with_columns(X, X, columns)
+        return whole.choose(InMemory(matrix, rows.prepared, selector.preprocess)), search
+
+    def _adopt(
+        self, selector: FeatureGradientSelector, choice: Choice, search: WithConstructed
+    ) -> None:
+        # What was constructed without some rows only says how well that does.
+        own = next(iter(search.pools.of_division.values()))
+        columns: list[Expression] = [*map(Given, range(self.n_features_in_)), *own]
+        n, names = len(columns), _check_feature_names_in(self)
+        subsets = [replace(one, scores=one.scores[:n]) for one in choice.outcome.subsets]
+        selector.n_features_in_ = n
+        selector.feature_names_in_ = np.array([each.text(names) for each in columns], dtype=object)
+        selector._adopt(choice._replace(outcome=choice.outcome._replace(subsets=subsets)))
+        self.selector_, self.verdict_ = selector, search.verdict
+        self.task_, self.plan_, self.path_ = selector.task_, selector.plan_, selector.path_
+        self.sizes_, self.n_features_ = selector.sizes_, selector.n_features_
+        self.learnability_, self.score_ = selector.learnability_, selector.score_
+        point = selector.path_[selector._place]
+        gains = np.full((2, point.size), np.nan) if point.gains is None else point.gains
+        self.features_ = [columns[i] for i in point.features]
+        self.constructed_ = ConstructedFeatures()
+        for feature, *gain in zip(self.features_, *gains, strict=True):
+            if isinstance(feature, Constructed):
+                parts = [names[index] for index in feature.given()]
+                kind, numbers = feature.operation.name, (own[feature], *map(float, gain))
+                record = ConstructedFeature(feature.text(names), kind, parts, *numbers)
+                self.constructed_.append(record)
+        chosen = [feature.text(names) for feature in self.features_]
+        self.formula_ = f"y ~ {' + '.join(chosen) or '1'}"
+
+    def _operations(self) -> list[Operation]:
+        """Those named, and those given as objects."""
+        given = self.operations
+        given = [given] if isinstance(given, str | Operation) else list(given)
+        for one in given:
+            if not isinstance(one, Operation) and one not in OPERATIONS:
+                raise ValueError(
+                    f"operations contains {one!r}, which is unknown: use some of "
+                    f"{list(OPERATIONS)}, or an operation as an object."
+                )
+        return [one if isinstance(one, Operation) else OPERATIONS[one] for one in given]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "features_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,202 @@
+"""Features that are constructed and chosen, and what is said of them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import TimeSeriesSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from featgrad import FeatureGradientConstructor, FeatureGradientSelector
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected", "ignore::featgrad.DataWarning")
+@parametrize_with_checks(
+    [FeatureGradientConstructor(), FeatureGradientConstructor(2, missing="mean", estimate=False)]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def normal(n_rows: int, n_columns: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n_rows, n_columns))
+
+
+@pytest.fixture(scope="module")
+def products() -> tuple[np.ndarray, np.ndarray]:
+    """A target of two products and a column, as large as the noise."""
+    X = normal(800, 30)
+    return X, X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + X[:, 4] + normal(800, 1, seed=1)[:, 0]
+
+
+@pytest.fixture(scope="module")
+def fitted(products) -> FeatureGradientConstructor:
+    return FeatureGradientConstructor(random_state=0).fit(*products)
+
+
+TRUTH = ["x4", "x0 * x1", "x2 * x3"]
+
+
+def test_the_products_of_a_target_and_its_column_are_found(fitted):
+    assert sorted(fitted.get_feature_names_out()) == sorted(TRUTH)
+    assert fitted.n_features_ == 3
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_products_are_found_for_classes(task: str, products):
+    X, y = products
+    classes = np.digitize(y, [0] if task == "binary" else [-1, 1])
+    constructor = FeatureGradientConstructor(3, operations=("products",), random_state=0)
+    assert sorted(constructor.fit(X, classes).get_feature_names_out()) == sorted(TRUTH)
+    assert constructor.task_ == task
+
+
+def test_what_is_explained_is_that_of_new_rows(fitted):
+    low, high = fitted.learnability_.interval
+    assert low < 3 / 4 < high
+    assert fitted.score_.value == pytest.approx(0.75, abs=0.05)
+
+
+def test_constructed_features_are_a_table(fitted):
+    assert {record.name for record in fitted.constructed_} == {"x0 * x1", "x2 * x3"}
+    first = fitted.constructed_[0]
+    assert first.parts == ["x0", "x1"]
+    assert first.price == pytest.approx(0.25, abs=0.1)
+    assert abs(first.gain - 0.25) < 4 * first.error
+    assert "x0 * x1  products" in repr(fitted.constructed_)
+
+
+def test_the_formula_has_all_features(fitted):
+    assert fitted.formula_ == "y ~ x4 + x0 * x1 + x2 * x3"
+
+
+def test_held_out_rows_say_that_construction_pays(fitted):
+    assert fitted.verdict_.is_kept
+    assert fitted.verdict_.constructed > fitted.verdict_.without + 0.2
+
+
+def test_features_are_built_on_new_rows(fitted):
+    X = normal(50, 30, seed=3)
+    expected = np.column_stack([X[:, 4], X[:, 0] * X[:, 1], X[:, 2] * X[:, 3]])
+    np.testing.assert_allclose(fitted.transform(X), expected)
+
+
+def test_pickles_and_clones(fitted, products):
+    copied = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copied.transform(products[0]), fitted.transform(products[0]))
+    again = clone(fitted).fit(*products)
+    assert again.features_ == fitted.features_
+
+
+@pytest.mark.parametrize("kind", ["noise", "linear"])
+def test_nothing_is_constructed_where_nothing_is_to_be_found(kind: str):
+    for seed in range(3):
+        X = normal(300, 20, seed)
+        y = normal(300, 1, seed + 50)[:, 0] + (X[:, :3].sum(axis=1) if kind == "linear" else 0)
+        constructor = FeatureGradientConstructor(3, random_state=0).fit(X, y)
+        assert constructor.constructed_ == []
+        assert repr(constructor.constructed_) == "nothing is constructed"
+        plain = FeatureGradientSelector(3, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(constructor.transform(X), plain.transform(X))
+
+
+def test_numbers_in_names_are_in_the_units_of_columns_and_exact():
+    X = pd.DataFrame(
+        {"age": 40 + 10 * normal(600, 1)[:, 0], "bmi": 25 + 3 * normal(600, 1, 1)[:, 0]}
+    )
+    y = np.maximum(X["age"] - 45, 0) * (X["bmi"] - 25)
+    constructor = FeatureGradientConstructor(3, random_state=0).set_output(transform="pandas")
+    built = constructor.fit_transform(X, y)
+    assert any("max(age - " in name for name in built)
+    for name in built:
+        own = eval(name.replace("^", "**"), {"max": np.maximum, **X})
+        np.testing.assert_allclose(built[name], own, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The product of")
+def test_columns_constructed_before_are_parts_of_others():
+    X = normal(1500, 10)
+    product = X[:, 0] * X[:, 1]
+    y = product + product * X[:, 2] + 0.5 * normal(1500, 1, seed=1)[:, 0]
+    constructor = FeatureGradientConstructor(2, operations="products", random_state=0).fit(X, y)
+    assert constructor.get_feature_names_out().tolist() == ["x0 * x1", "x2 * (x0 * x1)"]
+    constructor.set_params(rounds=1).fit(X, y)
+    assert "x2 * (x0 * x1)" not in constructor.get_feature_names_out()
+
+
+def test_more_features_than_columns_can_be_asked_for():
+    X = normal(500, 2)
+    y = np.abs(X).sum(axis=1)
+    constructor = FeatureGradientConstructor(6, random_state=0).fit(X, y)
+    assert constructor.n_features_ == 6
+    assert FeatureGradientConstructor(6, random_state=0).fit(X, X[:, 0]).n_features_ == 2
+
+
+@pytest.mark.filterwarnings("ignore:The product of")
+def test_excluded_columns_are_part_of_nothing_and_kept_ones_stay(products):
+    constructor = FeatureGradientConstructor(3, exclude=[0], keep=[7], random_state=0)
+    names = constructor.fit(*products).get_feature_names_out()
+    assert "x7" in names
+    assert "x2 * x3" in names
+    assert not any("x0" in name for name in names)
+
+
+def test_rows_without_weight_are_absent(products):
+    X, y = products
+    weights = np.repeat([1.0, 0.0], 400)
+    y = np.where(weights > 0, y, 100 * X[:, 5] * X[:, 6])
+    constructor = FeatureGradientConstructor(3, random_state=0).fit(X, y, sample_weight=weights)
+    assert sorted(constructor.get_feature_names_out()) == sorted(TRUTH)
+
+
+def test_without_estimates_the_same_is_found(products, fitted):
+    quick = FeatureGradientConstructor(3, estimate=False, random_state=0).fit(*products)
+    assert set(quick.features_) == set(fitted.features_)
+    assert quick.learnability_ is None
+    assert quick.verdict_ is None
+
+
+def test_rows_are_held_out_as_asked_for(products):
+    constructor = FeatureGradientConstructor(3, cv=TimeSeriesSplit(3), random_state=0)
+    assert constructor.fit(*products).plan_.held_out_by == "cv"
+    groups = np.arange(800) // 4
+    constructor = FeatureGradientConstructor(3, random_state=0).fit(*products, groups=groups)
+    assert constructor.plan_.held_out_by == "groups"
+
+
+def test_missing_values_count_as_means(products):
+    X, y = products
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.02, np.nan, X)
+    constructor = FeatureGradientConstructor(3, missing="mean", random_state=0).fit(X, y)
+    assert sorted(constructor.get_feature_names_out()) == sorted(TRUTH)
+    missing = np.isnan(X[:, :2]).any(axis=1)
+    built = constructor.transform(X)[:, constructor.get_feature_names_out() == "x0 * x1"]
+    np.testing.assert_array_equal(np.isnan(built[:, 0]), missing)
+
+
+def test_sparse_columns_that_occur_together():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((1500, 60), density=0.2, format="csr", rng=rng)
+    y = 5 * (X[:, [0]] * X[:, [1]]).toarray()[:, 0] + 0.1 * rng.standard_normal(1500)
+    constructor = FeatureGradientConstructor(1, random_state=0).fit(X, y)
+    assert constructor.get_feature_names_out().tolist() == ["x0 * x1"]
+    built = constructor.transform(X)
+    assert sparse.issparse(built)
+    np.testing.assert_allclose(built.toarray(), (X[:, [0]] * X[:, [1]]).toarray())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"operations": ("powers",)}, "operations contains 'powers', which is unknown"),
+        ({"rounds": -1}, "rounds=-1 cannot be used"),
+        ({"parents": "both"}, "parents='both' is unknown"),
+        ({"n_features_to_select": 0.5}, "n_features_to_select=0.5 cannot be used"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(parameters, message: str, products):
+    with pytest.raises(ValueError, match=message):
+        FeatureGradientConstructor(**parameters).fit(*products)

@@ -1,0 +1,91 @@
+"""Prices of columns that are not built, compared with those of columns that are."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from featgrad.construct.prices import Parts, Residuals, best_pairs, on_one_scale
+from featgrad.plan import PAIR_WORK
+
+
+@pytest.fixture(params=[1, 3])
+def residuals(request: pytest.FixtureRequest) -> Residuals:
+    """Of 60 rows and some outputs."""
+    rng = np.random.default_rng(0)
+    weights = rng.random(60)
+    weights /= weights.sum()
+    values = rng.standard_normal((60, request.param))
+    values -= weights @ values
+    return Residuals(np.arange(60), weights, weights[:, None] * values)
+
+
+def columns(n_columns: int) -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((60, n_columns)).astype(np.float32)
+
+
+def by_hand(u: np.ndarray, v: np.ndarray, residuals: Residuals) -> float:
+    product = u * v
+    return np.sum((product @ residuals.values) ** 2) / np.sum((product - product.mean()) ** 2)
+
+
+def test_pairs_are_priced_as_their_products_are(residuals):
+    X = columns(9)
+    found = best_pairs(X[:, :4], X, residuals, kept=1000, are_same=True)
+    pairs = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    assert sorted(pairs) == [(i, j) for i in range(4) for j in range(i, 9)]
+    for (i, j), price in zip(pairs, found.prices, strict=True):
+        assert price == pytest.approx(by_hand(X[:, i], X[:, j], residuals), rel=1e-4)
+
+
+def test_only_the_best_pairs_are_kept(residuals):
+    X = columns(9)
+    every, best = (best_pairs(X, X, residuals, kept, are_same=True) for kept in (1000, 5))
+    np.testing.assert_allclose(np.sort(best.prices), np.sort(every.prices)[-5:])
+
+
+def test_sparse_pairs_are_priced_as_dense_ones_are(residuals):
+    X = columns(9)
+    X[X < 0.5] = 0
+    dense, few = (best_pairs(M, M, residuals, 1000, True) for M in (X, sparse.csr_array(X)))
+    orders = [np.lexsort((one.second, one.first)) for one in (dense, few)]
+    np.testing.assert_allclose(dense.prices[orders[0]], few.prices[orders[1]], rtol=1e-4)
+
+
+def test_noise_is_worth_no_more_than_chance(residuals):
+    rng = np.random.default_rng(2)
+    _, worth = residuals.price(rng.standard_normal((60, 5000)), 5000)
+    assert np.count_nonzero(worth) <= 1
+
+
+def test_a_few_rows_are_not_enough_evidence():
+    values = np.zeros((1000, 1))
+    values[:3] = 30
+    values -= values.mean()
+    weights = np.full(1000, 1e-3)
+    residuals = Residuals(np.arange(1000), weights, weights[:, None] * values)
+    column = np.zeros((1000, 1))
+    column[:3] = 1
+    prices, worth = residuals.price(column, 100)
+    assert prices[0] > 1
+    assert not worth[0]
+
+
+def test_origins_are_means_unless_0_says_something():
+    X = np.stack([np.tile([48.13, 49.17], 30), np.tile([0.0, 1], 30), np.tile([-1.0, 1.001], 30)])
+    X = np.append(X, [np.linspace(3, 9, 60)], axis=0).T
+    values, origins, scales, is_binary = on_one_scale(X)
+    assert origins.tolist() == [48.65, 0, 0, 6]
+    assert is_binary.tolist() == [True, True, True, False]
+    np.testing.assert_allclose(values * scales + origins, X, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_columns", [10, 4000])
+def test_parents_are_as_many_as_the_work_allows(n_columns: int):
+    n_rows = PAIR_WORK // 4000**2
+    values, ranked = np.broadcast_to(np.float32(0), (n_rows, n_columns)), np.arange(n_columns)[::-1]
+    numbers = np.zeros(n_columns), np.ones(n_columns), np.zeros(n_columns, bool)
+    parts = Parts([None] * n_columns, values, *numbers, n_columns, ranked, np.inf)
+    assert len(parts.parents()) >= min(n_columns, 3999)
+    few = parts.parents(8)
+    assert len(few) == (10 if n_columns == 10 else 500)
+    assert few[-1] == n_columns - 1
