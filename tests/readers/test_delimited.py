@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from featgrad.readers import columns, open_source
+from featgrad._support import wording
+from featgrad.readers import open_source
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.opening import open_table
 from source_rows import read
@@ -190,7 +191,8 @@ def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "no header"), (b"y,\xff\n1,2\n", "not UTF-8")]
+    ("content", "reason"),
+    [(b"", "no header"), (b",,\n,,\n", "no header"), (b"y,\xff\n1,2\n", "not UTF-8")],
 )
 def test_files_that_are_no_table_are_reported(write, content: bytes, reason: str):
     with pytest.raises(ValueError, match=reason):
@@ -250,10 +252,16 @@ def test_a_first_line_of_many_columns(write):
     assert read(open_source(path, target="column7")).X.shape == (1, 29_999)
 
 
+@pytest.mark.parametrize("above", [b",,\n,,\n", b"A report\n"])
+def test_numbers_below_a_title_are_rows(write, above: bytes):
+    source = open_source(write("rows.csv", above + b"5,2,3\n4,5,6\n7,8,9\n"), target="column3")
+    assert list(read(source).y) == [3, 6, 9]
+
+
 def test_a_name_is_not_compared_with_too_many_columns(write, monkeypatch):
     compared = []
     monkeypatch.setattr(
-        columns, "get_close_matches", lambda *given, **_: compared.append(given) or []
+        wording, "get_close_matches", lambda *given, **_: compared.append(given) or []
     )
     path = write("rows.csv", b",".join(b"c%d" % i for i in range(100_001)) + b"\n")
     with pytest.raises(ValueError, match=r"target='d' is not a column .* and 99981 more\.$"):

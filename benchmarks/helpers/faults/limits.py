@@ -123,7 +123,7 @@ INPUTS = (
     Input("a petabyte in a header", _huge_npy, suffix="npy"),
     Input("an empty file", lambda path: path.write_bytes(b"")),
     Input("a file of newlines", lambda path: path.write_bytes(b"\n" * 50_000_000)),
-    Input("a file of separators", lambda path: path.write_bytes(b"," * 3_000_000)),
+    Input("a file of separators", lambda path: path.write_bytes(b"," * 20_000_000)),
     Input("a file of quotes", lambda path: path.write_bytes(b'"' * 20_000_001)),
     Input("/dev/zero", path="/dev/zero"),
     Input("/dev/urandom", path="/dev/urandom"),

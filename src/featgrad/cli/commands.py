@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from featgrad._support import Floats
 from featgrad._support.wording import counted, listed
 from featgrad.cli import load, output
 from featgrad.cli.load import LoadedRows, all_names, fit, load_rows, open_file
@@ -18,6 +19,7 @@ from featgrad.estimates.estimate import decisions_of
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
+from featgrad.plan import ID_LIKE_ROWS
 from featgrad.readers import Source, convert
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.columns import DistinctTexts, Table, numbered
@@ -213,33 +215,32 @@ def info(arguments: Namespace) -> None:
 def _describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
     """Columns by what they hold, from one pass over all rows; `rows` is their number."""
     texts = [name for name, kind in table.kinds.items() if kind == "text"]
-    numbers = [name for name in table.columns if table.kinds[name] in KINDS]
+    numbers = [name for name, kind in table.kinds.items() if kind in KINDS]
     distinct = {name: DistinctTexts() for name in texts}
     low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
-    n_rows, skipping = 0, InvalidRows(table.name, "skip", "nan")
-    first = (chunk.numbers for chunk in table.chunks(numbers, (), skipping))
-    id_like = dict(numbered(numbers, first))
+    n_rows, first = 0, list[Floats]()
     for chunk in table.chunks(numbers, texts, invalid):
         length = chunk.numbers.shape[1]
         invalid.report(chunk.reasons, length)
-        low = np.fmin(low, [np.fmin.reduce(column) for column in chunk.numbers])
-        high = np.fmax(high, [np.fmax.reduce(column) for column in chunk.numbers])
+        low = np.fmin(low, np.fmin.reduce(chunk.numbers, axis=1))
+        high = np.fmax(high, np.fmax.reduce(chunk.numbers, axis=1))
+        if n_rows < ID_LIKE_ROWS:
+            first.append(chunk.numbers)
         for name, seen in distinct.items():
             seen.add(chunk.texts[name])
         n_rows += length
-    id_like |= {name: seen.reason for name, seen in distinct.items() if seen.reason}
+    id_like = [*numbered(numbers, first), *(name for name in texts if distinct[name].reason)]
     constant = [numbers[i] for i in np.flatnonzero(low >= high)]
     constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
     kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
              "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
     found = {
-        label: [name for name in table.columns if table.kinds[name] in holding]
+        label: [name for name, kind in table.kinds.items() if kind in holding]
         for label, holding in kinds.items()
     }
-    known = {*numbers, *texts}
-    if other := [name for name in table.columns if name not in known]:
+    if other := [name for name, kind in table.kinds.items() if kind not in (*KINDS, "text")]:
         found["other_columns"] = other
-    return {**found, "constant_columns": constant, "id_columns": list(id_like), "rows": n_rows}
+    return {**found, "constant_columns": constant, "id_columns": id_like, "rows": n_rows}
 
 
 def _listed(names: Sequence[str]) -> str:

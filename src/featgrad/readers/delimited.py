@@ -103,8 +103,9 @@ class DelimitedTable:
         self.dialect = dialect_of(name, head, columns, sep, decimal, header, na_values, skip_rows)
         self.problem = self.dialect.problem
         self.columns: Sequence[str] = self.dialect.names
-        check_names(name, self.columns)
-        self._places = {column: place for place, column in enumerate(self.columns)}
+        self._places = dict(zip(self.columns, range(len(self.columns)), strict=True))
+        if len(self._places) < len(self.columns):
+            check_names(name, self.columns)
         given = self.dialect.na_values
         self._missing, self._missing_texts = (*given, *NA_WORDS), (*given, *NA_TEXTS)
         words = Tokens.from_bytes([word.encode() for word in given])
@@ -119,8 +120,8 @@ class DelimitedTable:
         last = first.decode("utf-8", "replace") if is_whole else self._tail()
         self._n_last, cut = footers_of(last, self.dialect, is_whole=is_whole)
         fields = self._first_fields()
-        kinds = kinds_of(fields, len(self.columns), self.dialect.decimal)
-        self.kinds: Mapping[str, str] = dict(zip(self.columns, kinds, strict=True))
+        self._kinds = kinds_of(fields, len(self.columns), self.dialect.decimal)
+        self.kinds: Mapping[str, str] = dict(zip(self.columns, self._kinds, strict=True))
         # Of a table whose rows should be columns.
         self.row_names = fields.take(np.arange(len(fields) // len(self.columns)))
         self.notes: Sequence[str] = [*self._notes(), *self.dialect.notes, *cut]
@@ -150,13 +151,18 @@ class DelimitedTable:
         return written.getvalue().encode()
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
-        # Text that is to be read as numbers is parsed as such.
-        kinds = {n: "number" if (kind := self.kinds[n]) == "text" else kind for n in numbers}
-        fields = [*(name for name, kind in kinds.items() if kind != "number"), *texts]
-        places = np.full(len(self.columns), -1)
-        places[[self._places[name] for name in numbers]] = np.arange(len(numbers))
+        # Text that is to be read as numbers is parsed as such. Of millions of columns no dict is
+        # made, and none is asked twice.
+        places, numbered = np.full(len(self.columns), -1), [self._places[name] for name in numbers]
+        kinds = {
+            self.columns[place]: kind
+            for place in numbered
+            if (kind := self._kinds[place]) not in ("number", "text")
+        }
+        fields = [*kinds, *texts]
+        places[numbered] = np.arange(len(numbers))
         places[[self._places[name] for name in fields]] = -2 - np.arange(len(fields))
-        parse = partial(self._parse, places, kinds, fields, invalid.skip)
+        parse = partial(self._parse, places, numbers, kinds, fields, invalid.skip)
         line, rest = self.dialect.header_lines, b""
         for read, (found, chunk) in parsed(self._text, chain(self._data(), [b""]), parse):
             if rest:
@@ -172,12 +178,12 @@ class DelimitedTable:
             rest = (rest + read)[found.used :]
 
     def _parse(
-        self, places: NDArray[np.int64], kinds: Mapping[str, str], fields: Sequence[str],
-        skip: bool, content: bytes, at_end: bool = False,
+        self, places: NDArray[np.int64], names: Sequence[str], kinds: Mapping[str, str],
+        fields: Sequence[str], skip: bool, content: bytes, at_end: bool = False,
     ) -> "tuple[_Records, Chunk]":  # fmt: skip
         """Whole lines; a quoted field at their end may go on unless they are the last ones."""
-        found = self._split(content, places, len(kinds), 0 if at_end else _MAX_RECORD_BYTES, skip)
-        names, reasons, decimal = list(kinds), dict[int, str](), self.dialect.decimal
+        found = self._split(content, places, len(names), 0 if at_end else _MAX_RECORD_BYTES, skip)
+        reasons, decimal = dict[int, str](), self.dialect.decimal
         rows, columns, starts, ends = found.others.T
         others = self._trimmed(Tokens(found.data, starts.copy(), ends.copy()), self._missing)
         found.values[rows, columns], valid = others.numbers("number", decimal)

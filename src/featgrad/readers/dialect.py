@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from featgrad.readers.columns import repeated
 from featgrad.readers.tokens import NA_WORDS, Tokens
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -94,7 +95,8 @@ def dialect_of(
     records, lines = _records(text, sep) if sep else ([], [])
     if sep is None:
         sep, records, lines = _separated(text, len(columns or ()))
-    if not records:
+    # Of separators alone no names are made up.
+    if not records or (columns is None and header is not False and not any(map(any, records))):
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
     decimal = decimal or decimal_of(records, sep)
     header = header if columns is None else False
@@ -102,7 +104,9 @@ def dialect_of(
     records, lines, notes, problem = records[title:], [0, *lines][title:], list[str](), ""
     title_lines = skipped + lines[0]
     if header is None:
-        header = title > 0 or _has_header(records, decimal)
+        header = _has_header(records, decimal)
+        # Below a title numbers may be names, but not all of them.
+        header = header or (title > 0 and not all(_are_numbers(records[0], decimal)))
     names, last = list(columns or records[0]), 0
     if columns is None and header:
         names, problem = _fitted(records[0], records[1:])
@@ -113,8 +117,7 @@ def dialect_of(
     if last == 2:
         notes.append(f"left out as units of the columns: line {skipped + lines[2]}")
     names = [(name if columns or header else "") or f"column{i}" for i, name in enumerate(names, 1)]
-    repeated = [name for name, times in Counter(names).items() if times > 1 and columns is None]
-    for first in repeated:
+    for first in repeated(names) if columns is None else ():
         places = [i for i, name in enumerate(names) if name == first]
         for i, place in enumerate(places[1:], 1):
             names[place] = f"{first}.{i}"
@@ -240,13 +243,15 @@ def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
     """The first records, and the line on which each ends."""
     # A carriage return within a line ends no record.
     text = text.replace("\r\n", "\n").replace("\r", _RETURN)
-    reader = csv.reader(io.StringIO(text), delimiter=sep)
+    reader, has_returns = csv.reader(io.StringIO(text), delimiter=sep), _RETURN in text
     records, lines = [], []
     # Text that is no CSV at all, or a quoted field beyond these lines.
     with suppress(csv.Error):
         for record in reader:
+            if has_returns:
+                record = [field.replace(_RETURN, "\r") for field in record]
             if record:
-                records.append([field.replace(_RETURN, "\r").strip() for field in record])
+                records.append([field.strip() for field in record])
                 lines.append(reader.line_num)
             if len(records) == _RECORDS:
                 break

@@ -46,7 +46,8 @@ class Tokens:
 
     @classmethod
     def from_bytes(cls, tokens: Sequence[bytes]) -> "Tokens":
-        ends = np.cumsum([0, *(len(token) for token in tokens)], dtype=np.int64)
+        ends = np.zeros(len(tokens) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)), out=ends[1:])
         return cls(np.frombuffer(b"".join(tokens), np.uint8), ends[:-1], ends[1:])
 
     def __len__(self) -> int:
