@@ -314,16 +314,13 @@ STREAMS: dict[str, Case] = {
     "half_life": lambda: OnlineFeatureSelector(2).suggest_half_life(*changing(2000, 12)),
 }
 FILES: dict[str, Case] = {
-    f"{name} {file.name}": lambda file=file, arguments=arguments: command(file, *arguments)
-    for name, arguments in {
-        "select": ("select", "--json", "-k", "2"),
-        "info": ("info", "--json"),
-    }.items()
+    f"select {file.name}": lambda file=file: command(file, "select", "--json", "-k", "2")
     for file in GOOD
 } | {
     f"{name} {GOOD[0].name}": lambda arguments=arguments: command(GOOD[0], *arguments)
     for name, arguments in {
         "select auto": ("select", "--json"),
+        "info": ("info", "--json"),
         "score": ("score", "--json"),
         "path": ("path", "--json", "--sizes", "1", "2", "3"),
         "convert": ("convert", "out.arrow", "--json"),
@@ -331,7 +328,7 @@ FILES: dict[str, Case] = {
 }
 ERRORS: dict[str, Case] = {
     f"{arguments[0]} {file.name}": lambda file=file, arguments=arguments: command(file, *arguments)
-    for arguments in (("select", "-k", "2", "-q"), ("info", "-q"), ("convert", "out.arrow", "-q"))
+    for arguments in (("select", "-k", "2", "-q"), ("convert", "out.arrow", "-q"))
     for file in BAD
 }
 # By the file of tests/golden that holds what was recorded.

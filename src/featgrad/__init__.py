@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from featgrad.permutation import PermutationTest, permutation_test
     from featgrad.plan import Plan
     from featgrad.readers import open_source
+    from featgrad.report.describe import Description, describe
     from featgrad.search.base import Certificate, Discoveries
     from featgrad.search.knockoffs import Knockoffs
     from featgrad.search.minibatch import MiniBatch
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
-    "Certificate", "ConstructedFeature", "DataWarning", "Discoveries", "Estimate", "Event",
-    "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs", "Learnability",
+    "Certificate", "ConstructedFeature", "DataWarning", "Description", "Discoveries", "Estimate",
+    "Event", "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs", "Learnability",
     "MiniBatch", "OnlineFeatureSelector", "PathPoint", "PermutationTest", "Plan",
-    "Score", "Sizes", "Stability", "TimelinePoint", "Verdict", "WorkingSet", "groups_by_origin",
-    "learnability", "open_source", "permutation_test",
+    "Score", "Sizes", "Stability", "TimelinePoint", "Verdict", "WorkingSet", "describe",
+    "groups_by_origin", "learnability", "open_source", "permutation_test",
 ]  # fmt: skip
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _NAMES = {
@@ -42,6 +43,7 @@ _NAMES = {
     "permutation": ("PermutationTest", "permutation_test"),
     "plan": ("Plan",),
     "readers": ("open_source",),
+    "report.describe": ("Description", "describe"),
     "search.base": ("Certificate", "Discoveries"),
     "search.knockoffs": ("Knockoffs",),
     "search.minibatch": ("MiniBatch",),

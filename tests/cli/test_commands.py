@@ -191,16 +191,18 @@ def test_path_lists_the_sizes(table, capsys):
 def test_info_names_columns_that_have_to_be_excluded(tmp_path, capsys):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": [1], "b": {"c": 1}, "n": 1}\n{"n": 2}\n')
-    assert answer(capsys, "info", str(path))["summary"]["To be excluded"] == "a, b"
+    found = answer(capsys, "info", str(path))["variables"]
+    excluded = [v["name"] for v in found if "convert or exclude it" in v["remarks"]]
+    assert excluded == ["a", "b"]
 
 
 def test_info_shows_columns_and_target(table, capsys):
     found = answer(capsys, "info", "sales.csv", "--target", "price")
-    assert found["columns"] == NAMES
-    assert found["text_columns"] == ["colour"]
-    assert found["summary"]["Rows"] == "200"
-    assert found["summary"]["Task"] == "regression (not all values are whole numbers)"
-    assert "price" in answer(capsys, "info", "sales.csv")["columns"]
+    kinds = {variable["name"]: variable["kind"] for variable in found["variables"]}
+    assert [name for name, kind in kinds.items() if kind == "number"] == [*NAMES, "price"]
+    assert kinds["colour"] == "text"
+    assert (found["n_rows"], found["task"]) == (200, "regression")
+    assert found["task_reason"] == "not all values are whole numbers"
 
 
 def test_missing_values_are_filled_and_rows_without_a_target_dropped(tmp_path, capsys):

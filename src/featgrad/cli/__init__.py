@@ -153,10 +153,14 @@ def _end(number: int, _: Any) -> None:
 
 
 def _one_line(error: Exception) -> str:
-    """The message of an error on one line, with options in place of arguments."""
+    """The message of an error on one line."""
     from featgrad._support.wording import visible
 
-    text = visible(" ".join(str(error).split())) or type(error).__name__
+    return as_options(visible(" ".join(str(error).split())) or type(error).__name__)
+
+
+def as_options(text: str) -> str:
+    """A message of the library with options in place of arguments."""
     text = text.replace("target is None: name", "--target is missing: name")
     return _ASSIGNED.sub(lambda found: _option(*found.groups()), text)
 

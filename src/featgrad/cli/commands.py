@@ -4,29 +4,23 @@ import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from featgrad._support import Floats
-from featgrad._support.wording import counted, listed
-from featgrad.cli import load, output
+from featgrad._support.wording import counted
+from featgrad.cli import as_options, load, output
 from featgrad.cli.load import LoadedRows, all_names, fit, load_rows, open_file
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
 from featgrad.estimates.estimate import decisions_of
 from featgrad.estimates.learnability import Learnability
-from featgrad.math.targets import centre
 from featgrad.math.tasks import Task
-from featgrad.plan import ID_LIKE_ROWS
-from featgrad.readers import Source, convert
-from featgrad.readers.block import InvalidRows
-from featgrad.readers.columns import DistinctTexts, Table, numbered
+from featgrad.readers import Source, convert, open_source
 from featgrad.readers.formats import FORMATS, suffix_of
-from featgrad.readers.tokens import KINDS
 from featgrad.report import gather_facts, write_report
-from featgrad.report.profiles import summarise_data
+from featgrad.report.describe import describe
 from featgrad.report.text import Described
 from featgrad.report.warnings import Concern, concerns_of
 
@@ -173,78 +167,15 @@ def path(arguments: Namespace) -> None:
 
 
 def info(arguments: Namespace) -> None:
-    table = load.table_of(arguments)
-    found: dict[str, Any] = {}
-    lines: dict[str, str] = {}
-    if table is not None:
-        invalid = InvalidRows(table.name, arguments.on_bad_rows, "nan")
-        found = _describe_columns(table, invalid)
-        for label in ("columns", "date_columns", "boolean_columns", "text_columns"):
-            found[label] = [name for name in found[label] if name != arguments.target]
-        lines = {
-            "Rows": f"{found['rows']:,}",
-            "Rows left out": f"{invalid.skipped:,}",
-            "Columns of numbers": f"{len(found['columns']):,}",
-            "Columns of text": _listed(found["text_columns"]),
-            "Booleans": _listed(found["boolean_columns"]),
-            "Dates and times": _listed(found["date_columns"]),
-            "Constant": _listed(found["constant_columns"]),
-            "Like identifiers": _listed(found["id_columns"]),
-        }
-        if "other_columns" in found:
-            lines["To be excluded"] = _listed(found["other_columns"])
-        if table.notes and arguments.target is None:
-            lines["Read as"] = "; ".join(table.notes).removeprefix("read as ")
-    if table is None or arguments.target is not None:
-        source = open_file(arguments)
-        rows = load_rows(source, read_all=True)
-        encoding = rows.encoding(arguments.task)
-        columns, task = encoding.columns(rows.block.y), encoding.task
-        centre(columns, task, np.full(len(columns), 1 / len(columns)))  # refuses a constant one
-        lines |= summarise_data(rows.block.X, rows.block.y, task)
-        lines |= {"Rows": f"{rows.n_rows:,}", "Rows left out": f"{source.skipped:,}"}
-        lines["Task"] = f"{task} ({task.reason})"
-    elif found["rows"] == 0:
-        raise ValueError(f"{table.name} has no valid rows.")
-    answer = {**found, "summary": lines, "notes": arguments.notes}
-    width = max(map(len, lines))
-    text = "\n".join(f"{label:<{width}}  {line}" for label, line in lines.items())
-    show(answer, text, json_output=arguments.json)
-
-
-def _describe_columns(table: Table, invalid: InvalidRows) -> dict[str, Any]:
-    """Columns by what they hold, from one pass over all rows; `rows` is their number."""
-    texts = [name for name, kind in table.kinds.items() if kind == "text"]
-    numbers = [name for name, kind in table.kinds.items() if kind in KINDS]
-    distinct = {name: DistinctTexts() for name in texts}
-    low, high = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
-    n_rows, first = 0, list[Floats]()
-    for chunk in table.chunks(numbers, texts, invalid):
-        length = chunk.numbers.shape[1]
-        invalid.report(chunk.reasons, length)
-        low = np.fmin(low, np.fmin.reduce(chunk.numbers, axis=1))
-        high = np.fmax(high, np.fmax.reduce(chunk.numbers, axis=1))
-        if n_rows < ID_LIKE_ROWS:
-            first.append(chunk.numbers)
-        for name, seen in distinct.items():
-            seen.add(chunk.texts[name])
-        n_rows += length
-    id_like = [*numbered(numbers, first), *(name for name in texts if distinct[name].reason)]
-    constant = [numbers[i] for i in np.flatnonzero(low >= high)]
-    constant += [name for name, seen in distinct.items() if len(seen.texts) < 2]
-    kinds = {"columns": ("number", "percent"), "date_columns": ("date", "time"),
-             "boolean_columns": ("boolean",), "text_columns": ("text",)}  # fmt: skip
-    found = {
-        label: [name for name, kind in table.kinds.items() if kind in holding]
-        for label, holding in kinds.items()
-    }
-    if other := [name for name, kind in table.kinds.items() if kind not in (*KINDS, "text")]:
-        found["other_columns"] = other
-    return {**found, "constant_columns": constant, "id_columns": id_like, "rows": n_rows}
-
-
-def _listed(names: Sequence[str]) -> str:
-    return listed(names, 10) or "none"
+    """Also of a file that cannot be learned from: what stops that is among the lines."""
+    taken = signature(open_source).parameters
+    options = {name: value for name, value in vars(arguments).items() if name in taken}
+    options = {name: value for name, value in options.items() if value is not None}
+    target = options.pop("target", None)
+    described = describe(arguments.file, target, task=arguments.task, **options)
+    problems = tuple(as_options(arguments.named(problem)) for problem in described.problems)
+    described = replace(described, problems=problems)
+    show(described.to_dict(), str(described), json_output=arguments.json)
 
 
 def convert_file(arguments: Namespace) -> None:
