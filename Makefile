@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint docs bench-speed bench-quality bench-scale paper published clean
+.PHONY: demo test test-all test-oldest test-wheel lint docs bench-speed bench-quality bench-scale paper published clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,16 @@ test: $(VENV)/.dev lint
 test-all: test
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 tests/test_scikit_learn.py
 	$(BIN)/python -m benchmarks.faults
+
+# In an environment of its own, with the oldest versions that pyproject.toml allows.
+test-oldest:
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -c .ci/oldest.txt ".[dev]" array-api-compat
+	.venv-oldest/bin/python -m pytest -n 2
+
+# What is built, in an empty environment: command, demo, extras.
+test-wheel:
+	PYTHON=$(PYTHON) .ci/wheel
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -56,4 +66,4 @@ $(VENV)/.bench $(VENV)/.bench-speed $(VENV)/.docs: $(VENV)/.%: pyproject.toml | 
 	touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) dist build docs/_build docs/auto_* .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest dist build docs/_build docs/auto_* .coverage .mypy_cache .pytest_cache .ruff_cache
