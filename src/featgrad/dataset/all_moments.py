@@ -131,17 +131,17 @@ class AllMoments(Dataset):
         standard = self._standards[division.folds]
         along, of_rows = np.zeros((self.n_features, self.n_outputs)), np.zeros(self.n_outputs)
         noise = np.zeros((self.n_outputs, self.n_outputs))
+        scale = 1 / division.deviations
         for cell in np.flatnonzero(division.shares):
             sums, share = self._standardised[cell], division.shares[cell]
-            beta = model.coefficients[cell] / division.deviations
+            beta, offset = model.coefficients[cell] * scale, model.intercepts[cell] * scale
             # Sums of products with the residuals: outputs less intercepts less predictions.
-            mixed = np.zeros((first, self.n_outputs))
-            mixed[0] = -model.intercepts[cell] / division.deviations
-            mixed[1:] = np.diag(1 / division.deviations)
-            residual = sums[:, :first] @ mixed - sums[places].T @ beta
+            residual = sums[:, 1:first] * scale - np.multiply.outer(sums[:, 0], offset)
+            residual -= sums[places].T @ beta
             along += share * residual[first:]
             of_rows += share * residual[0]
-            squares = mixed.T @ residual[:first] - beta.T @ residual[places]
+            squares = residual[1:first] * scale[:, None] - np.multiply.outer(offset, residual[0])
+            squares -= beta.T @ residual[places]
             # Of all rows a row is paired with, it is left out itself: its share of the squares.
             mean_weight = self._moments.squared_weights[cell] / max(sums[0, 0], 1e-300)
             noise += share**2 * mean_weight / self._weight**2 * squares

@@ -133,24 +133,24 @@ class HeldOutRows:
 
     def _area(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
         """Mean area under the curve of outputs; those of one class in a part have none there."""
-        positive = self._sample.outputs > 0
-        beaten, own = np.zeros((2, *positive.shape))
-        for (_, test), rows in zip(self._divisions, predictions, strict=True):
-            here = positive[test]
-            for output in np.flatnonzero(here.any(axis=0) & ~here.all(axis=0)):
-                shares = _shares_beaten(rows.values[:, output], here[:, output], rows.weights)
-                beaten[test, output] += shares[0]
-                own[test, output] += shares[1]
-        known = own.any(axis=0)
-        if not known.any():
+        values, n_least, influences = list[float](), 0, np.zeros(len(self._weights))
+        # One after the other: arrays of all outputs would be several times as large as the target.
+        for output, column in enumerate(self._sample.outputs.T):
+            positive, (beaten, own) = column > 0, np.zeros((2, len(column)))
+            for (_, test), rows in zip(self._divisions, predictions, strict=True):
+                here = positive[test]
+                if here.any() and not here.all():
+                    shares = _shares_beaten(rows.values[:, output], here, rows.weights)
+                    beaten[test] += shares[0]
+                    own[test] += shares[1]
+            if (total := float(own.sum())) > 0:
+                values.append(float(beaten.sum()) / total)
+                # Each pair of rows counts once for the positive one and once for the other.
+                influences += 2 * (beaten - values[-1] * own) / total
+                n_least = max(n_least, min(map(self._n_clusters, (positive, ~positive))))
+        if not values:
             return 0.5, 0.5
-        beaten, own, positive = beaten[:, known], own[:, known], positive[:, known]
-        total = own.sum(axis=0)
-        values = beaten.sum(axis=0) / total
-        # Each pair of rows counts once for the positive one and once for the other.
-        influences = 2 * np.mean((beaten - values * own) / total, axis=1)
-        sides = [[self._n_clusters(side) for side in (c, ~c)] for c in positive.T]
-        return float(np.mean(values)), self._error(influences, max(map(min, sides)))
+        return float(np.mean(values)), self._error(influences / len(values), n_least)
 
     def _r_squared(self, predictions: Sequence[Weighted]) -> tuple[float, float]:
         y = self._sample.outputs
@@ -167,7 +167,7 @@ class HeldOutRows:
     def _n_clusters(self, rows: Flags | Indices) -> int:
         """Clusters of some of the rows that are held out."""
         held_out = self._weights[rows] > 0
-        return len(np.unique(self._clusters[rows][held_out]))
+        return int(np.count_nonzero(np.bincount(self._clusters[rows][held_out])))
 
     def _error(
         self, influences: Floats, n_clusters: int | None = None, excess: float = 0.0
@@ -221,7 +221,9 @@ class _Part(NamedTuple):
     @property
     def centred(self) -> Weighted:
         """The prediction and what is predicted, without the level of a single cluster."""
-        share = self.prediction.weights / self.prediction.weights.sum() * self.is_single
+        if not self.is_single:
+            return self.prediction
+        share = self.prediction.weights / self.prediction.weights.sum()
         values, outputs = self.prediction.values, self.prediction.outputs
         return self.prediction._replace(
             values=values - share @ values, outputs=outputs - share @ outputs
