@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from featgrad import describe
-from featgrad.report import describe as module
+from featgrad.report import contents
 
 
 def rows(n_rows: int = 400) -> pd.DataFrame:
@@ -154,7 +154,7 @@ def test_a_description_is_text_html_and_json():
 
 
 def test_of_many_variables_the_first_are_described(monkeypatch):
-    monkeypatch.setattr(module, "_MOST", 5)
+    monkeypatch.setattr(contents, "MOST_DESCRIBED", 5)
     table = pd.DataFrame(np.random.default_rng(0).standard_normal((50, 90))).add_prefix("v")
     found = describe(table, "v80")
     assert (len(found.variables), found.n_variables) == (6, 90)
@@ -165,7 +165,7 @@ def test_of_many_rows_a_sample_is_looked_at_and_all_are_counted(tmp_path, monkey
     table = rows(3000)
     table.loc[::3, "age"] = np.nan
     table.to_csv(tmp_path / "rows.csv", index=False)
-    monkeypatch.setattr(module, "LOADED_SAMPLE_BYTES", 1 << 15)
+    monkeypatch.setattr(contents, "LOADED_SAMPLE_BYTES", 1 << 15)
     found = describe(tmp_path / "rows.csv", "y")
     assert (found.n_rows, of(found, "age").missing) == (3000, 1000)
     assert 64 <= of(found, "x").distinct < 1500

@@ -113,7 +113,8 @@ def dialect_of(
         problem = problem and f"{name}, line {skipped + lines[1]}: {problem}"
         last = 2 if _holds_units(records, decimal) else 1
     if title:
-        notes.append(f"left out above the header: {counted_lines(skipped + 1, title_lines)}")
+        to_line = f" to {title_lines}" if title_lines > skipped + 1 else ""
+        notes.append(f"left out above the header: line{'s' * bool(to_line)} {skipped + 1}{to_line}")
     if last == 2:
         notes.append(f"left out as units of the columns: line {skipped + lines[2]}")
     names = [(name if columns or header else "") or f"column{i}" for i, name in enumerate(names, 1)]
@@ -123,16 +124,8 @@ def dialect_of(
             names[place] = f"{first}.{i}"
         notes.append(f"{len(places)} columns are named {first!r}: the second is {first + '.1'!r}")
     header_lines = skipped + lines[last] if last else title_lines
-    return Dialect(
-        sep,
-        decimal,
-        tuple(names),
-        header_lines,
-        tuple(na_values),
-        title_lines,
-        tuple(notes),
-        problem,
-    )
+    found = (sep, decimal, tuple(names), header_lines, tuple(na_values))
+    return Dialect(*found, title_lines, tuple(notes), problem)
 
 
 def are_blanks(head: bytes) -> bool:
@@ -185,9 +178,8 @@ def _footer(
     is_label = len(words) == 1 and _TOTALS.fullmatch(words[0]) is not None
     if len(last) == width and is_label and not any(words[0] in record for record in above):
         return "row of totals"
-    are_sums = (
-        is_whole and not words and len(filled) > 1 and _are_sums(last, above, dialect.decimal)
-    )
+    may_be_sums = is_whole and not words and len(filled) > 1
+    are_sums = may_be_sums and _are_sums(last, above, dialect.decimal)
     return "row of totals" if are_sums else None
 
 
@@ -203,10 +195,6 @@ def _are_sums(last: Sequence[str], above: Sequence[Sequence[str]], decimal: str)
     ]
     sums, totals = np.nansum(np.array(values)[:, :-1], axis=1), np.array(values)[:, -1]
     return bool(np.allclose(sums, totals, rtol=1e-6, atol=0) and np.count_nonzero(totals) > 1)
-
-
-def counted_lines(first: int, last: int) -> str:
-    return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
 def _separated(text: str, n_columns: int) -> "tuple[str, list[list[str]], list[int]]":
