@@ -256,8 +256,8 @@ GOOD = [
     File(
         "row_numbers.csv",
         ROWS.to_csv().encode(),
-        notes=("left out as identifiers: column1",),
-        info={"column1": "it numbers the rows"},
+        notes=("left out as identifiers: index",),
+        info={"index": "it numbers the rows"},
     ),
     File(
         "ids.csv",
@@ -465,14 +465,19 @@ DIRTY = [
         "same_names.csv",
         csv(header=["a", "a", "c", "d", "price"]),
         chosen=frozenset({"a.1", "d"}),
-        notes=("2 columns are named 'a': the second is 'a.1'",),
+        notes=("names that come again are numbered: a.1",),
     ),
     File("cases.csv", csv(ROWS.rename(columns={"d": "Price"})), chosen=frozenset({"b", "Price"})),
     File("blank_names.csv", csv().replace(b"a,b,c,d,price", b' a ,"b ", c,d ,price ')),
     File(
+        "gaps_in_index.csv",
+        csv(ROWS.set_axis(7 * ROWS.index + 3).reset_index().rename(columns={"index": ""})),
+        notes=("left out as identifiers: index (its name",),
+    ),
+    File(
         "row_names.csv",
         b"".join([LINES[0], *(f"row{i},".encode() + x for i, x in enumerate(LINES[1:]))]),
-        notes=("left out as identifiers: column1",),
+        notes=("left out as identifiers: index",),
     ),
     File("target_first.csv", csv(ROWS[["price", *"abcd"]])),
     File(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from featgrad._support.wording import listed
 from featgrad.readers.columns import repeated
 from featgrad.readers.tokens import NA_WORDS, Tokens
 
@@ -117,12 +118,16 @@ def dialect_of(
         notes.append(f"left out above the header: line{'s' * bool(to_line)} {skipped + 1}{to_line}")
     if last == 2:
         notes.append(f"left out as units of the columns: line {skipped + lines[2]}")
+    if last and not names[0] and "index" not in names:
+        names[0] = "index"  # as pandas and R write it
     names = [(name if columns or header else "") or f"column{i}" for i, name in enumerate(names, 1)]
-    for first in repeated(names) if columns is None else ():
+    twice = repeated(names) if columns is None else []
+    for first in twice:
         places = [i for i, name in enumerate(names) if name == first]
         for i, place in enumerate(places[1:], 1):
             names[place] = f"{first}.{i}"
-        notes.append(f"{len(places)} columns are named {first!r}: the second is {first + '.1'!r}")
+    if twice:
+        notes.append(f"names that come again are numbered: {listed([f'{n}.1' for n in twice], 5)}")
     header_lines = skipped + lines[last] if last else title_lines
     found = (sep, decimal, tuple(names), header_lines, tuple(na_values))
     return Dialect(*found, title_lines, tuple(notes), problem)

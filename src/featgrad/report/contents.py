@@ -19,8 +19,8 @@ from featgrad.report.text import number_text
 if TYPE_CHECKING:
     from featgrad.readers.tokens import Tokens
 
-# Variables that are described, and values of each that are named.
-MOST_DESCRIBED, _NAMED = 2000, 3
+# Variables that are described, values of each that are named, and characters of a text.
+MOST_DESCRIBED, _NAMED, _LONGEST = 2000, 3, 24
 # Bins of numbers and classes of the target for what is explained; shares of the target that missing
 # values have to explain to be named, and variables to be suspected to hold it; skewness from which
 # a logarithm helps.
@@ -154,7 +154,9 @@ class Contents:
         if len(values) == 0:
             return ""
         if name in self.texts:
-            texts = {code: text.decode(errors="replace") for text, code in self.texts[name].items()}
+            texts = {code: _shortened(text) for text, code in self.texts[name].items()}
+            if len(texts) > MOST_TEXTS:
+                return ", ".join(list(texts.values())[:_NAMED]) + ", ..."
             most = np.argsort(-counts, kind="stable")[:_NAMED]
             return ", ".join(f"{texts[values[i]]} {counts[i] / counts.sum():.0%}" for i in most)
         if kind == "boolean":
@@ -162,6 +164,11 @@ class Contents:
         ends = self.low[place], self.high[place]
         as_text = {"date": lambda day: str(np.datetime64(0, "D") + int(day))}
         return " to ".join(map(as_text.get(kind, number_text), ends))
+
+
+def _shortened(text: bytes) -> str:
+    shown = text.decode(errors="replace")
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
 
 
 def _is_skewed(values: Floats, counts: Indices) -> bool:
