@@ -47,12 +47,13 @@ def in_range(X: Any, preprocess: str, names: Any = None) -> Any:
     if (shift := limits.shift()) is not None:
         X = less(X, shift)
         limits = Limits.of(X)
-    extreme = limits.extreme()
+    largest = limits.largest
+    extreme = _are_extreme(largest)
     if not extreme.any():
         return X
     if preprocess == "center":
         limits.refuse(names)
-    exponents = np.where(extreme, -np.frexp(np.where(extreme, limits.largest, 1.0))[1], 0)
+    exponents = np.where(extreme, -np.frexp(np.where(extreme, largest, 1.0))[1], 0)
     if not sparse.issparse(X):
         return np.ldexp(X.astype(np.float64), exponents)
     X = sparse.csr_array(X, dtype=np.float64, copy=True)
@@ -78,8 +79,7 @@ class Limits(ArraySums):
     def __init__(self) -> None:
         # Of the type of the entries: NumPy is ten times as slow where it has to convert them.
         self._low, self._high = np.zeros((2, 0))
-        # Of sparse columns, how many entries they have.
-        self._counts: Any = None
+        self._counts: Any = None  # of entries of sparse columns
         self._n_rows = 0
 
     @classmethod
@@ -129,11 +129,6 @@ class Limits(ArraySums):
         low, high = self.ends()
         return np.maximum(-low, high)
 
-    def extreme(self) -> Flags:
-        """Columns whose squares, or sums of them, are beyond single precision."""
-        largest = self.largest
-        return np.asarray((largest > LARGEST_ENTRY) | ((largest > 0) & (largest < _SMALLEST)))
-
     def shift(self) -> Floats | None:
         """What is taken off columns that vary by no more than a share of their size, if any do."""
         lost = self._lost(LOST_SHARE if self._counts is None else LOST_SHARE_SINGLE)
@@ -149,10 +144,8 @@ class Limits(ArraySums):
         is_single = self._low.dtype == np.float32
         is_exact = self._counts is None and not is_single
         lost = self._lost(LOST_SHARE if is_exact else LOST_SHARE_SINGLE)
-        if is_single:
-            # What is one number now may have been several.
-            low, high = self.ends()
-            lost |= (low == high) & (np.maximum(-low, high) >= _INEXACT)
+        # What is one number in single precision may have been several.
+        lost |= is_single & (self._low == self._high) & (self.largest >= _INEXACT)
         if lost.any():
             warn(
                 f"{_listed(lost, names)} varies too little relative to its size, and may count as "
@@ -160,15 +153,20 @@ class Limits(ArraySums):
                 stacklevel=2,
             )
 
+    def out_of_range(self, names: Any, of: str = "X", least: float = _SMALLEST) -> str:
+        """Which columns hold values whose squares are beyond single precision, if any do."""
+        extreme = _are_extreme(self.largest, least)
+        if not extreme.any():
+            return ""
+        return (
+            f"{_listed(extreme, names, of)} holds values of up to {self.largest[extreme][0]:.3g}: "
+            "rescale it, to a standard deviation of 1, say, or leave out rows with fill values."
+        )
+
     def refuse(self, names: Any) -> None:
         """Refuse columns of extreme magnitude."""
-        if self.extreme().any():
-            raise ValueError(_out_of_range(self.largest, self.extreme(), names))
-
-    def warn_of_extremes(self, names: Any) -> None:
-        """Where later rows may be larger."""
-        if self.extreme().any():
-            warn(_out_of_range(self.largest, self.extreme(), names), stacklevel=2)
+        if reason := self.out_of_range(names):
+            raise ValueError(reason)
 
 
 def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
@@ -177,16 +175,11 @@ def refuse_huge(X: Any, names: Any, of: str = "X") -> None:
     # Missing ones are not compared.
     ends = (end.reduce(entries, None, initial=0.0) for end in (np.fmin, np.fmax))
     if max(map(abs, ends)) > LARGEST_ENTRY:
-        largest = Limits.of(X).largest
-        raise ValueError(_out_of_range(largest, largest > LARGEST_ENTRY, names, of))
+        raise ValueError(Limits.of(X).out_of_range(names, of, least=0.0))
 
 
-def _out_of_range(largest: Floats, extreme: Flags, names: Any, of: str = "X") -> str:
-    first = largest[np.flatnonzero(extreme)[0]]
-    return (
-        f"{_listed(extreme, names, of)} holds values of up to {first:.3g}: rescale it, to a "
-        "standard deviation of 1, say, or leave out rows with fill values."
-    )
+def _are_extreme(largest: Floats, least: float = _SMALLEST) -> Flags:
+    return np.asarray((largest > LARGEST_ENTRY) | ((largest > 0) & (largest < least)))
 
 
 def _listed(columns: Flags, names: Sequence[Any] | None, of: str = "X") -> str:

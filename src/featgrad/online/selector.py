@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 from scipy import sparse
@@ -210,11 +211,11 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if len(names) > len(self.__dict__.get("_names", ())):
             self._names, self.n_features_in_ = names, len(names)
             self.feature_names_in_ = np.array(list(names), dtype=object)
-        had_learned = state.has_learned
+        before = state.first_limits
         state.add(X, outputs, weights)
-        self._state = state
-        if state.has_learned and not had_learned:
-            state.first_limits.warn_of_extremes(columns)
+        self._state, first = state, state.first_limits
+        if before is None and first is not None and (reason := first.out_of_range(columns)):
+            warn(reason, stacklevel=3)  # no error: later rows may be larger
         return self
 
     def suggest_half_life(self, X: Any, y: Any) -> float:

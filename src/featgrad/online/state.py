@@ -100,8 +100,8 @@ class OnlineState:
         self._shift = Shift(self._alarm_rate, half_life)
         self.features = np.zeros(0, np.intp)
         self._waiting: list[tuple[Any, Floats, Floats]] = []
-        # These five from the first block on.
-        self.first_limits: Limits
+        self.first_limits: Limits | None = None
+        # These four from the first block on.
         self._columns: PricedColumns
         self._working: WorkingMoments
         self._model: Predictor
@@ -118,11 +118,6 @@ class OnlineState:
     def n_rows(self) -> int:
         """Rows seen, those that wait included."""
         return self._n_learned + sum(len(weights) for *_, weights in self._waiting)
-
-    @property
-    def has_learned(self) -> bool:
-        """Whether the first block is complete."""
-        return self._n_learned > 0
 
     def add(self, X: Any, outputs: Floats, weights: Floats) -> None:
         """More rows, of positive weights; missing entries are NaN."""
