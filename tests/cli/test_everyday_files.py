@@ -82,13 +82,8 @@ def test_bad_files_give_one_line_that_helps(file: File, command: str, tmp_path, 
     assert re.search(file.error, errors), errors
 
 
-# Until stray words, dates, units, variables and missing targets are read.
-PENDING = {
-    "empty_rows.csv", "one_word.csv", "few_words.csv", "excel_errors.csv", "reasons.csv",
-    "below_limit.csv", "us_dates.csv", "european_dates.csv", "month_names.csv",
-    "square_metres.csv", "currency.csv", "minus_signs.csv", "apostrophes.csv", "words_for_b.csv",
-    "mixed_case.csv", "missing_targets.csv", "formula_errors.xlsx",
-}  # fmt: skip
+# Until variables are counted.
+PENDING = {"words_for_b.csv", "mixed_case.csv"}
 
 
 def needs(file: File) -> None:

@@ -169,7 +169,7 @@ def test_skipped_rows_are_counted_everywhere(sales, capsys, request, memory):
     if memory == "little":
         request.getfixturevalue("little_memory")
     text = Path("sales.csv").read_text()
-    Path("bad.csv").write_text(text + "1,2\n1,2,oops,4,red,5\n")
+    Path("bad.csv").write_text(text + "1,2\n1,2,inf,4,red,5\n")
     given = ("select", "bad.csv", "--target", "price", "-k", "1", "--report", "report.html")
     assert main([*given, "-q"]) == 1
     assert "line 302: it has 2 fields where 6 belong" in capsys.readouterr().err

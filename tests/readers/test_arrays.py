@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -86,10 +87,13 @@ def test_missing_values_are_kept_on_request(X, container, missing: str, expected
     np.testing.assert_equal(rows.X[3, 1], np.float32(expected))
 
 
-def test_a_missing_target_is_a_bad_row(X):
-    y = np.where(np.arange(20) == 4, np.nan, 1)
-    with pytest.raises(ValueError, match="row 5: the target is missing"):
-        read(open_source(X, target=y))
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, ""])
+def test_rows_without_a_target_are_left_out(X, missing):
+    y = np.arange(20).astype(str if isinstance(missing, str) else object)
+    y[4] = missing
+    source = open_source(X, target=y, dtype="float64")
+    np.testing.assert_array_equal(read(source).X, np.delete(X, 4, axis=0))
+    assert source.notes == ["left out: 1 row without a target"]
 
 
 def test_skipped_rows_leave_full_blocks(X):

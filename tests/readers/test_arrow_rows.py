@@ -95,7 +95,7 @@ def test_entries_need_no_order(tmp_path):
     [
         (np.nan, 1, "a value is missing"),
         (np.inf, 1, "a value is infinite"),
-        (1.0, None, "the target is missing"),
+        (1.0, np.inf, "the target is infinite"),
     ],
 )
 @pytest.mark.parametrize("suffix", [".arrow", ".parquet"])

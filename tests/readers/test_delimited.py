@@ -148,8 +148,8 @@ def test_the_end_of_a_day_and_a_leap_second_are_times(write):
     np.testing.assert_array_equal(found.X, expected)
 
 
-@pytest.mark.parametrize("word", [b"24:01", b"24:00:01", b"12:60", b"12:30:61", b"25:00"])
-def test_no_time_is_beyond_the_end_of_a_day(write, word: bytes):
+@pytest.mark.parametrize("word", [b"12:60", b"12:30:61", b"13:00 pm", b"1:2"])
+def test_what_no_clock_shows_is_no_time(write, word: bytes):
     path = write("rows.csv", b"t,n,y\n12:00,1,0\n13:00,1,1\n14:00,1,1\n" + word + b",1,1\n")
     with pytest.raises(ValueError, match=r"line 5: column 't' holds .* not a time"):
         read(open_source(path, target="y"))
@@ -176,7 +176,6 @@ def test_a_last_field_that_begins_with_a_line_end_is_one_field(write):
         (b"1,inf,a", "a value is infinite"),
         (b"1,1e999,a", "a value is infinite"),
         (b"1,,a", "a value is missing"),
-        (b",1,a", "the target is missing"),
         (b"1,1,\xff\xfe", "column 't' is not UTF-8"),
     ],
 )
@@ -216,8 +215,8 @@ def test_a_wrong_quote_is_one_bad_line(write, line: bytes):
 def test_quoted_fields_may_span_chunks_of_text(write, monkeypatch):
     monkeypatch.setattr("featgrad.readers.lines._CHUNK_BYTES", 16)
     lines = [b'%d,"a\n""b""\n",x\n' % k for k in range(50)]
-    path = write("rows.csv", b"y,t,u\n" + b"".join(lines) + b"oops,a,x\n")
-    with pytest.raises(ValueError, match="line 152: column 'y' holds 'oops'"):
+    path = write("rows.csv", b"y,t,u\n" + b"".join(lines) + b"inf,a,x\n")
+    with pytest.raises(ValueError, match="line 152: the target is infinite"):
         read(open_source(path, target="y"))
     source = open_source(path, target="y", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).y, np.arange(50))

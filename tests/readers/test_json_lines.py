@@ -34,9 +34,11 @@ def test_the_last_line_may_have_other_keys_and_numbers(write, last: dict, expect
     np.testing.assert_array_equal(rows.X[[0, -1]], [[1, 18262, np.nan], expected])
 
 
-def test_texts_of_which_the_first_are_dates_are_texts(write):
-    source = open_source(write("rows.jsonl", lines({"a": 1, "t": "later", "y": 1})), target="y")
-    assert list(source.feature_names) == ["a", "t=2020-01-01", "t=later"]
+def test_a_word_behind_dates_is_a_missing_date(write):
+    path = write("rows.jsonl", lines({"a": 1, "t": "later", "y": 1}))
+    source = open_source(path, target="y", missing="nan")
+    assert read(source).X[[0, -1]].tolist() == [[1, 18262], [1, pytest.approx(np.nan, nan_ok=True)]]
+    assert source.notes[-1] == "t: 'later' (1) count as missing"
 
 
 @pytest.mark.parametrize("value", ["two", [1], True])

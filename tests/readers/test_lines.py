@@ -45,7 +45,7 @@ def test_rows_do_not_depend_on_threads(write, monkeypatch, name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("rows.csv", b"1,2\n"), ("odd.csv", b"1,two,x\n"), ("rows.svm", b"1 1:x\n")]
+    ("name", "line"), [("rows.csv", b"1,2\n"), ("odd.csv", b"1,inf,x\n"), ("rows.svm", b"1 1:x\n")]
 )
 def test_the_first_invalid_line_is_named_and_threads_end(write, name: str, line: bytes):
     path = write(name, CONTENT[name] + line + CONTENT[name].split(b"\n", 1)[1])

@@ -332,8 +332,10 @@ def test_columns_of_numbers_are_read_together_next_to_others(monkeypatch):
 
 def test_objects_are_looked_at_once_however_many_blocks_there_are(monkeypatch):
     frame = pd.DataFrame({"o": pd.Series([1, 2.5, None], dtype=object), "y": np.arange(3.0)})
-    looked, kind_of_text = [], frames._kind_of_text
-    monkeypatch.setattr(frames, "_kind_of_text", lambda c: looked.append(c) or kind_of_text(c))
+    looked, kind_of_objects = [], frames._kind_of_objects
+    monkeypatch.setattr(
+        frames, "_kind_of_objects", lambda c: looked.append(c) or kind_of_objects(c)
+    )
     read(open_source(frame, target="y", missing="nan", block_rows=1))
     assert len(looked) == 1
 

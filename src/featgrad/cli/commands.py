@@ -87,6 +87,7 @@ def select(arguments: Namespace) -> None:
         facts = gather_facts(selector, X, y, **known)
         write_report(facts, arguments.report)
         concerning = facts.concerns
+    about_rows = _about_rows(rows, arguments)
     answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
@@ -94,7 +95,7 @@ def select(arguments: Namespace) -> None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
         output.write_table(blocks, features, names, arguments.target or "y", arguments.write)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
-    lines = [str(described), *_about_task(selector.task_, arguments), *_about_rows(rows)]
+    lines = [str(described), *_about_task(selector.task_, arguments), *about_rows]
     lines += [*warned, *explained]
     suspects = [name for concern in concerning for name in concern.suspects]
     answer["next"] = [
@@ -148,7 +149,7 @@ def score(arguments: Namespace) -> None:
     lines += _about_task(data.task_, arguments)
     found = {"task": data.task_, "task_reason": data.task_.reason, "skipped": source.skipped}
     answer = {**as_json(estimate), **found}
-    show(answer, "\n".join([*lines, *_about_rows(rows)]), json_output=arguments.json)
+    show(answer, "\n".join([*lines, *_about_rows(rows, arguments)]), json_output=arguments.json)
 
 
 def path(arguments: Namespace) -> None:
@@ -198,9 +199,10 @@ def _about_task(task: Task, arguments: Namespace) -> list[str]:
     return [f"task: {task} ({task.reason})"] if arguments.task == "auto" else []
 
 
-def _about_rows(rows: LoadedRows) -> list[str]:
-    """Notes on skipped rows and on random samples."""
-    lines = []
+def _about_rows(rows: LoadedRows, arguments: Namespace) -> list[str]:
+    """Notes on what counts as missing, on skipped rows and on random samples."""
+    lines = [note for note in rows.source.notes if note not in arguments.notes]
+    arguments.notes += lines
     if rows.source.skipped:
         lines.append(f"left out: {counted(rows.source.skipped, 'invalid row')}")
     if not rows.is_complete:

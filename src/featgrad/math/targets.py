@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featgrad._support import Floats
+from featgrad._support import Flags, Floats
 from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
 from featgrad.options import TASKS
 
@@ -242,6 +242,25 @@ def _as_numbers(y: NDArray[Any]) -> NDArray[Any]:
     if other is not None and other.__name__ != "NAType":
         raise ValueError(f"y holds objects of type {other.__name__}: give numbers or labels.")
     return y
+
+
+def is_missing(y: NDArray[Any]) -> Flags:
+    """Rows without a target: NaN, None or an empty text, in one output at least."""
+    if y.dtype.kind == "f":
+        # A sum without NaN has no term that is.
+        none = np.isnan(y) if np.isnan(y.sum()) else np.zeros(y.shape, bool)
+    elif y.dtype.kind == "U":
+        none = y == ""
+    elif y.dtype.kind == "O":
+        none = np.fromiter(map(_is_none, y.flat), bool, y.size).reshape(y.shape)
+    else:
+        none = np.zeros(y.shape, bool)
+    return np.asarray(none if none.ndim == 1 else none.any(axis=1))
+
+
+def _is_none(value: Any) -> bool:
+    # A comparison with the missing value of pandas is that value.
+    return value is None or type(value).__name__ == "NAType" or value == "" or value != value
 
 
 def is_indicator(y: NDArray[Any]) -> bool:

@@ -1,6 +1,7 @@
 """Blocks of rows, and what is done with invalid ones: an error, or they are skipped and counted."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support import Flags, Floats, Indices, Keys
+from featgrad.math.targets import is_missing
+from featgrad.plan import FEW_STRAYS, MOST_TEXTS, STRAY_SHARE
 
 # Default number of rows per block; of a table, its entries and its fewest rows.
 BLOCK_ROWS = 4096
@@ -163,8 +166,16 @@ def joined_keys(columns: Sequence[Keys]) -> Keys:
     return np.array([_digest(key.tolist()) for key in keys], np.uint64)[of_row.ravel()]
 
 
+# Words where numbers belong, by their column and row.
+Strays = defaultdict[str, dict[int, bytes]]
+
+
 class InvalidRows:
-    """What to do with the invalid rows of one source, chunk by chunk."""
+    """What to do with the invalid rows of one source, chunk by chunk.
+
+    Also counts what is not there: `strays` are words of each column that count as missing, and
+    `without_target` is the number of rows that were left out for that.
+    """
 
     def __init__(self, name: str, on_bad_rows: str, missing: str) -> None:
         self.name, self.missing = name, missing
@@ -173,8 +184,22 @@ class InvalidRows:
 
     def restart(self) -> None:
         """Before the first chunk."""
-        self.skipped, self._n_before = 0, 0
+        self.skipped = self.without_target = self._n_before = self._n_read = 0
+        self.strays: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.at_lines(None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What counts as missing in the rows that were read, and which of them are left out."""
+        notes = []
+        for name, words in self.strays.items():
+            shown = ", ".join(f"{word!r} ({n:,})" for word, n in words.most_common(5))
+            more = f" and {len(words) - 5:,} other words" if len(words) > 5 else ""
+            notes.append(f"{name}: {shown}{more} count as missing")
+        if self.without_target:
+            rows = f"{self.without_target:,} row{'s' * (self.without_target > 1)}"
+            notes.append(f"left out: {rows} without a target")
+        return notes
 
     def at_lines(self, lines: Any) -> None:
         """The lines of text that the rows of the next chunk begin on, the first one 0."""
@@ -193,17 +218,38 @@ class InvalidRows:
         self.skipped += len(reasons)
         self._n_before += n_rows
 
+    def take_strays(
+        self, words: Strays, kinds: Mapping[str, str], n_rows: int, reasons: dict[int, str]
+    ) -> None:
+        """Count words among numbers as missing; rows that have them are invalid if these are many.
+
+        Of a chunk of so many rows; adds the reasons.
+        """
+        self._n_read += n_rows
+        most = 0 if self.missing == "error" else max(FEW_STRAYS, STRAY_SHARE * self._n_read)
+        advice = "name columns of text in categorical=, words for missing values in na_values="
+        for name, found in words.items():
+            for row, word in found.items():
+                text, seen = word[:40].decode("utf-8", "replace"), self.strays[name]
+                seen[text if text in seen or len(seen) < MOST_TEXTS else "other words"] += 1
+                if seen.total() > most:
+                    kind = kinds[name].replace("text", "number")
+                    reason = f"column {name!r} holds {text!r}, which is not a {kind}"
+                    reasons.setdefault(row, f"{reason} ({advice})")
+
     def clean(self, block: Block, reasons: Mapping[int, str] | None = None) -> Block:
         """The block without rows that hold invalid numbers, or are invalid for other reasons."""
         reasons, values = reasons or {}, block.X.data if sparse.issparse(block.X) else block.X
+        keep = ~is_missing(block.y)
         if not (_all_finite(values) and _all_finite(block.y) and _all_finite(block.weight)):
             if self.missing == "zero":
                 block = replace(block, X=_without_nan(block.X))
             reasons = {**self._reasons(block), **reasons}
+        reasons = {row: reason for row, reason in reasons.items() if keep[row]}
         self.report(reasons, len(block))
-        if not reasons:
+        self.without_target += len(keep) - int(np.count_nonzero(keep))
+        if not reasons and keep.all():
             return block
-        keep = np.ones(len(block), bool)
         keep[list(reasons)] = False
         return block.only(keep)
 
@@ -216,7 +262,8 @@ class InvalidRows:
         for name, column in (("target", block.y), ("weight", block.weight)):
             if not _all_finite(column):
                 rows = _rows_where(lambda values: ~np.isfinite(values), column)
-                reasons |= dict.fromkeys(rows, f"the {name} is missing or infinite")
+                what = "infinite" if name == "target" else "missing or infinite"
+                reasons |= dict.fromkeys(rows, f"the {name} is {what}")
         return reasons
 
 

@@ -33,6 +33,8 @@ class Table(Protocol):
     # What each column holds: "number", "percent", "boolean", "date", "time" or "text"; else its
     # type, lists say, which can only be left out.
     kinds: Mapping[str, str]
+    # What was made of columns where this is not plain: the order of dates, a unit.
+    remarks: Mapping[str, str]
     # What a reader should know of how the file was read.
     notes: Sequence[str]
 
@@ -82,22 +84,6 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
         kind = "None" if column is None else type(column).__name__
         raise UnknownColumnError(f"{argument} is {kind}: name a column of {those}.")
     raise UnknownColumnError(f"{argument}={column!r} is not a column of {those}.")
-
-
-def numbers_of(
-    name: str, tokens: "Tokens", kind: str, decimal: str, reasons: dict[int, str]
-) -> Floats:
-    """A column of text as numbers; adds the reasons why rows are invalid."""
-    values, valid = tokens.numbers(kind, decimal)
-    for row in np.flatnonzero(~valid).tolist():
-        reasons.setdefault(row, not_of_kind(name, tokens.token(row), kind))
-    return values
-
-
-def not_of_kind(name: str, field: bytes, kind: str) -> str:
-    text = field[:40].decode("utf-8", "replace")
-    advice = "name columns of text in categorical=, words for missing values in na_values="
-    return f"column {name!r} holds {text!r}, which is not a {kind} ({advice})"
 
 
 class EncodedColumn(NamedTuple):

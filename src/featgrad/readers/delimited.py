@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support import Flags
-from featgrad.readers.block import InvalidRows, raise_unreadable
-from featgrad.readers.columns import Chunk, Chunks, check_names, not_of_kind, numbers_of
+from featgrad.readers.block import InvalidRows, Strays, raise_unreadable
+from featgrad.readers.columns import Chunk, Chunks, check_names
 from featgrad.readers.dialect import (
     are_blanks,
     check_dialect,
@@ -120,8 +120,9 @@ class DelimitedTable:
         last = first.decode("utf-8", "replace") if is_whole else self._tail()
         self._n_last, cut = footers_of(last, self.dialect, is_whole=is_whole)
         fields = self._first_fields()
-        self._kinds = kinds_of(fields, len(self.columns), self.dialect.decimal)
-        self.kinds: Mapping[str, str] = dict(zip(self.columns, self._kinds, strict=True))
+        self._kinds = kinds_of(fields, self.columns, self.dialect.decimal)
+        self.kinds = dict(zip(self.columns, self._kinds, strict=True))
+        self.remarks = {n: kind.remark for n, kind in self.kinds.items() if kind.remark}
         # Of a table whose rows should be columns.
         self.row_names = fields.take(np.arange(len(fields) // len(self.columns)))
         self.notes: Sequence[str] = [*self._notes(), *self.dialect.notes, *cut]
@@ -157,19 +158,19 @@ class DelimitedTable:
         kinds = {
             self.columns[place]: kind
             for place in numbered
-            if (kind := self._kinds[place]) not in ("number", "text")
+            if (kind := self._kinds[place]) not in ("number", "text") or kind.unit
         }
         fields = [*kinds, *texts]
         places[numbered] = np.arange(len(numbers))
         places[[self._places[name] for name in fields]] = -2 - np.arange(len(fields))
         parse = partial(self._parse, places, numbers, kinds, fields, invalid.skip)
         line, rest = self.dialect.header_lines, b""
-        for read, (found, chunk) in parsed(self._text, chain(self._data(), [b""]), parse):
-            if rest:
-                found, chunk = parse(rest + read, at_end=not read)
+        for read, parts in parsed(self._text, chain(self._data(), [b""]), parse):
+            found, chunk, strays = parse(rest + read, at_end=not read) if rest else parts
             invalid.skipped += found.skipped
             if len(found.lines):
                 invalid.at_lines(line + found.lines)
+                invalid.take_strays(strays, self.kinds, len(found.lines), chunk.reasons)
                 yield chunk
             line += found.n_lines
             if found.error:
@@ -180,16 +181,15 @@ class DelimitedTable:
     def _parse(
         self, places: NDArray[np.int64], names: Sequence[str], kinds: Mapping[str, str],
         fields: Sequence[str], skip: bool, content: bytes, at_end: bool = False,
-    ) -> "tuple[_Records, Chunk]":  # fmt: skip
+    ) -> "tuple[_Records, Chunk, Strays]":  # fmt: skip
         """Whole lines; a quoted field at their end may go on unless they are the last ones."""
         found = self._split(content, places, len(names), 0 if at_end else _MAX_RECORD_BYTES, skip)
-        reasons, decimal = dict[int, str](), self.dialect.decimal
+        strays, decimal = Strays(dict), self.dialect.decimal
         rows, columns, starts, ends = found.others.T
         others = self._trimmed(Tokens(found.data, starts.copy(), ends.copy()), self._missing)
         found.values[rows, columns], valid = others.numbers("number", decimal)
         for i in np.flatnonzero(~valid).tolist():
-            name = names[columns[i]]
-            reasons.setdefault(int(rows[i]), not_of_kind(name, others.token(i), "number"))
+            strays[names[columns[i]]][int(rows[i])] = others.token(i)
         for number in self._missing_numbers:
             found.values[found.values == number] = np.nan
         texts, is_text = {}, is_utf8(content)
@@ -197,12 +197,13 @@ class DelimitedTable:
             tokens = Tokens(found.data, start, end, is_text)
             if name in kinds:
                 tokens = self._trimmed(tokens, self._missing)
-                values = numbers_of(name, tokens, kinds[name], decimal, reasons)
+                values, words = tokens.numbers_and_strays(kinds[name], decimal)
                 found.values[:, names.index(name)] = values
+                strays[name] |= words
             else:
                 is_there = self._trimmed(tokens, self._missing_texts).present
                 texts[name] = replace(tokens, ends=np.where(is_there, end, start))
-        return found, Chunk(found.values.T, texts, reasons)
+        return found, Chunk(found.values.T, texts, {}), strays
 
     def _split(
         self, content: bytes, places: NDArray[np.int64], n_numbers: int, max_bytes: int, skip: bool

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, time
+from datetime import date, time, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
 from numbers import Real
@@ -13,16 +13,20 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from featgrad.readers.block import InvalidRows, raise_unreadable, rows_per_block
-from featgrad.readers.columns import Chunk, Chunks, check_names, numbers_of
+from featgrad.readers.block import InvalidRows, Strays, raise_unreadable, rows_per_block
+from featgrad.readers.columns import Chunk, Chunks, check_names
+from featgrad.readers.dates import as_days
+from featgrad.readers.dialect import decimal_of
 from featgrad.readers.formats import PathsBelow
-from featgrad.readers.tokens import Tokens, as_days
+from featgrad.readers.tokens import Tokens, kinds_of
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)
 _OBJECTS = {
-    "boolean": (bool, np.bool_), "number": (Real, Decimal), "date": (date,), "time": (time,)
+    "boolean": (bool, np.bool_), "number": (Real, Decimal), "date": (date,),
+    "time": (time, timedelta),
 }  # fmt: skip
 _DAY_NS = 86_400_000_000_000
+_FIRST_ROWS = 100  # of a frame, which show the decimal sign
 
 
 def require_pyarrow(what: str) -> None:
@@ -58,7 +62,7 @@ class BatchFiles:
             physical = files.make_fragment(str(self.path), filesystem=disk).physical_schema
             # Names are decoded here, where an error names the file.
             folders = _hive_folders(paths, files, physical.names)
-            self.schema = with_numbers_for_nulls(physical)
+            self.schema = readable(physical)
             for field in folders.schema:
                 self.schema = self.schema.append(field)
         for path in paths:
@@ -114,13 +118,13 @@ def _hive_folders(paths: PathsBelow, files: Any, names: Sequence[str]) -> Any:
     return dataset.HivePartitioning(schema(fields))
 
 
-def with_numbers_for_nulls(schema: Any) -> Any:
-    """A column that is always null holds a number that is always missing."""
+def readable(schema: Any) -> Any:
+    """With types that are known here; what is always null is a number that is always missing."""
     import pyarrow as pa
 
-    for i, field in enumerate(schema):
-        schema = schema.set(i, field.with_type(pa.float64())) if field.type == "null" else schema
-    return schema
+    known = {pa.null(): pa.float64(), pa.date64(): pa.timestamp("ms")}
+    fields = [field.with_type(known.get(field.type, field.type)) for field in schema]
+    return pa.schema(fields, schema.metadata)
 
 
 class FrameTable:
@@ -132,22 +136,44 @@ class FrameTable:
     def __init__(self, frame: Any, n_rows: int, block_rows: int | None) -> None:
         self.n_rows: int | None = n_rows
         self.columns: Sequence[str] = list(frame.columns)
-        self._frame, self._block_rows = frame, block_rows or rows_per_block(len(self.columns))
+        self._block_rows = block_rows or rows_per_block(len(self.columns))
+        if frame.implementation.is_pyarrow():
+            frame = _frame(frame.to_native().cast(readable(frame.to_native().schema)))
+        self._frame = frame
         for column in self.columns:
             if not isinstance(column, str):
                 raise ValueError(f"The column {column!r} is not named by a string: rename it.")
         check_names(self.name, self.columns)
         schema = frame.schema.items()
         self.kinds: Mapping[str, str] = {
-            name: _kind_of_text(frame[name]) if isinstance(kind, _TEXT) else _kind(kind)
+            name: _kind_of_objects(frame[name]) if isinstance(kind, _TEXT) else _kind(frame[name])
             for name, kind in schema
         }
+        objects = {n for n, kind in self.kinds.items() if kind in ("number", "boolean")}
+        self._texts = {n for n, kind in schema if isinstance(kind, _TEXT)} - objects
+        # Categories are declared to be such, whatever they look like.
+        self._look_at([name for name, kind in schema if isinstance(kind, nw.String | nw.Object)])
         self._plain = frozenset(name for name, kind in schema if kind.is_numeric())
         self.levels: Mapping[str, tuple[str, ...]] = {
             name: tuple(map(str, kind.categories))
             for name, kind in schema
             if isinstance(kind, nw.Enum)
         }
+
+    def _look_at(self, texts: Sequence[str]) -> None:
+        """Find what columns of text hold, by the first rows."""
+        rows = next(self._frames(), self._frame) if texts else self._frame
+        columns = {n: tokens_in(rows[n]).trimmed() for n in texts if self.kinds[n] == "text"}
+        first = range(min(_FIRST_ROWS, len(rows)))
+        shown = ([c.token(i).decode(errors="replace") for i in first] for c in columns.values())
+        self._decimal = decimal_of(list(shown), "\t")
+        found = {
+            name: kinds_of(column, [name], self._decimal, is_text=True)[0]
+            for name, column in columns.items()
+        }
+        self.kinds = {**self.kinds, **found}
+        remarks = ((name, kind.remark) for name, kind in found.items())
+        self.remarks: Mapping[str, str] = {name: remark for name, remark in remarks if remark}
 
     def _frames(self) -> Iterator[Any]:
         """The rows block by block."""
@@ -157,16 +183,19 @@ class FrameTable:
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
         plain = [name for name in numbers if name in self._plain]
         for rows in self._frames():
-            reasons: dict[int, str] = {}
+            strays, reasons = Strays(dict), dict[int, str]()
             together = rows[plain].to_numpy() if plain else np.empty((len(rows), 0))
             # Plain numbers are converted together; decimals and others column by column.
             columns = dict(zip(plain, together.T, strict=True)) if together.dtype != object else {}
             values = np.empty((len(numbers), len(rows)))
             for place, name in enumerate(numbers):
                 found = columns.get(name)
-                if found is None:
-                    found = numbers_in(rows[name], self.kinds[name], reasons)
-                values[place] = found
+                if name in self._texts:
+                    kind = "number" if self.kinds[name] == "text" else self.kinds[name]
+                    tokens = tokens_in(rows[name]).trimmed()
+                    found, strays[name] = tokens.numbers_and_strays(kind, self._decimal)
+                values[place] = numbers_in(rows[name]) if found is None else found
+            invalid.take_strays(strays, self.kinds, len(rows), reasons)
             yield Chunk(values, {name: tokens_in(rows[name]) for name in texts}, reasons)
 
 
@@ -192,8 +221,11 @@ class ArrowTable(FrameTable):
             yield part
 
 
-def _kind(kind: Any) -> str:
-    """What columns of a type hold; the type itself if they can only be left out."""
+def _kind(column: Any) -> str:
+    """What a column holds by its type; the type itself if it can only be left out."""
+    kind = column.dtype
+    if kind == nw.Unknown and 0 < column.null_count() == len(column):
+        return "number"
     if kind == nw.Boolean:
         return "boolean"
     if kind.is_numeric():
@@ -205,7 +237,7 @@ def _kind(kind: Any) -> str:
     return str(kind)
 
 
-def _kind_of_text(column: Any) -> str:
+def _kind_of_objects(column: Any) -> str:
     """Of objects, the kind of all that are not missing; "text" if they differ."""
     # By their first values narwhals takes some for strings.
     if str(getattr(column.to_native(), "dtype", "")).lower() != "object":
@@ -221,12 +253,9 @@ def _frame(table: Any) -> Any:
     return nw.from_native(table, eager_only=True)
 
 
-def numbers_in(column: Any, kind: str, reasons: dict[int, str]) -> Any:
+def numbers_in(column: Any) -> Any:
     """Numbers, NaN for missing ones; dates and times in days."""
     if isinstance(column.dtype, _TEXT):
-        if kind not in ("number", "boolean"):
-            tokens = tokens_in(column).trimmed()
-            return numbers_of(column.name, tokens, kind.replace("text", "number"), ".", reasons)
         pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
         # Integers may be beyond the range of floats.
         return [

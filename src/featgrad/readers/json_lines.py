@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from featgrad.readers.block import raise_unreadable
-from featgrad.readers.frames import ArrowTable, require_pyarrow, with_numbers_for_nulls
+from featgrad.readers.frames import ArrowTable, readable, require_pyarrow
 from featgrad.readers.lines import line_chunks, parsed
 from featgrad.readers.record_kernels import nesting
 
@@ -37,7 +37,7 @@ class JsonLines:
                 self.schema = _joined(self.schema, table.schema)
             except pa.ArrowException as error:
                 raise_unreadable(self.name, error)
-        self.schema = with_numbers_for_nulls(self.schema)
+        self.schema = readable(self.schema)
 
     def batches(self, block_rows: int) -> Iterator[Any]:
         """Record batches of at most `block_rows` rows."""

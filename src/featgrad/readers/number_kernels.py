@@ -40,7 +40,10 @@ def _words(*texts: str) -> tuple[np.ndarray, ...]:
 
 
 _NAN, _INF, _INFINITY = _words("nan", "inf", "infinity")
-_CURRENCIES = _words("$", "€", "£", "¥", "₹")
+_CURRENCIES = _words("$", "€", "£", "¥", "₹", "EUR", "USD", "GBP", "CHF")
+# Signs that are left out before numbers: of comparisons, and the one that makes text of them.
+_MARKS = _words("<=", ">=", "<", ">", "~", "\u2264", "\u2265", "\u2248", "'")
+_MINUS_SIGNS = _words("\u2212")
 # Space, no-break space, narrow no-break space, thin space, apostrophes.
 _GROUPING = _words(" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019")
 
@@ -180,14 +183,18 @@ def _width(data, i, end, signs, last):
 
 @compiled
 def _amount(data, i, end, decimal):
-    """A number with a decimal comma, groups of thousands, a currency or in brackets."""
+    """A number with a decimal comma, thousands, a currency, a comparison or in brackets."""
     negative = signed = False
     if end - i > AT_2 and data[i] == _OPEN and data[end - AT_1] == _CLOSE:
         negative, signed, i, end = True, True, i + AT_1, end - AT_1
     while i < end:
         width = max(_width(data, i, end, _CURRENCIES, False), np.uintp(data[i] == SPACE))
-        if width == 0 and (data[i] == MINUS or data[i] == _PLUS) and not signed:
-            negative, signed, width = data[i] == MINUS, True, AT_1
+        width = max(width, _width(data, i, end, _MARKS, False))
+        if width == 0 and not signed:
+            width = _width(data, i, end, _MINUS_SIGNS, False)
+            negative = width > 0 or data[i] == MINUS
+            width = AT_1 if data[i] == MINUS or data[i] == _PLUS else width
+            signed = width > 0
         if width == 0:
             break
         i += width

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad.math.targets import is_missing
 from featgrad.readers.block import (
     Block,
     InvalidRows,
@@ -100,6 +101,11 @@ class BaseSource:
     def skipped(self) -> int:
         return self._invalid.skipped
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know of how the rows were read."""
+        return self._invalid.notes
+
     def __iter__(self) -> Iterator[Block]:
         n_rows = 0
         self._check_stamp()
@@ -107,6 +113,8 @@ class BaseSource:
             n_rows += len(block)
             yield block
         self._check_stamp()
+        if n_rows == 0 and self._invalid.without_target:
+            raise ValueError(f"{self.name} has no row with a target: its column is empty.")
         if self._rows_before not in (-1, n_rows):
             raise ValueError(
                 f"{self.name} had {self._rows_before:,} rows when it was first read and {n_rows:,} "
@@ -195,11 +203,15 @@ class ArraySource(BaseSource):
 
 
 def _column(name: str, values: Any, n_rows: int) -> NDArray[Any]:
-    column = np.asanyarray(values)
+    column: NDArray[Any] = np.asanyarray(values)
     if column.ndim not in (1, 2) or column.shape[0] != n_rows:
         raise ValueError(f"{name} has shape {column.shape} but there are {n_rows} rows.")
+    if column.dtype.kind in "fiub":
+        return column
     # Labels as fixed-width text, never as objects.
-    return column if column.dtype.kind in "fiub" else np.asarray(column, dtype=str)
+    texts: NDArray[Any] = column.astype(str)
+    texts[is_missing(column)] = ""
+    return texts
 
 
 class NpyRows:

@@ -164,7 +164,9 @@ class TableSource(BaseSource):
             some_repeat = any("different texts" in reason for reason in self.left_out.values())
             listed[-1] += belong if some_repeat else ""
             notes.append(f"left out as identifiers: {', '.join(listed)}")
-        return notes
+        used, remarks = {*self._numbers, *self._texts}, self._table.remarks.items()
+        notes += [f"{name}: {remark}" for name, remark in remarks if name in used]
+        return notes + super().notes
 
     def _read(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Chunk]:
         self._invalid.restart()
@@ -297,6 +299,5 @@ def _mark(reasons: dict[int, str], valid: Flags, reason: str) -> None:
 
 def _texts(name: str, column: Tokens, reasons: dict[int, str]) -> NDArray[Any]:
     _mark(reasons, column.is_utf8(), f"column {name!r} is not UTF-8")
-    _mark(reasons, column.present, f"column {name!r}, the target, is missing")
     texts = [column.token(row).decode(errors="replace") for row in range(len(column))]
     return np.array(texts, dtype=str)

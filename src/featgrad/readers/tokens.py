@@ -1,16 +1,17 @@
 """Columns of text as bytes and offsets, and the one rule for what they hold."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featgrad._support import Flags, Floats, Indices
+from featgrad.plan import STRAY_SHARE
 from featgrad.readers import number_kernels as kernel
+from featgrad.readers.dates import COMPACT, ORDERS, days_in
 
 # What a token can stand for besides text; each counts as the first kind that it fits.
 KINDS = ("number", "percent", "boolean", "date", "time")
@@ -23,8 +24,12 @@ NA_TEXTS = NA_WORDS[:-2]
 _BOOLEANS = ((b"true", b"false"), (b"yes", b"no"), (b"t", b"f"), (b"y", b"n"))
 # Bytes of the longest boolean and of the longest date, and one more.
 _BOOLEAN_BYTES, _DATE_BYTES = 6, 40
-_MIDNIGHT = re.compile(rb"24:00(:00([.,]0+)?)?(?![\d:.,])")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# A number with something behind it, which is neither a part of a date nor the end of a range.
+_WITH_UNIT = re.compile(r"\D{0,4}\d[\d.,'\u2019\s]*(e[-+]?\d+)?([^\d\s/:.,'\u2019-].{0,15})", re.I)
+_DATE_NAMES = re.compile("date|datum|day", re.I)
+_DOTTED = re.compile(r"\d\d?\.\d\d?\.\d")
+_SIGNS = ("<", ">", "~", "\u2264", "\u2265", "\u2248")
+_FIRST_OF_SIGNS = [sign.encode()[0] for sign in _SIGNS]
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,9 @@ class Tokens:
         values, valid = np.full(len(self), np.nan), ~self.present
         rows = np.flatnonzero(~valid)
         if kind == "number":
-            kernel.parse_tokens(self.data, self.starts, self.ends, ord(decimal), values, valid)
+            unit = kind.unit.encode() if isinstance(kind, Kind) else b""
+            ends = self.ends - len(unit) * self._end_with(unit) if unit else self.ends
+            kernel.parse_tokens(self.data, self.starts, ends, ord(decimal), values, valid)
         elif kind == "percent":
             rows = rows[self.data[self.ends[rows] - 1] == ord("%")]
             signs = replace(self.take(rows), ends=self.ends[rows] - 1)
@@ -95,9 +102,29 @@ class Tokens:
                 values[rows[np.isin(words, same)]] = value
             valid |= ~np.isnan(values)
         else:
-            values[rows] = self._days(rows, is_clock=kind == "time")
+            rows = rows[self.ends[rows] - self.starts[rows] < _DATE_BYTES]
+            order = kind.order if isinstance(kind, Kind) else "mdy"
+            texts = self._padded(rows, _DATE_BYTES)
+            values[rows] = days_in(texts, order, is_clock=kind == "time")
             valid |= ~np.isnan(values)
         return values, valid
+
+    def numbers_and_strays(self, kind: str, decimal: str) -> tuple[Floats, dict[int, bytes]]:
+        """The numbers, and the words among them by their rows."""
+        values, valid = self.numbers(kind, decimal)
+        return values, {row: self.token(row) for row in np.flatnonzero(~valid).tolist()}
+
+    def is_pair(self) -> bool:
+        """Whether both words of a pair of booleans occur, and no other."""
+        rows = self.distinct(np.flatnonzero(self.present))
+        return {self.token(row).lower() for row, _ in rows} in map(set, _BOOLEANS)
+
+    def _end_with(self, unit: bytes) -> Flags:
+        """Which tokens are longer than a unit and have it as their end."""
+        found = np.asarray(self.ends - self.starts > len(unit))
+        for place, byte in enumerate(unit):
+            found[found] = self.data[self.ends[found] - len(unit) + place] == byte
+        return found
 
     def _padded(self, rows: Indices, most: int) -> NDArray[np.bytes_]:
         """The first bytes of some tokens, in an array of strings."""
@@ -105,26 +132,6 @@ class Tokens:
         places = starts + np.arange(min(most, int(np.max(ends - starts, initial=1))))
         found = np.where(places < ends, self.data[np.minimum(places, ends - 1)], 0)
         return found.astype(np.uint8).view(f"S{places.shape[1]}")[:, 0]
-
-    def _days(self, rows: Indices, *, is_clock: bool) -> Floats:
-        """Dates ``yyyy-mm-dd``, perhaps with a time, as days since 1970, or times ``hh:mm``."""
-        days, signs = np.full(len(rows), np.nan), ((2, ":"),) if is_clock else ((4, "-"), (7, "-"))
-        lengths = self.ends[rows] - self.starts[rows]
-        fit = np.flatnonzero((lengths >= (5 if is_clock else 10)) & (lengths < _DATE_BYTES))
-        for place, sign in signs:
-            fit = fit[self.data[self.starts[rows[fit]] + place] == ord(sign)]
-        texts = self._padded(rows[fit], _DATE_BYTES)
-        texts = (
-            np.strings.add(b"1970-01-01T", texts) if is_clock else np.strings.rstrip(texts, b"zZ")
-        )
-        # NumPy warns of zones other than these.
-        is_zoned = (np.strings.find(texts, b"+") > 0) | (np.strings.rfind(texts, b"-") > 7)
-        try:
-            days[fit[~is_zoned]] = as_days(texts[~is_zoned].astype("datetime64[us]"))
-        except ValueError:
-            is_zoned[:] = True
-        days[fit[is_zoned]] = [_day(text) for text in texts[is_zoned].tolist()]
-        return days
 
     def fingerprints(self) -> NDArray[np.uint64]:
         """64-bit hashes; tokens with equal fingerprints are treated as equal."""
@@ -137,45 +144,95 @@ class Tokens:
         return zip(rows[first].tolist(), counts.tolist(), strict=True)
 
 
-def kinds_of(columns: Tokens, n_columns: int, decimal: str) -> list[str]:
-    """What most tokens of each column, one column after the other, are; "text" if nothing else."""
-    n_rows = len(columns) // n_columns
-    rows, names = np.flatnonzero(columns.present), (*KINDS, "text")
-    present = np.bincount(rows // max(1, n_rows), minlength=n_columns)
-    counts = np.zeros((len(KINDS), n_columns), np.int64)
-    for kind, count in zip(KINDS, counts, strict=True):
-        is_kind = columns.take(rows).numbers(kind, decimal)[1]
-        count += np.bincount(rows[is_kind] // max(1, n_rows), minlength=n_columns)
-        rows = rows[~is_kind]
-    best = np.where(2 * counts.max(axis=0) < present, len(KINDS), counts.argmax(axis=0))
-    for i in np.flatnonzero(best == KINDS.index("boolean")):
-        column = columns.take(np.arange(i * n_rows, (i + 1) * n_rows))
-        distinct = column.distinct(np.flatnonzero(column.present))
-        # Both words of a pair occur, and no other.
-        if {column.token(row).lower() for row, _ in distinct} not in map(set, _BOOLEANS):
-            best[i] = len(KINDS)
-    return [names[kind] for kind in best]
+class Kind(str):
+    """The name of what a column of text holds, and how it is written."""
+
+    order: str  # of the digits of dates
+    unit: str  # behind numbers
+    remark: str  # what was made of the column, where this is not plain
+
+    def __new__(cls, name: str, *, order: str = "mdy", unit: str = "", remark: str = "") -> "Kind":
+        kind = super().__new__(cls, name)
+        kind.order, kind.unit, kind.remark = order, unit, remark
+        return kind
 
 
-def as_days(times: NDArray[Any]) -> Floats:
-    """Dates, in days since 1970, or durations; NaN where there is none.
+def kinds_of(
+    columns: Tokens, names: Sequence[str], decimal: str, *, is_text: bool = False
+) -> list[Kind]:
+    """What most tokens of each column, one column after the other, are; a few may differ.
 
-    In their own unit: nanoseconds reach from 1677 to 2262 only.
+    Eight digits are a date in a column of text, or where the name of the column says so.
     """
-    return np.asarray((times - times.dtype.type(0, "D")) / np.timedelta64(1, "D"))
+    n_rows, present = len(columns) // len(names), columns.present
+    _, is_plain = columns.numbers("number", decimal)
+    is_plain[present] &= ~np.isin(columns.data[columns.starts[present]], _FIRST_OF_SIGNS)
+    has_eight = ~present | (columns.ends - columns.starts == len(COMPACT))
+    flags = np.array([is_plain, has_eight]).reshape(2, len(names), n_rows)
+    are_plain, have_eight = np.all(flags, axis=2)
+    # Of millions of columns most are plain, and are not looked at one by one.
+    kinds = [Kind("number")] * len(names)
+    for i in np.flatnonzero(~are_plain | have_eight).tolist():
+        rows = i * n_rows + np.flatnonzero(present[i * n_rows : (i + 1) * n_rows])
+        may_be_compact = have_eight[i] and (is_text or _DATE_NAMES.search(names[i]) is not None)
+        if may_be_compact or not are_plain[i]:
+            kinds[i] = _kind_of(columns.take(rows), decimal, may_be_compact)
+    return kinds
 
 
-def _day(text: bytes) -> float:
-    """A date with a zone in days since 1970; NaN for anything else."""
-    # ISO 8601 has 24:00, the end of a day, and leap seconds, but not every version of Python.
-    more = timedelta(days=bool(_MIDNIGHT.match(text, 11)), seconds=text[16:19] == b":60")
-    if more:
-        text = text[:11] + (b"00" + text[13:] if more.days else text[11:17] + b"59" + text[19:])
-    try:
-        when = datetime.fromisoformat(text.decode()) + more
-    except (ValueError, OverflowError):
-        return np.nan
-    return (when.replace(tzinfo=when.tzinfo or UTC) - _EPOCH) / timedelta(days=1)
+def _kind_of(column: Tokens, decimal: str, may_be_compact: bool) -> Kind:
+    """What most tokens are, none of which is missing; "text" if more than a few differ."""
+    best, most = Kind("number"), 0
+    for kind in _ways(column, may_be_compact):
+        count = int(column.numbers(kind, decimal)[1].sum())
+        if count > most and (kind != "boolean" or column.is_pair()):
+            best, most = kind, count
+        if most == len(column):
+            break
+    strays = len(column) - most
+    if strays <= max(1, STRAY_SHARE * len(column)) and strays <= most:
+        return Kind(best, order=best.order, unit=best.unit, remark=_remark(column, best, decimal))
+    word = next(iter(column.numbers_and_strays(best, decimal)[1].values()))
+    shown = f"{word[:40].decode(errors='replace')!r}"
+    advice = "name words for missing values in na_values="
+    remark = f"text, as {strays:,} of {len(column):,} values, {shown} say, are no {best} ({advice})"
+    return Kind("text", remark=remark if strays <= most else "")
+
+
+def _ways(column: Tokens, may_be_compact: bool) -> Iterator[Kind]:
+    """How the tokens may be read, one way after the other."""
+    if may_be_compact:
+        yield Kind("date", order=COMPACT)
+    yield from map(Kind, KINDS[:3])
+    texts = [column.token(row).decode(errors="replace") for row in range(len(column))]
+    is_dotted = any(map(_DOTTED.match, texts))
+    orders = ("dmy", "mdy", "ymd") if is_dotted else ORDERS
+    yield from (Kind("date", order=order) for order in orders)
+    yield Kind("time")
+    units = Counter(found[2] for found in map(_WITH_UNIT.fullmatch, texts) if found)
+    for unit, count in units.most_common(1):
+        if count >= (1 - STRAY_SHARE) * len(column):
+            yield Kind("number", unit=unit)
+
+
+def _remark(column: Tokens, kind: Kind, decimal: str) -> str:
+    if kind == "date" and kind.order == COMPACT:
+        return "dates without signs between year, month and day"
+    if kind == "date":
+        other = Kind("date", order="dmy" if kind.order == "mdy" else "mdy")
+        days, others = (column.numbers(way, decimal)[0] for way in (kind, other))
+        if np.array_equal(days, others, equal_nan=True):
+            return ""
+        is_open = np.array_equal(np.isnan(days), np.isnan(others))
+        doubt = ", though nothing shows their order: write 2024-12-31 to be sure"
+        return f"dates, {ORDERS[kind.order]} first{doubt if is_open else ''}"
+    if kind != "number":
+        return ""
+    tokens = (column.token(row).decode(errors="replace") for row in range(len(column)))
+    n_signs = sum(token.startswith(_SIGNS) for token in tokens)
+    parts = [f"numbers in {kind.unit}"] if kind.unit else []
+    parts += [f"signs as in <5 are left out, {n_signs:,} in the first rows"] if n_signs else []
+    return "; ".join(parts)
 
 
 def is_utf8(text: bytes) -> bool:
