@@ -301,10 +301,13 @@ def _n_titles(records: Sequence[Sequence[str]], decimal: str) -> int:
     place = next((i for i, count in enumerate(filled) if 2 * count > usual), 0)
     if place == 0 or filled[place] < usual - 1 or len(records) < place + 2:
         return 0
-    # Names of columns stand above numbers, or titles are single fields above many.
-    are_names = any(_words_above_numbers(records[place], records[place + 1 :], decimal))
-    are_titles = usual > 2 and all(count == bool(record[0]) for count, record in
-                                   zip(filled[:place], records, strict=False))  # fmt: skip
+    # Names of columns stand above numbers, or titles are single fields above many others.
+    above, below = records[:place], records[place]
+    are_names = any(_words_above_numbers(below, records[place + 1 :], decimal))
+    are_single = all(sum(map(bool, record)) == bool(record[0]) for record in above)
+    # The one name of a header may stand above numbers, too, but has separators behind it.
+    are_alone = all(len(record) == 1 for record in above) or not all(_are_numbers(below, decimal))
+    are_titles = usual > 2 and are_single and are_alone
     return place if are_names or are_titles else 0
 
 
