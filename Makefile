@@ -19,7 +19,7 @@ test-all: test
 # In an environment of its own, with the oldest versions that pyproject.toml allows.
 test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
-	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -c .ci/oldest.txt ".[dev]" array-api-compat
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -c .ci/oldest.txt ".[test]" array-api-compat
 	.venv-oldest/bin/python -m pytest -n 2
 
 # What is built, in an empty environment: command, demo, extras.

@@ -143,6 +143,23 @@ def whole(stem, min_class=0):
     return (log_counts(X) if sp.issparse(X) else X), y
 
 
+def grants():
+    """University grants: those of 2008 that are left for test, all earlier ones for training."""
+    X, y = read_staged("grants")
+    members = [read_member("grants", f"{name}_idx") for name in ("train", "valid", "test")]
+    train, test = np.concatenate(members[:2]), members[2]
+    return X[train], y[train], X[test], y[test]
+
+
+def bibtex_label():
+    """Words of bookmarks, and whether they have the second of 159 tags by number: (X, y).
+
+    A single word tells the first without an error.
+    """
+    X, labels = read_staged("bibtex")
+    return X, labels[:, np.argsort(-labels.sum(axis=0), kind="stable")[1]].astype(int)
+
+
 def pixels(stem):
     """Images staged as one file: (X, y), grey levels in [0, 1]."""
     X, y = read_staged(stem)

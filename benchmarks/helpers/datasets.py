@@ -111,8 +111,16 @@ def rare_class(name, build, place, files):
     return DataSet(name, "binary", partial(builders.one_against_rest, build, place), files)
 
 
+def one_of_several(stem, target=None):
+    """One target of a set that has several."""
+    build = partial(regression_sets.one_target, stem, target)
+    return DataSet(stem, "regression", build, (f"{stem}.npz",), n_splits=5)
+
+
 MNIST = ("mnist_train.npz", "mnist_test.npz")
 NEWS = ("20news_bydate_stripped_train.npz", "20news_bydate_stripped_test.npz")
+# Place of the target that papers on these spectra predict.
+FAT = 1
 IMDB = ("imdb_train_raw.tsv.xz", "imdb_test_raw.tsv.xz")
 
 STAGED = [
@@ -150,6 +158,11 @@ STAGED = [
     images("coil20"),
     images("warppie10p"),
     images("pixraw10p"),
+    one_file("mdrr", "binary", 5),
+    one_file("review_polarity", "binary", 3),
+    DataSet("grants", "binary", builders.grants, ("grants.npz",)),
+    DataSet("bibtex_label", "binary", builders.bibtex_label, ("bibtex.npz",), 3),
+    one_file("semeion", "multiclass", 5),
 ]
 
 REGRESSION = [
@@ -169,6 +182,19 @@ REGRESSION = [
         test_size=20_000,
     ),
     DataSet("mnist_pixel", "regression", regression_sets.mnist_pixel, MNIST),
+    one_of_several("hiv_pi"),
+    one_of_several("hiv_nrti"),
+    one_of_several("tecator", FAT),
+    one_file("riboflavin", "regression", 5),
+    one_file("blood_brain", "regression", 5),
+    one_file("permeability", "regression", 5),
+    one_file("puma32h", "regression", 2),
+    DataSet(
+        "chicago_ridership",
+        "regression",
+        regression_sets.chicago_ridership,
+        ("chicago_ridership.npz",),
+    ),
 ]
 
 # For users who have or download the originals; gisette_like and rcv1_sample stand in for them.

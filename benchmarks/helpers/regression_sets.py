@@ -10,6 +10,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from benchmarks.helpers.designs import signs
 from benchmarks.helpers.sources import read_staged
+from featgrad._support.array_api import dense
 
 TEST_ROWS = 1000
 ACTIVE = 10
@@ -36,6 +37,22 @@ def mnist_pixel():
         X = read_staged(name)[0][:rows] / 255
         parts += [np.delete(X, CENTRAL_PIXEL, axis=1), X[:, CENTRAL_PIXEL]]
     return tuple(parts)
+
+
+def one_target(stem, target=None):
+    """One of several targets of a staged set, where it is measured; that of most rows: (X, y)."""
+    X, Y = read_staged(stem)
+    X = dense(X)
+    there = np.isfinite(Y)
+    target = there.sum(axis=0).argmax() if target is None else target
+    return X[there[:, target]], Y[there[:, target], target]
+
+
+def chicago_ridership():
+    """Passengers of a station from those of others two weeks before; the last third for test."""
+    X, y = read_staged("chicago_ridership")
+    cut = 2 * len(y) // 3
+    return X[:cut], y[:cut], X[cut:], y[cut:]
 
 
 def friedman1(seed, rows=1000, columns=200):

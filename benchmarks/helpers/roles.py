@@ -36,9 +36,27 @@ CONFIRMATION = (
     "warppie10p",
     "warppie_odd",
     "covtype",
+    "mdrr",
+    "review_polarity",
+    "grants",
+    "bibtex_label",
+    "semeion",
 )
 DEVELOPMENT_REGRESSION = ("diabetes_products", "friedman1", "skewed", "mnist_pixel")
-CONFIRMATION_REGRESSION = ("autoregressive", "heavy_tails", "outliers", "covtype_elevation")
+CONFIRMATION_REGRESSION = (
+    "autoregressive",
+    "heavy_tails",
+    "outliers",
+    "covtype_elevation",
+    "hiv_pi",
+    "hiv_nrti",
+    "tecator",
+    "riboflavin",
+    "blood_brain",
+    "permeability",
+    "puma32h",
+    "chicago_ridership",
+)
 ROLES = {
     "development": DEVELOPMENT + DEVELOPMENT_REGRESSION,
     "confirmation": CONFIRMATION + CONFIRMATION_REGRESSION,

@@ -2,13 +2,16 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.helpers import regression_sets
 from benchmarks.helpers.applicable import NotApplicableError
+from benchmarks.helpers.datasets import REGRESSION, STAGED
 from benchmarks.helpers.peers import SELECTORS
-from benchmarks.helpers.quality import tables, times
+from benchmarks.helpers.quality import ranks, tables, times
 from benchmarks.helpers.quality.cells import read_cells
 from benchmarks.helpers.quality.evaluate import forest_score, linear_score
 from benchmarks.helpers.quality.summary import score_table, write_summary
 from benchmarks.helpers.regression_sets import friedman1, outliers
+from benchmarks.helpers.roles import ROLES
 from benchmarks.helpers.splitting import finished
 
 
@@ -97,3 +100,42 @@ def test_regression_peers_find_the_strongest_column():
         SELECTORS["l1_path"](X, y, [3], 0)
     with pytest.raises(NotApplicableError):
         SELECTORS["lasso"](X, np.arange(80) % 2, [3], 0)
+
+
+def scored(selector, kind, **scores):
+    return [cell(name, selector, kind, score={"5": score}) for name, score in scores.items()]
+
+
+def test_ranks_join_the_l1_path_of_classes_and_the_lasso():
+    cells = [
+        *scored("featgrad", "binary", mdrr=0.9, colon=0.7),
+        *scored("featgrad", "regression", tecator=0.9),
+        *scored("l1_path", "binary", mdrr=0.8, colon=0.8),
+        *scored("lasso", "regression", tecator=0.8),
+        *scored("chi2", "binary", mdrr=0.1),
+    ]
+    found = ranks.ranked(cells)
+    everywhere, confirmed = found["all sets"], found["confirmation sets"]
+    assert everywhere["n_sets"] == 3
+    assert everywhere["ranks"]["featgrad"][0] == pytest.approx(4 / 3)
+    assert everywhere["ranks"]["l1"][0] == pytest.approx(5 / 3)
+    assert "chi2" not in everywhere["ranks"]
+    assert everywhere["against"]["chi2"]["sets"] == 1
+    # colon is a set for development.
+    assert confirmed["against"]["l1"] == {
+        "sets": 2, "wins": 2, "losses": 0, "mean": pytest.approx(0.1), "p": 0.5,
+    }  # fmt: skip
+
+
+def test_every_set_has_one_role():
+    known = [*ROLES["development"], *ROLES["confirmation"]]
+    assert sorted(known) == sorted({dataset.name for dataset in STAGED + REGRESSION})
+
+
+def test_one_target_of_several_leaves_out_rows_where_it_is_missing(monkeypatch):
+    Y = np.array([[1, np.nan], [2, 5], [3, 6]])
+    monkeypatch.setattr(regression_sets, "read_staged", lambda stem: (np.eye(3), Y))
+    assert regression_sets.one_target("any")[1].tolist() == [1, 2, 3]
+    X, y = regression_sets.one_target("any", 1)
+    assert y.tolist() == [5, 6]
+    np.testing.assert_array_equal(X, np.eye(3)[1:])

@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.helpers.quality import tables, times
+from benchmarks.helpers.quality import ranks, tables, times
 from featgrad._support.wording import counted
 
 # Near chance for a linear judge, whatever is chosen.
@@ -14,12 +14,15 @@ def write_summary(cells, out):
     of_kind = {kind: [cell for cell in cells if cell["kind"] == kind] for kind in tables.METRICS}
     parts = {kind: summarise(some) for kind, some in of_kind.items() if some}
     text = "\n".join(["# Quality of chosen features", "", INTRODUCTION, ""])
+    over_sets = ranks.ranked(cells)
+    text += "\n" + rank_markdown(over_sets)
     for kind, part in parts.items():
         text += "\n" + as_markdown(kind, part)
     text += "\n" + time_markdown(times.ratios(cells))
     text += "\n" + missing_markdown(cells)
     out.mkdir(parents=True, exist_ok=True)
     (out / "summary.json").write_text(json.dumps(parts, indent=1) + "\n")
+    (out / "ranks.json").write_text(json.dumps(over_sets, indent=1) + "\n")
     (out / "summary.md").write_text(text)
     return text
 
@@ -133,6 +136,28 @@ def paired_table(summary):
 def gap_table(summary):
     lines = [row("set", "best peer", f"best peer minus {tables.REFERENCE}"), row(*["---"] * 3)]
     return lines + [row(n, best, f"{gap:+.4f}") for n, (best, gap) in summary["gaps"].items()]
+
+
+def rank_markdown(over_sets):
+    """Mean ranks and pairs over sets of all kinds, linear judge."""
+    lines = ["## Ranks over sets", ""]
+    lines.append("Linear judge; `l1` is the L1-logistic path for classes, the lasso for numbers.")
+    for label, found in over_sets.items():
+        head = f"{tables.REFERENCE} against", "mean rank", "sets", "better", "worse"
+        lines += ["", f"### {label.capitalize()}", ""]
+        rank, error = found["ranks"].get(tables.REFERENCE, (float("nan"),) * 2)
+        lines += [
+            f"Mean rank over the {found['n_sets']} sets that all ranked selectors have: "
+            f"{tables.REFERENCE} {rank:.2f} (standard error {error:.2f}) of {len(found['ranks'])}.",
+            "",
+            row(*head, "mean difference", "Wilcoxon p"),
+            row(*["---"] * (len(head) + 2)),
+        ]
+        for peer, t in sorted(found["against"].items(), key=lambda item: item[1]["p"]):
+            shown = f"{found['ranks'][peer][0]:.2f}" if peer in found["ranks"] else "-"
+            counts = [str(t[name]) for name in ("sets", "wins", "losses")]
+            lines.append(row(peer, shown, *counts, f"{t['mean']:+.4f}", f"{t['p']:.2g}"))
+    return "\n".join(lines) + "\n"
 
 
 def time_markdown(ratios):
