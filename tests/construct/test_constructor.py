@@ -66,7 +66,7 @@ def test_constructed_features_are_a_table(fitted):
     assert first.parts == ["x0", "x1"]
     assert first.price == pytest.approx(0.25, abs=0.1)
     assert abs(first.gain - 0.25) < 4 * first.error
-    assert "x0 * x1  products" in repr(fitted.constructed_)
+    assert "x0 * x1  product" in repr(fitted.constructed_)
 
 
 def test_the_formula_has_all_features(fitted):

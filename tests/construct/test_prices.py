@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from featgrad.construct.expressions import Given
 from featgrad.construct.prices import Parts, Residuals, best_pairs, on_one_scale
 from featgrad.plan import PAIR_WORK
 
@@ -16,7 +17,7 @@ def residuals(request: pytest.FixtureRequest) -> Residuals:
     weights /= weights.sum()
     values = rng.standard_normal((60, request.param))
     values -= weights @ values
-    return Residuals(np.arange(60), weights, weights[:, None] * values)
+    return Residuals(np.arange(60), weights, weights[:, None] * values, np.zeros((len(weights), 0)))
 
 
 def columns(n_columns: int) -> np.ndarray:
@@ -30,25 +31,23 @@ def by_hand(u: np.ndarray, v: np.ndarray, residuals: Residuals) -> float:
 
 def test_pairs_are_priced_as_their_products_are(residuals):
     X = columns(9)
-    found = best_pairs(X[:, :4], X, residuals, kept=1000, are_same=True)
-    pairs = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
-    assert sorted(pairs) == [(i, j) for i in range(4) for j in range(i, 9)]
-    for (i, j), price in zip(pairs, found.prices, strict=True):
+    found = {(i, j): price for i, j, price in best_pairs(X[:, :4], X, residuals, 1000, True)}
+    assert sorted(found) == [(i, j) for i in range(4) for j in range(i, 9)]
+    for (i, j), price in found.items():
         assert price == pytest.approx(by_hand(X[:, i], X[:, j], residuals), rel=1e-4)
 
 
 def test_only_the_best_pairs_are_kept(residuals):
     X = columns(9)
-    every, best = (best_pairs(X, X, residuals, kept, are_same=True) for kept in (1000, 5))
-    np.testing.assert_allclose(np.sort(best.prices), np.sort(every.prices)[-5:])
+    every, best = (sorted(p for *_, p in best_pairs(X, X, residuals, n, True)) for n in (99, 5))
+    assert best == every[-5:]
 
 
 def test_sparse_pairs_are_priced_as_dense_ones_are(residuals):
     X = columns(9)
     X[X < 0.5] = 0
-    dense, few = (best_pairs(M, M, residuals, 1000, True) for M in (X, sparse.csr_array(X)))
-    orders = [np.lexsort((one.second, one.first)) for one in (dense, few)]
-    np.testing.assert_allclose(dense.prices[orders[0]], few.prices[orders[1]], rtol=1e-4)
+    dense, few = (sorted(best_pairs(M, M, residuals, 99, True)) for M in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(dense, few, rtol=1e-4)
 
 
 def test_noise_is_worth_no_more_than_chance(residuals):
@@ -62,7 +61,9 @@ def test_a_few_rows_are_not_enough_evidence():
     values[:3] = 30
     values -= values.mean()
     weights = np.full(1000, 1e-3)
-    residuals = Residuals(np.arange(1000), weights, weights[:, None] * values)
+    residuals = Residuals(
+        np.arange(1000), weights, weights[:, None] * values, np.zeros((len(weights), 0))
+    )
     column = np.zeros((1000, 1))
     column[:3] = 1
     prices, worth = residuals.price(column, 100)
@@ -81,11 +82,22 @@ def test_origins_are_means_unless_0_says_something():
 
 @pytest.mark.parametrize("n_columns", [10, 4000])
 def test_parents_are_as_many_as_the_work_allows(n_columns: int):
-    n_rows = PAIR_WORK // 4000**2
-    values, ranked = np.broadcast_to(np.float32(0), (n_rows, n_columns)), np.arange(n_columns)[::-1]
-    numbers = np.zeros(n_columns), np.ones(n_columns), np.zeros(n_columns, bool)
-    parts = Parts([None] * n_columns, values, *numbers, n_columns, ranked, np.inf)
-    assert len(parts.parents()) >= min(n_columns, 3999)
+    values = np.broadcast_to(np.float32(0), (PAIR_WORK // 4000**2, n_columns))
+    ranked, numbers = np.arange(n_columns)[::-1], np.zeros((3, n_columns))
+    parts = Parts(values, np.arange(1), [Given(0)] * n_columns, ranked, np.inf, values, *numbers)
+    assert len(parts.parents(1)) >= min(n_columns, 3999)
     few = parts.parents(8)
     assert len(few) == (10 if n_columns == 10 else 500)
     assert few[-1] == n_columns - 1
+
+
+def test_prices_are_of_what_the_model_does_not_have(residuals):
+    model = columns(1).astype(float)
+    basis = np.linalg.qr(
+        np.sqrt(residuals.weights)[:, None] * np.column_stack([np.ones(60), model])
+    )
+    residuals = residuals._replace(basis=basis[0])
+    other = columns(2)[:, 1:].astype(float)
+    alone, mixed = (residuals.price(each, 10)[0] for each in (other, other + 3 * model))
+    np.testing.assert_allclose(alone, mixed)
+    assert residuals.price(2 * model, 10)[0] == 0

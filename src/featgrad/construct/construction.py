@@ -20,7 +20,8 @@ from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense
 from featgrad._support.threads import one_blas_thread
 from featgrad.columns.sums import ArraySums
-from featgrad.construct.expressions import Constructed, Expression, Given, Operation, with_columns
+from featgrad.construct.expressions import Constructed, Expression, Given, with_columns
+from featgrad.construct.operations import Operation
 from featgrad.construct.prices import Parts, Residuals, on_one_scale
 from featgrad.dataset.memory import InMemory, Prepared
 from featgrad.dataset.sums import Rows
@@ -106,15 +107,18 @@ def _entering(
     if len(columns) < values.shape[1]:
         values = values[:, columns]
     ranked = np.append(len(given) + np.arange(len(chosen)), np.argsort(places)).astype(np.intp)
-    parts = Parts(expressions, *on_one_scale(values), len(given), ranked, settings.most_parents)
-    count = sum(operation.count(parts) for operation in settings.operations)
-    found: Pool = {}
+    scaled = on_one_scale(values)
+    parts = Parts(X, residuals.rows, expressions, ranked, settings.most_parents, *scaled)
+    candidates, counts = dict[Constructed, None](), 0
     for operation in settings.operations:
-        candidates = list(dict.fromkeys(operation.best(parts, residuals, BUILT)))
-        if candidates:
-            built = np.column_stack([column.build(X)[residuals.rows] for column in candidates])
-            prices, worth = residuals.price(built, count)
-            found |= {candidates[i]: float(prices[i]) for i in np.flatnonzero(worth)}
+        count, best = operation.best(parts, residuals, BUILT)
+        counts, candidates = counts + count, candidates | dict.fromkeys(best)
+    built_from, found = list(candidates), Pool()
+    for start in range(0, len(built_from), BUILT):
+        some = built_from[start : start + BUILT]
+        built = np.column_stack([column.build(X)[residuals.rows] for column in some])
+        prices, worth = residuals.price(built, counts)
+        found |= {some[i]: float(prices[i]) for i in np.flatnonzero(worth)}
     best = sorted(found, key=lambda column: -found[column])[:CONSTRUCTED]
     return {column: found[column] for column in best}
 
@@ -147,7 +151,9 @@ def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
         coefficients = ridge_coefficients(model.take(others), HELD_OUT_RIDGE)
         left[own] = model.outputs[own] - model.values[own] @ coefficients
     left -= given.weights @ left
-    return Residuals(used, given.weights, given.weights[:, None] * left)
+    roots = np.sqrt(given.weights)[:, None]
+    basis = np.linalg.qr(roots * np.column_stack([np.ones(len(used)), given.values]))[0]
+    return Residuals(used, given.weights, given.weights[:, None] * left, basis)
 
 
 class Verdict(NamedTuple):

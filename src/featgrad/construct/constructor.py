@@ -17,17 +17,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from featgrad._support.array_api import on_host
 from featgrad.checks import MATRIX, check_missing, check_number, check_option, naming_columns
 from featgrad.construct.construction import Settings, WithConstructed, construct
-from featgrad.construct.expressions import Constructed, Expression, Given, Operation, with_columns
-from featgrad.construct.hinges import BentProducts, Hinges
-from featgrad.construct.products import Products
+from featgrad.construct.expressions import Expression, Given, with_columns
+from featgrad.construct.operations import OPERATIONS, Operation
 from featgrad.dataset.memory import InMemory
 from featgrad.fitting import Choice, Fit, new_fit
 from featgrad.plan import CONSTRUCTION_SIZE, PARENTS, ROWS_PER_CONSTRUCTION
 from featgrad.selector import FeatureGradientSelector
 
-OPERATIONS: dict[str, Operation] = {
-    operation.name: operation for operation in (Products(), Hinges(), BentProducts())
-}
 _SHARED = (
     "n_features_to_select", "min_features_to_select", "keep", "exclude", "estimate", "cv", "task",
     "missing", "random_state",
@@ -304,9 +300,9 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         self.features_ = [columns[i] for i in point.features]
         self.constructed_ = ConstructedFeatures()
         for feature, *gain in zip(self.features_, *gains, strict=True):
-            if isinstance(feature, Constructed):
-                parts = [names[index] for index in feature.given()]
-                kind, numbers = feature.operation.name, (own[feature], *map(float, gain))
+            if not isinstance(feature, Given):
+                parts = [names[index] for index in sorted(feature.given())]
+                kind, numbers = feature.kind, (own[feature], *map(float, gain))
                 record = ConstructedFeature(feature.text(names), kind, parts, *numbers)
                 self.constructed_.append(record)
         chosen = [feature.text(names) for feature in self.features_]

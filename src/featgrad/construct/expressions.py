@@ -1,42 +1,13 @@
 """Columns as expressions over the given ones: built on any rows, and written as text."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from featgrad._support import Floats
-from featgrad.construct.prices import Parts, Residuals
-
-
-class Operation(ABC):
-    """A way to construct columns: prices all it could construct at once, and builds one on demand.
-
-    Operations of the same parameters are equal, so that what they construct can be compared.
-    """
-
-    name: ClassVar[str]
-    # Whether its text has an operator between its parts, hence needs brackets inside another one.
-    is_infix: ClassVar[bool] = False
-
-    @abstractmethod
-    def count(self, parts: Parts) -> int:
-        """How many columns it could construct."""
-
-    @abstractmethod
-    def best(self, parts: Parts, residuals: Residuals, kept: int) -> "list[Constructed]":
-        """About those of the highest prices, without building the others."""
-
-    @abstractmethod
-    def build(self, parts: Sequence[Floats], numbers: Sequence[float]) -> Floats:
-        """A column."""
-
-    @abstractmethod
-    def text(self, parts: Sequence[str], numbers: Sequence[float]) -> str:
-        """What a column is called."""
 
 
 @dataclass(frozen=True)
@@ -52,36 +23,59 @@ class Given:
     def text(self, names: Sequence[str]) -> str:
         return names[self.index]
 
-    def given(self) -> list[int]:
-        return [self.index]
+    def given(self) -> set[int]:
+        return {self.index}
 
 
 @dataclass(frozen=True)
-class Constructed:
-    """A column that an operation makes of others, with the numbers that it has learned."""
+class Curved:
+    """A curve of another column, see `featgrad.construct.curves`."""
 
-    operation: Operation
-    parts: "tuple[Expression, ...]"
-    numbers: tuple[float, ...] = ()
+    curve: Any
+    part: "Expression"
+    number: float
+
+    @property
+    def kind(self) -> str:
+        return str(self.curve.name)
 
     def build(self, X: Any) -> Floats:
-        return self.operation.build([part.build(X) for part in self.parts], self.numbers)
+        return np.asarray(self.curve.apply(self.part.build(X), self.number))
 
     def text(self, names: Sequence[str]) -> str:
-        """In the names of given columns."""
-        texts = [
-            f"({part.text(names)})"
-            if isinstance(part, Constructed) and part.operation.is_infix
-            else part.text(names)
-            for part in self.parts
-        ]
-        return self.operation.text(texts, self.numbers)
+        return str(self.curve.text(self.part.text(names), self.number))
 
-    def given(self) -> list[int]:
-        """Columns of X that it is made of."""
-        return sorted({index for part in self.parts for index in part.given()})
+    def given(self) -> set[int]:
+        return self.part.given()
 
 
+@dataclass(frozen=True)
+class Product:
+    """A product of columns, each less its origin."""
+
+    parts: "tuple[Expression, Expression]"
+    origins: tuple[float, float]
+    kind = "product"
+
+    def build(self, X: Any) -> Floats:
+        first, second = (part.build(X) for part in self.parts)
+        return (first - self.origins[0]) * (second - self.origins[1])
+
+    def text(self, names: Sequence[str]) -> str:
+        texts = []
+        for part, origin in zip(self.parts, self.origins, strict=True):
+            text = minus(part.text(names), origin)
+            texts.append(f"({text})" if origin or isinstance(part, Product) else text)
+        first, second = texts
+        if first.startswith("1 / "):
+            return f"{second} / {first[4:]}"
+        return f"{first}^2" if first == second else f"{first} * {second}"
+
+    def given(self) -> set[int]:
+        return self.parts[0].given() | self.parts[1].given()
+
+
+Constructed = Curved | Product
 Expression = Given | Constructed
 
 
@@ -90,7 +84,13 @@ def minus(text: str, number: float) -> str:
     return text if number == 0 else f"{text} {'-' if number > 0 else '+'} {abs(number):.12g}"
 
 
-def with_columns(before: Any, X: Any, columns: "Sequence[Expression]") -> Any:
+def rounded(values: Any, scales: Any) -> Any:
+    """To a hundredth of scales at most, so that text has all of a number."""
+    power = 10.0 ** (2 - np.floor(np.log10(np.where(scales > 0, scales, 1.0))))
+    return np.where(scales > 0, np.round(values * power) / power, values)
+
+
+def with_columns(before: Any, X: Any, columns: Sequence[Expression]) -> Any:
     """Columns of X, or built of them, next to others; sparse where X is."""
     built = [column.build(X) for column in columns]
     if not sparse.issparse(X):

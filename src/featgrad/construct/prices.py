@@ -5,7 +5,7 @@ covariance ``sum_n u_n v_n e_n``: that of all pairs is one product of matrices. 
 to the variance of u v, is the price at first order. The best are then built and priced exactly.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,10 @@ from scipy.special import fdtri
 
 from featgrad._support import Flags, Floats, Indices, Singles
 from featgrad._support.array_api import dense
+from featgrad.construct.curves import Curve
+from featgrad.construct.expressions import Expression, Given, rounded
 from featgrad.dataset.sums import Prices
-from featgrad.plan import NEAR_ZERO, PAIR_WORK, RARE_RANK, VARIANCE_ROWS
+from featgrad.plan import LEAST_OWN_VARIANCE, NEAR_ZERO, PAIR_WORK, RARE_RANK, VARIANCE_ROWS
 
 # Entries of a block of prices.
 _BLOCK_ENTRIES = 1 << 22
@@ -29,29 +31,29 @@ class Residuals(NamedTuple):
     rows: Indices  # of X
     weights: Floats  # sum to one
     values: Floats  # times the weights; of each output they sum to 0
-
-    @property
-    def noise(self) -> Floats:
-        """Eigenvalues of the covariance of a column of noise with the residuals."""
-        n_outputs = self.values.shape[1]
-        return np.asarray(np.linalg.eigvalsh(self.values.T @ self.values) / n_outputs)
+    # A constant and the columns of the model, orthonormal, times roots of the weights.
+    basis: Floats
 
     def price(self, columns: Floats, count: int) -> tuple[Floats, Flags]:
         """What columns would add, and whether it is more than the best of so many of noise would.
 
-        Noise is that of all rows, and that of the rows where a column is large, which may be few:
-        Student's t takes the place of the normal distribution.
+        That is by what the model's columns do not have of them. Noise is that of all rows, and that
+        of the rows where a column is large, which may be few: Student's t takes the place of the
+        normal distribution.
         """
+        roots = np.sqrt(self.weights)[:, None]
         missing = np.isnan(columns)
         means = self.weights @ np.where(missing, 0.0, columns) / (self.weights @ ~missing)
-        centred = np.where(missing, 0.0, columns - means)
-        variance = self.weights @ centred**2
-        varies = variance > (1e-9 * means) ** 2
-        centred /= np.sqrt(np.where(varies, variance, 1.0))
+        centred = roots * np.where(missing, 0.0, columns - means)
+        variance = np.sum(centred**2, axis=0)
+        left = centred - self.basis @ (self.basis.T @ centred)
+        own_variance = np.sum(left**2, axis=0)
+        varies = (own_variance > LEAST_OWN_VARIANCE * variance) & (variance > (1e-9 * means) ** 2)
+        left /= roots * np.sqrt(np.where(varies, own_variance, 1.0))
         n_outputs, squares = self.values.shape[1], np.sum(self.values**2, axis=1)
-        along = np.sum((centred.T @ self.values) ** 2, axis=1) / n_outputs
-        shares = (self.weights[:, None] * centred) ** 2
-        own, noise = squares @ centred**2 / n_outputs, self.noise
+        noise = np.linalg.eigvalsh(self.values.T @ self.values) / n_outputs
+        along = np.sum((left.T @ self.values) ** 2, axis=1) / n_outputs
+        own, shares = squares @ left**2 / n_outputs, (self.weights[:, None] * left) ** 2
         chance = Prices(along, noise).chance(RARE_RANK, count)
         freedom = noise.sum() ** 2 / max(np.sum(noise**2), 1e-300)
         n_rows = shares.sum(axis=0) ** 2 / np.maximum(np.sum(shares**2, axis=0), 1e-300)
@@ -63,45 +65,51 @@ class Residuals(NamedTuple):
         return np.where(varies, along - own, 0.0), worth
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Columns that others are constructed of, in the rows of a division, on a common scale."""
+class Parts(NamedTuple):
+    """Columns that others are constructed of, in the rows of a division."""
 
-    expressions: list[Any]
+    X: Any  # all rows of the given columns
+    rows: Indices  # of the division
+    expressions: Sequence[Expression]
+    ranked: Indices  # places of these columns, the most promising first
+    most_parents: float
     values: Any  # (x - origin) / scale in single precision; CSR rows keep their zeros
     origins: Floats
     scales: Floats
     is_binary: Flags  # columns of two values
-    n_given: int  # the first ones are those of X
-    ranked: Indices  # the most promising first
-    most_parents: float  # columns one of which each pair has
 
-    @property
-    def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.values))
-
-    def parents(self, work: float = 1.0) -> Indices:
+    def parents(self, work: float) -> Indices:
         """Columns one of which each pair has: all, or the best of them where work is too much.
 
         The work of an operation is that of all pairs of different columns, times so much.
         """
-        n = len(self.expressions)
-        rows = self.values.shape[0]
-        if self.is_sparse:  # in which both columns are other than 0, on average
-            rows = max(_SPARSE_WORK, _SPARSE_WORK * self.values.nnz**2 // (rows * n**2))
+        n, rows = len(self.expressions), self.values.shape[0]
+        if sparse.issparse(self.values):  # in which both columns are other than 0, on average
+            rows = _SPARSE_WORK * max(1, self.values.nnz**2 // (rows * n**2))
         most = min(self.most_parents, n, max(1, PAIR_WORK // int(1 + work * rows * n)))
         return np.sort(self.ranked[: int(most)])
 
-    def in_units(self, columns: Any, values: Any) -> Any:
-        """Numbers on the common scale as they are in the units of columns, rounded to be shown."""
-        scale = self.scales[columns]
-        found = self.origins[columns] + scale * values
-        return [rounded(*each) for each in zip(found.tolist(), scale.tolist(), strict=True)]
+    def curves(self, curve: Curve, columns: Indices) -> Iterator[tuple[Indices, Floats, Singles]]:
+        """Given ones among some dense columns, a number of each, and the curve: of size 1."""
+        given = {i: one.index for i, one in enumerate(self.expressions) if isinstance(one, Given)}
+        columns = np.array([i for i in columns.tolist() if i in given], np.intp)
+        if sparse.issparse(self.X) or len(columns) == 0:
+            return
+        raw = np.asarray(self.X[:, [given[i] for i in columns.tolist()]], np.float64)
+        raw = np.where(np.isnan(raw), self.origins[columns], raw)
+        own = raw[self.rows]
+        for numbers in curve.numbers(own):
+            exists = np.isfinite(numbers)
+            values = curve.apply((raw if curve.is_ordered else own)[:, exists], numbers[exists])
+            values = values[self.rows] if curve.is_ordered else values
+            size = np.sqrt(np.mean(values**2, axis=0))
+            values = values / np.where(size > 0, size, 1.0)
+            yield columns[exists], numbers[exists], values.astype(np.float32)
 
-
-def rounded(value: float, scale: float) -> float:
-    """To about a hundredth of a scale."""
-    return round(value, 2 - int(np.floor(np.log10(scale)))) if scale > 0 else value
+    def uncentred(self) -> Singles:
+        """Columns on their scale, not centred."""
+        shift = self.origins / np.where(self.scales > 0, self.scales, 1.0)
+        return np.asarray(self.values + shift.astype(np.float32))
 
 
 def on_one_scale(values: Any) -> tuple[Any, Floats, Floats, Flags]:
@@ -120,40 +128,20 @@ def on_one_scale(values: Any) -> tuple[Any, Floats, Floats, Flags]:
     means, scales = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     scales = np.where(scales > 1e-9 * np.maximum(-low, high), scales, 0.0)
     near = (np.abs(means) <= NEAR_ZERO * scales) | (is_binary & (low == 0))
-    both = zip(np.where(near, 0.0, means).tolist(), scales.tolist(), strict=True)
-    origins = np.array([rounded(*each) for each in both])
+    origins = np.where(near, 0.0, rounded(means, scales))
     values = ((values - origins) / np.where(scales > 0, scales, np.inf)).astype(np.float32)
     return np.nan_to_num(values, copy=False), origins, scales, is_binary
 
 
-class Best:
-    """The best candidates of several blocks: two places and a price of each."""
-
-    def __init__(self, kept: int) -> None:
-        self._kept, self.bar = kept, 0.0
-        self.first, self.second = np.zeros((2, 0), np.intp)
-        self.prices = np.zeros(0, np.float32)
-
-    def add(self, first: Indices, second: Indices, prices: Any) -> None:
-        self.prices = np.concatenate([self.prices, prices])
-        self.first = np.concatenate([self.first, first])
-        self.second = np.concatenate([self.second, second])
-        if len(self.prices) > self._kept:
-            best = np.argpartition(-self.prices, self._kept)[: self._kept]
-            self.first, self.second = self.first[best], self.second[best]
-            self.prices = self.prices[best]
-            self.bar = float(self.prices.min())
-
-
 def best_pairs(
     first: Any, second: Any, residuals: Residuals, kept: int, are_same: bool = False
-) -> Best:
-    """Pairs of columns whose products have about the highest prices.
+) -> Iterator[tuple[int, int, float]]:
+    """Pairs of columns whose products have about the highest prices, and these.
 
     With `are_same` the first columns are also the first among the second ones, and each pair counts
     once. Variances of products of dense columns are those of some rows.
     """
-    best, errors = Best(kept), residuals.values.astype(np.float32)
+    errors, found, bar = residuals.values.astype(np.float32), np.zeros((3, 0)), 0.0
     step = max(1, _BLOCK_ENTRIES // second.shape[1])
     some = slice(None)
     if sparse.issparse(first):
@@ -165,10 +153,14 @@ def best_pairs(
         prices = _pair_prices(first[:, start : start + step], second[:, offset:], errors, some)
         if are_same:
             prices[np.tril_indices(len(prices), -1, prices.shape[1])] = 0
-        places = np.flatnonzero(prices.ravel() > best.bar)
+        places = np.flatnonzero(prices.ravel() > bar)
         rows, columns = np.divmod(places, prices.shape[1])
-        best.add(rows + start, columns + offset, prices.ravel()[places])
-    return best
+        block = np.stack([rows + start, columns + offset, prices.ravel()[places]])
+        found = np.concatenate([found, block], axis=1)
+        if found.shape[1] > kept:
+            found = found[:, np.argpartition(-found[2], kept)[:kept]]
+            bar = float(found[2].min())
+    return zip(*found[:2].astype(int).tolist(), found[2].tolist(), strict=True)
 
 
 def _pair_prices(first: Any, second: Any, errors: Singles, some: slice) -> Singles:
