@@ -4,8 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from featgrad.construct.construction import Verdict
-    from featgrad.construct.constructor import ConstructedFeature, FeatureGradientConstructor
+    from featgrad.construct.constructor import FeatureGradientConstructor
     from featgrad.dataset.constraints import groups_by_origin
     from featgrad.estimates.diagnosis import DataWarning
     from featgrad.estimates.estimate import Estimate, PathPoint, Score, Sizes
@@ -24,16 +23,15 @@ if TYPE_CHECKING:
     from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
-    "Certificate", "ConstructedFeature", "DataWarning", "Description", "Discoveries", "Estimate",
+    "Certificate", "DataWarning", "Description", "Discoveries", "Estimate",
     "Event", "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs", "Learnability",
     "MiniBatch", "OnlineFeatureSelector", "PathPoint", "PermutationTest", "Plan",
-    "Score", "Sizes", "Stability", "TimelinePoint", "Verdict", "WorkingSet", "describe",
+    "Score", "Sizes", "Stability", "TimelinePoint", "WorkingSet", "describe",
     "groups_by_origin", "learnability", "open_source", "permutation_test",
 ]  # fmt: skip
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _NAMES = {
-    "construct.construction": ("Verdict",),
-    "construct.constructor": ("ConstructedFeature", "FeatureGradientConstructor"),
+    "construct.constructor": ("FeatureGradientConstructor",),
     "dataset.constraints": ("groups_by_origin",),
     "estimates.diagnosis": ("DataWarning",),
     "estimates.estimate": ("Estimate", "PathPoint", "Score", "Sizes"),

@@ -11,20 +11,18 @@ predict the held-out rows, which decide.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from featgrad._support import Floats, Indices
-from featgrad._support.array_api import dense
 from featgrad._support.threads import one_blas_thread
-from featgrad.columns.sums import ArraySums
-from featgrad.construct.expressions import Constructed, Expression, Given, with_columns
+from featgrad.construct.expressions import Constructed, Given, with_columns
 from featgrad.construct.operations import Operation
 from featgrad.construct.prices import Parts, Residuals, on_one_scale
-from featgrad.dataset.memory import InMemory, Prepared
-from featgrad.dataset.sums import Rows
+from featgrad.dataset.base import Dataset
+from featgrad.dataset.memory import InMemory
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import BUILT, CONSTRUCTED, HELD_OUT_RIDGE
 from featgrad.search import rounds
@@ -35,17 +33,6 @@ from featgrad.search.working_set import Comparison, WorkingSet, compare
 Folds = tuple[int, ...]
 # What was constructed, with its price.
 Pool = dict[Constructed, float]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is constructed, and how."""
-
-    operations: Sequence[Operation]
-    rounds: int
-    most_parents: float
-    size: int  # of the sets whose residuals are priced
-    preprocess: str
 
 
 class Pools(NamedTuple):
@@ -67,82 +54,72 @@ class Pools(NamedTuple):
 
 
 def construct(
-    X: Any, prepared: Prepared, divisions: Sequence[Folds], given: Units, settings: Settings
+    given: InMemory,
+    divisions: Sequence[Folds],
+    units_of_given: Units,
+    size: int,
+    n_rounds: int,
+    most_parents: float,
+    operations: Sequence[Operation],
 ) -> Pools:
-    """Columns that are worth more than chance in each division, with their prices."""
-    pools, active = Pools({folds: {} for folds in divisions}), list(divisions)
-    for _ in range(settings.rounds):
+    """Columns that are worth more than chance in each division, with their prices.
+
+    Residuals are those of sets of a size. Each pair has one of so many columns at most.
+    """
+    pools, active, X = Pools({folds: {} for folds in divisions}), list(divisions), given.X
+    for _ in range(n_rounds):
         columns = pools.columns
-        dataset = InMemory(with_columns(X, X, columns), prepared, settings.preprocess)
-        units = given.with_more(len(columns))
-        size = float(min(settings.size, units.n_available))
-        tasks = [SearchTask(size, folds, pools.units(units, folds)) for folds in active]
+        dataset = given.with_matrix(with_columns(X, X, columns))
+        units = units_of_given.with_more(len(columns))
+        budget = float(min(size, units.n_available))
+        tasks = [SearchTask(budget, folds, pools.units(units, folds)) for folds in active]
         options = dataset.filters[-1], WorkingSet().max_iter, go_on
         with one_blas_thread():
             subsets = rounds.search(dataset, units, tasks, *options)
         before, active = active, []
+        every = [*map(Given, range(X.shape[1])), *columns]
         for folds, subset in zip(before, subsets, strict=True):
-            residuals = _residuals(dataset, subset.features, folds)
-            pool, n_given = pools.of_division[folds], X.shape[1]
-            chosen = [columns[i] for i in subset.features[subset.features >= n_given] - n_given]
-            usable = np.flatnonzero(units.of_column[:n_given] >= 0)
-            usable = usable[best_first(subset.scores[usable], len(usable))]
-            found = _entering(X, usable, chosen, residuals, settings)
+            pool, residuals = pools.of_division[folds], _residuals(dataset, subset.features, folds)
+            # Parts of others are given columns, and constructed ones that are chosen.
+            is_part = (units.of_column >= 0) & (np.arange(len(every)) < X.shape[1])
+            is_part[subset.features] = True
+            own = np.flatnonzero(is_part)
+            expressions, values = [every[i] for i in own], dataset.X[residuals.rows]
+            ranked = best_first(subset.scores[own], len(own))
+            scaled = on_one_scale(values if is_part.all() else values[:, own])
+            parts = Parts(X, residuals.rows, expressions, ranked, most_parents, *scaled)
+            found = _entering(parts, residuals, operations)
             if found.keys() - pool.keys():
                 active.append(folds)
-                pools.of_division[folds] = {column: pool[column] for column in chosen} | found
+                chosen = {column: pool[column] for column in expressions if column in pool}
+                pools.of_division[folds] = chosen | found
         if not active:
             break
     return pools
 
 
-def _entering(
-    X: Any, given: Indices, chosen: list[Constructed], residuals: Residuals, settings: Settings
-) -> Pool:
-    """The best of what is worth more than chance; of given columns, the most promising first."""
-    places = np.argsort(given)
-    expressions: list[Expression] = [*map(Given, given[places].tolist()), *chosen]
-    values = with_columns(X, X, chosen)[residuals.rows]
-    columns = np.append(given[places], X.shape[1] + np.arange(len(chosen)))
-    if len(columns) < values.shape[1]:
-        values = values[:, columns]
-    ranked = np.append(len(given) + np.arange(len(chosen)), np.argsort(places)).astype(np.intp)
-    scaled = on_one_scale(values)
-    parts = Parts(X, residuals.rows, expressions, ranked, settings.most_parents, *scaled)
-    candidates, counts = dict[Constructed, None](), 0
-    for operation in settings.operations:
-        count, best = operation.best(parts, residuals, BUILT)
-        counts, candidates = counts + count, candidates | dict.fromkeys(best)
-    built_from, found = list(candidates), Pool()
-    for start in range(0, len(built_from), BUILT):
-        some = built_from[start : start + BUILT]
-        built = np.column_stack([column.build(X)[residuals.rows] for column in some])
-        prices, worth = residuals.price(built, counts)
-        found |= {some[i]: float(prices[i]) for i in np.flatnonzero(worth)}
-    best = sorted(found, key=lambda column: -found[column])[:CONSTRUCTED]
-    return {column: found[column] for column in best}
+def _entering(parts: Parts, residuals: Residuals, operations: Sequence[Operation]) -> Pool:
+    """The best of what is worth more than the best of all candidates would be by chance."""
+    best = [operation.best(parts, residuals, BUILT) for operation in operations]
+    count, found = sum(one for one, _ in best), Pool()
+    for _, columns in best:
+        if columns:
+            built = np.column_stack([column.build(parts.X)[parts.rows] for column in columns])
+            prices, worth = residuals.price(built, count)
+            found |= {columns[i]: float(prices[i]) for i in np.flatnonzero(worth)}
+    return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED])
 
 
-class _Chosen(ArraySums):
-    """Outputs, weights, cells and some columns of all rows."""
-
-    def __init__(self, columns: Indices) -> None:
-        self._columns, self.parts = columns, list[Rows]()
-
-    def add(self, rows: Rows) -> None:
-        X = np.asarray(dense(rows.X[:, self._columns]), np.float64)
-        self.parts.append(Rows(rows.outputs, rows.weights, rows.cells, X))
-
-
-def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
+def _residuals(dataset: Dataset, columns: Indices, folds: Folds) -> Residuals:
     """What ridge models of some columns leave of each fold of a division, of its other folds."""
-    division = dataset.division(folds)
-    rows = Rows.joined(dataset.visit("residuals", lambda: _Chosen(columns)).parts)
-    weights = rows.weights * division.shares[rows.cells]
-    used = np.flatnonzero(weights)
-    of_row = rows.cells[used] // division.n_strata
-    outputs = (rows.outputs[used] - division.means) / division.deviations
-    given = Weighted(rows.X[used], outputs, weights[used])
+    sample = dataset.sample(columns)
+    used = np.flatnonzero(np.isin(sample.folds, folds))
+    of_row, outputs, weights = sample.folds[used], sample.outputs[used], sample.weights[used]
+    if sample.task == "binary":  # classes count alike
+        is_second = outputs[:, 0] > 0
+        weights = weights / np.where(is_second, weights @ is_second, weights @ ~is_second)
+    weights = weights / weights.sum()
+    given = Weighted(sample.columns.values()[used], outputs, weights)
     left: Floats = np.empty_like(outputs)
     for fold in folds:
         own = of_row == fold
@@ -150,26 +127,20 @@ def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
         model = given.standardised(others)
         coefficients = ridge_coefficients(model.take(others), HELD_OUT_RIDGE)
         left[own] = model.outputs[own] - model.values[own] @ coefficients
-    left -= given.weights @ left
-    roots = np.sqrt(given.weights)[:, None]
-    basis = np.linalg.qr(roots * np.column_stack([np.ones(len(used)), given.values]))[0]
-    return Residuals(used, given.weights, given.weights[:, None] * left, basis)
+    left -= weights @ left
+    deviations = np.sqrt(weights @ (outputs - weights @ outputs) ** 2)
+    left /= np.where(deviations > 0, deviations, 1.0)
+    constant_too = np.column_stack([np.ones(len(used)), given.values])
+    basis = np.linalg.qr(np.sqrt(weights)[:, None] * constant_too)[0]
+    return Residuals(sample.places[used], weights, weights[:, None] * left, basis)
 
 
 class Verdict(NamedTuple):
-    """Mean correlation with held-out rows of sets without and with constructed columns.
+    """Correlation of prediction and target in held-out rows, on average over parts of these."""
 
-    Parameters
-    ----------
-    without, constructed : float
-        Mean correlation of prediction and target over parts of the rows that are held out.
-    is_kept : bool
-        Whether constructed columns may be chosen.
-    """
-
-    without: float
+    without: float  # constructed columns
     constructed: float
-    is_kept: bool
+    is_kept: bool  # whether constructed columns may be chosen
 
 
 class WithConstructed(WorkingSet):

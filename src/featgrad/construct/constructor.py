@@ -9,51 +9,37 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from featgrad._support.array_api import on_host
 from featgrad.checks import MATRIX, check_missing, check_number, check_option, naming_columns
-from featgrad.construct.construction import Settings, WithConstructed, construct
+from featgrad.construct.construction import WithConstructed, construct
 from featgrad.construct.expressions import Expression, Given, with_columns
 from featgrad.construct.operations import OPERATIONS, Operation
 from featgrad.dataset.memory import InMemory
-from featgrad.fitting import Choice, Fit, new_fit
+from featgrad.fitting import Choice, new_fit
 from featgrad.plan import CONSTRUCTION_SIZE, PARENTS, ROWS_PER_CONSTRUCTION
+from featgrad.search.units import Units
 from featgrad.selector import FeatureGradientSelector
 
 _SHARED = (
     "n_features_to_select", "min_features_to_select", "keep", "exclude", "estimate", "cv", "task",
     "missing", "random_state",
 )  # fmt: skip
+_RESULTS = "learnability_", "n_features_", "path_", "plan_", "score_", "sizes_", "task_"
 
 
 class ConstructedFeature(NamedTuple):
-    """A constructed feature that was chosen.
-
-    Parameters
-    ----------
-    name : str
-        What it is, in the names of given columns.
-    operation : str
-        What constructed it.
-    parts : list of str
-        Given columns that it is made of.
-    price : float
-        Estimate, at first order, of the explained fraction that it would add when it entered.
-    gain, error : float
-        Explained fraction that held-out rows lose without it, with its standard error; NaN without
-        `estimate`.
-    """
+    """A constructed feature that was chosen."""
 
     name: str
-    operation: str
-    parts: list[str]
-    price: float
-    gain: float
-    error: float
+    operation: str  # that it was constructed by
+    parts: list[str]  # given columns that it is made of
+    price: float  # estimate of the explained fraction that it would add, when it entered
+    gain: float  # explained fraction that held-out rows lose without it; NaN without `estimate`
+    error: float  # standard error of the gain
 
 
 class ConstructedFeatures(list[ConstructedFeature]):
@@ -108,13 +94,16 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
     ----------
     features_ : list
         The chosen features as expressions, given columns first.
-    constructed_ : list of ConstructedFeature
-        Those that were constructed, with their parts, price, and gain with its error.
+    constructed_ : list
+        Those that were constructed, with `name`, `operation`, `parts`, `price` (an estimate of the
+        explained fraction that each would add, when it entered), `gain` (what held-out rows lose
+        without it) and its standard `error`; shown as a table.
     formula_ : str
         All chosen features in one line.
     verdict_ : Verdict or None
-        How well held-out rows are predicted without and with constructed columns, and which was
-        kept; None where nothing was worth more than chance, or without `estimate`.
+        Correlation of prediction and target in held-out rows `without` constructed columns and
+        with, `constructed`; `is_kept` says which was chosen. None where nothing was worth more than
+        chance, or without `estimate`.
     selector_ : FeatureGradientSelector
         Fitted to the given columns and those that entered.
     n_features_ : int
@@ -196,21 +185,19 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         selector = FeatureGradientSelector(**shared)
         selector._check_parameters()
         _, X, y = selector._validated(X, y)
-        X = sparse.csr_array(X) if sparse.issparse(X) else X
         self.n_features_in_ = selector.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(selector, "feature_names_in_"):
             self.feature_names_in_ = selector.feature_names_in_
         # The number may be larger than that of the given columns.
-        number = {"n_features_to_select": "auto"}
-        fit = new_fit(clone(selector).set_params(**number), "memory", X.shape[1])
-        choices = list[tuple[Choice, WithConstructed]]()
-        while not choices or (choices[-1][0].is_empty and choices[-1][0].task.may_be_numbers):
-            fit = fit.as_numbers(choices[-1][0].task) if choices else fit
+        anything = clone(selector).set_params(n_features_to_select="auto")
+        fit, choices = new_fit(anything, "memory", X.shape[1]), list[Choice]()
+        while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
+            fit = fit.as_numbers(choices[-1].task) if choices else fit
             rows = fit.of_rows(X, y, sample_weight, groups)
             assert isinstance(rows, InMemory)
-            choices.append(self._choose(fit, selector, X, rows, operations))
-        self._adopt(selector, *(choices[0] if choices[-1][0].is_empty else choices[-1]))
+            choices.append(self._choose(selector, rows, fit.budgets.units, operations))
+        self._adopt(selector, choices[0] if choices[-1].is_empty else choices[-1])
         return self
 
     def transform(self, X: Any) -> Any:
@@ -251,62 +238,56 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
 
     def _choose(
         self,
-        fit: Fit,
         selector: FeatureGradientSelector,
-        X: Any,
         rows: InMemory,
+        units: Units,
         operations: list[Operation],
-    ) -> "tuple[Choice, WithConstructed]":
-        """What is chosen, by a search that knows what was constructed."""
-        number, n_given = self.n_features_to_select, X.shape[1]
+    ) -> Choice:
+        """Construct, and choose among all columns."""
+        number = self.n_features_to_select
         few = CONSTRUCTION_SIZE, max(1, rows.n_rows // ROWS_PER_CONSTRUCTION)
         size = min(few) if number == "auto" else int(number)
         divisions = [rows.whole.folds]
         if (number == "auto" or self.estimate) and rows.n_rows >= 2 * rows.n_folds:
             divisions += [split.training for split in rows.splits]
         most = PARENTS if self.parents == "any" else math.inf
-        settings = Settings(operations, self.rounds, most, size, selector.preprocess)
         search = WithConstructed()
-        search.pools = construct(X, rows.prepared, divisions, fit.budgets.units, settings)
-        columns = search.pools.columns
-        search.n_given, names = n_given, _check_feature_names_in(self)
-        names = [*names, *(column.text(names) for column in columns)]
-        with_all = copy(selector).set_params(search=search)
-        with_all.feature_names_in_ = np.array(names, dtype=object)
+        search.pools = construct(rows, divisions, units, size, self.rounds, most, operations)
+        columns, names = search.pools.columns, _check_feature_names_in(self)
+        search.n_given, with_all = rows.n_features, copy(selector).set_params(search=search)
         if number != "auto":
-            n_available = fit.budgets.units.n_available + len(columns)
-            with_all.set_params(n_features_to_select=min(number, n_available))
-        whole = new_fit(with_all, "memory", len(names))
-        matrix = with_columns(X, X, columns)
-        return whole.choose(InMemory(matrix, rows.prepared, selector.preprocess)), search
+            number = min(int(number), units.n_available + len(columns))
+            with_all.set_params(n_features_to_select=number)
+        names = [*names, *(column.text(names) for column in columns)]
+        with_all.feature_names_in_ = np.array(names, dtype=object)
+        every = rows.with_matrix(with_columns(rows.X, rows.X, columns))
+        return new_fit(with_all, "memory", len(names)).choose(every)
 
-    def _adopt(
-        self, selector: FeatureGradientSelector, choice: Choice, search: WithConstructed
-    ) -> None:
+    def _adopt(self, selector: FeatureGradientSelector, choice: Choice) -> None:
+        search, names = choice.plan.search, _check_feature_names_in(self)
         # What was constructed without some rows only says how well that does.
         own = next(iter(search.pools.of_division.values()))
-        columns: list[Expression] = [*map(Given, range(self.n_features_in_)), *own]
-        n, names = len(columns), _check_feature_names_in(self)
-        subsets = [replace(one, scores=one.scores[:n]) for one in choice.outcome.subsets]
-        selector.n_features_in_ = n
+        columns: list[Expression] = [*map(Given, range(search.n_given)), *own]
+        subsets = [
+            replace(one, scores=one.scores[: len(columns)]) for one in choice.outcome.subsets
+        ]
+        selector.n_features_in_ = len(columns)
         selector.feature_names_in_ = np.array([each.text(names) for each in columns], dtype=object)
         selector._adopt(choice._replace(outcome=choice.outcome._replace(subsets=subsets)))
+        for name in _RESULTS:
+            setattr(self, name, getattr(selector, name))
         self.selector_, self.verdict_ = selector, search.verdict
-        self.task_, self.plan_, self.path_ = selector.task_, selector.plan_, selector.path_
-        self.sizes_, self.n_features_ = selector.sizes_, selector.n_features_
-        self.learnability_, self.score_ = selector.learnability_, selector.score_
         point = selector.path_[selector._place]
-        gains = np.full((2, point.size), np.nan) if point.gains is None else point.gains
         self.features_ = [columns[i] for i in point.features]
+        texts = [feature.text(names) for feature in self.features_]
+        self.formula_ = f"y ~ {' + '.join(texts) or '1'}"
         self.constructed_ = ConstructedFeatures()
-        for feature, *gain in zip(self.features_, *gains, strict=True):
+        gains = np.full((2, point.size), np.nan) if point.gains is None else point.gains
+        for feature, text, *gain in zip(self.features_, texts, *gains, strict=True):
             if not isinstance(feature, Given):
                 parts = [names[index] for index in sorted(feature.given())]
-                kind, numbers = feature.kind, (own[feature], *map(float, gain))
-                record = ConstructedFeature(feature.text(names), kind, parts, *numbers)
-                self.constructed_.append(record)
-        chosen = [feature.text(names) for feature in self.features_]
-        self.formula_ = f"y ~ {' + '.join(chosen) or '1'}"
+                numbers = own[feature], *map(float, gain)
+                self.constructed_.append(ConstructedFeature(text, feature.kind, parts, *numbers))
 
     def _operations(self) -> list[Operation]:
         """Those named, and those given as objects."""

@@ -20,17 +20,15 @@ class Curve(Protocol):
     def name(self) -> str: ...
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether it takes rows in their order: a row sees itself and those before it."""
+    def is_ordered(self) -> bool: ...  # whether rows see those before them, never those after
 
-    def numbers(self, X: Floats) -> Any:
-        """Numbers to try, of each column one in each row; NaN where the curve does not exist."""
+    # Numbers to try, of each column one in each row; NaN where the curve does not exist.
+    def numbers(self, X: Floats) -> Any: ...
 
-    def apply(self, x: Floats, number: Any) -> Floats:
-        """Of a column and its number, or of columns and theirs."""
+    # Of a column and its number, or of columns and theirs.
+    def apply(self, x: Floats, number: Any) -> Floats: ...
 
-    def text(self, part: str, number: float) -> str:
-        """In words, of what it is applied to."""
+    def text(self, part: str, number: float) -> str: ...
 
 
 @dataclass(frozen=True)

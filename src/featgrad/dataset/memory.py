@@ -221,6 +221,10 @@ class InMemory(Storage):
         first = self._rows(np.sort(rows[:_ORIGIN_ROWS]))
         self.standardiser = Standardiser.from_sample(first, preprocess)
 
+    def with_matrix(self, X: Any) -> "InMemory":
+        """Other columns of the same rows."""
+        return InMemory(X, self.prepared, self._preprocess)
+
     def row_moments(self) -> RowMoments:
         return self.prepared.row_moments(self.X, self._preprocess)
 

@@ -1,0 +1,259 @@
+"""Features constructed as they are needed: recovery of known ones, honesty, real tables.
+
+    python -m benchmarks.construct recovery     # products, functions and lags whose truth is known
+    python -m benchmarks.construct honesty      # noise, linear truth, false products, intervals
+    python -m benchmarks.construct tables       # 20 columns of real tables, a linear judge
+
+Figures are added to `results/construct`. Times are processor seconds of one core.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from scipy import sparse, stats
+from sklearn import datasets
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.helpers.record import RESULTS, Figure, record
+from benchmarks.helpers.sources import locate, read_staged
+from featgrad import FeatureGradientConstructor, FeatureGradientSelector
+
+FOLDER, TITLE = RESULTS / "construct", "Constructed features"
+TEST_ROWS = 2000
+# Constants may be chosen on training rows of these; the others only confirm.
+DEVELOPMENT = ("madelon", "mice_protein", "diabetes", "breast_cancer", "blood_brain", "digits")
+CONFIRMATION = (
+    "puma32h", "chicago_ridership", "noaa_weather", "covtype", "covtype_elevation", "mdrr",
+    "permeability", "semeion", "tecator", "hiv_nrti", "hiv_pi", "wine", "coil20",
+)  # fmt: skip
+
+
+def pairs(rng, n_rows, n_columns, n_pairs=5, noise=1.0):
+    """Products of distinct columns, and noise of so many times their variance."""
+    X = rng.standard_normal((n_rows, n_columns))
+    signal = sum(X[:, 2 * i] * X[:, 2 * i + 1] for i in range(n_pairs))
+    return X, signal + np.sqrt(noise * n_pairs) * rng.standard_normal(n_rows)
+
+
+def absolutes(rng, n_rows):
+    X = rng.standard_normal((n_rows, 300))
+    y = np.abs(X[:, :5]).sum(axis=1) + 0.5 * rng.standard_normal(n_rows) > 4
+    return X, y.astype(int)
+
+
+def friedman(rng, n_rows):
+    return datasets.make_friedman1(n_rows, 100, noise=1.0, random_state=rng.integers(1 << 31))
+
+
+def lagged(rng, n_rows=20_000, n_columns=200):
+    X = rng.standard_normal((n_rows, n_columns))
+    signal = sum(np.roll(X[:, i], lag) for i, lag in enumerate((1, 24, 168)))
+    return X, signal + np.sqrt(3) * rng.standard_normal(n_rows)
+
+
+def timed(estimator, X, y):
+    """The fitted estimator, and processor seconds."""
+    start = time.process_time()
+    return estimator.fit(X, y), time.process_time() - start
+
+
+def score(estimator, X, y, X_test, y_test):
+    """Of a linear model on what the estimator gives: R^2, or area under the curve."""
+    X, X_test = (each.toarray() if sparse.issparse(each) else each for each in (X, X_test))
+    X, X_test = estimator.transform(X), estimator.transform(X_test)
+    if X.shape[1] == 0:
+        return 0.0 if str(estimator.task_) == "regression" else 0.5
+    if str(estimator.task_) == "regression":
+        model = make_pipeline(StandardScaler(), RidgeCV(np.geomspace(1e-3, 1e3, 13)))
+        return r2_score(y_test, model.fit(X, y).predict(X_test))
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+    chances = model.fit(X, y).predict_proba(X_test)
+    chances = chances[:, 1] if chances.shape[1] == 2 else chances
+    return roc_auc_score(y_test, chances, multi_class="ovr")
+
+
+def recovery(keep):
+    """Known products, functions and lags."""
+    truth = {f"x{2 * i} * x{2 * i + 1}" for i in range(5)}
+    for n_rows, n_columns in ((2000, 1000), (5000, 10_000)):
+        X, y = pairs(np.random.default_rng(0), n_rows, n_columns)
+        for number in (5, 10):
+            constructor = FeatureGradientConstructor(number, operations="products", random_state=0)
+            fitted, seconds = timed(constructor, X, y)
+            found = {one.name for one in fitted.constructed_}
+            keep(f"5 products of {n_columns} columns, {number} features", n_rows, [
+                Figure("found", len(found & truth), "", ">= 5"),
+                Figure("false", len(found - truth), "", "<= 1"),
+                Figure("time", seconds, "s", "<= 60"),
+            ])  # fmt: skip
+    for name, draw, number, asked in (
+        ("Friedman 1, 100 columns", friedman, 10, 0.90),
+        ("sums of |x|, 300 columns", absolutes, 10, 0.94),
+    ):
+        X, y = draw(np.random.default_rng(0), 2000 + TEST_ROWS)
+        parts = X[:2000], y[:2000], X[2000:], y[2000:]
+        fitted, seconds = timed(FeatureGradientConstructor(number, random_state=0), *parts[:2])
+        figures = [Figure("score", score(fitted, *parts), "", f">= {asked}")]
+        keep(name, 2000, [*figures, Figure("time", seconds, "s")])
+    X, y = lagged(np.random.default_rng(0))
+    fitted, seconds = timed(FeatureGradientConstructor(3, operations="lags", random_state=0), X, y)
+    found = {"x0[t-1]", "x1[t-24]", "x2[t-168]"} & set(fitted.get_feature_names_out())
+    figures = [Figure("found", len(found), "", ">= 3"), Figure("time", seconds, "s")]
+    keep("3 lags of 200 columns x 200 lags", 20_000, figures)
+
+
+def honesty(keep, repeats):
+    """What is constructed of nothing, and what is said of what is constructed."""
+    for name in ("noise", "linear"):
+        nothing = 0
+        for seed in range(repeats):
+            rng = np.random.default_rng(seed)
+            X = rng.standard_normal((500, 50))
+            y = rng.standard_normal(500) + (X[:, :5].sum(axis=1) if name == "linear" else 0)
+            nothing += not FeatureGradientConstructor(10, random_state=seed).fit(X, y).constructed_
+        keep(name, 500, [Figure("nothing constructed", nothing / repeats, "", ">= 0.95")])
+    false, covered, truth = [], [], {f"x{2 * i} * x{2 * i + 1}" for i in range(3)}
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+        X, y = pairs(rng, 600 + TEST_ROWS, 30, 3)
+        for number in (3, 8, "auto"):
+            fitted = FeatureGradientConstructor(number, random_state=seed).fit(X[:600], y[:600])
+            found = {one.name for one in fitted.constructed_ if one.operation == "product"}
+            false.append(len(found - truth) / max(len(found), 1))
+            # The best linear model on the features that were chosen, with endless rows.
+            built = np.column_stack([np.ones(TEST_ROWS), fitted.transform(X[600:])])
+            signal = sum(X[600:, 2 * i] * X[600:, 2 * i + 1] for i in range(3))
+            left = signal - built @ np.linalg.lstsq(built, signal, rcond=None)[0]
+            low, high = fitted.learnability_.interval
+            covered.append(low <= (3 - np.mean(left**2)) / 6 <= high)
+    keep("3 products of 30 columns", 600, [
+        Figure("share of false products", np.mean(false), "", "<= 0.1"),
+        Figure("intervals that cover", np.mean(covered), "", ">= 0.9"),
+    ])  # fmt: skip
+
+
+def table(name):
+    """X and y of a real table."""
+    own = {"diabetes": datasets.load_diabetes, "breast_cancer": datasets.load_breast_cancer,
+           "wine": datasets.load_wine, "digits": datasets.load_digits}  # fmt: skip
+    if name in own:
+        return own[name](return_X_y=True)
+    if name == "madelon":
+        parts = [read_staged(f"madelon_{part}") for part in ("train", "valid")]
+        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+    X, y = read_staged(name.removesuffix("_elevation"))
+    X = np.asarray(X.toarray() if sparse.issparse(X) else X, np.float64)
+    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    if name == "covtype_elevation":
+        X, y = X[:, 1:], X[:, 0]
+    y = y[:, 0] if y.ndim == 2 else y
+    known = np.isfinite(y)
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(known))[:15_000]
+    return X[rows], y[rows]
+
+
+def tables(keep, names, splits, operations, ceiling):
+    """Test scores with 20 columns: as given, constructed, and all columns of LightGBM."""
+    differences = []
+    for name in names:
+        stem = name.removesuffix("_elevation")
+        if name not in ("diabetes", "breast_cancer", "wine", "digits") and not (
+            locate(f"{stem}.npz") or locate(f"{stem}_train.npz")
+        ):
+            print(f"{name} is not there")
+            continue
+        X, y = table(name)
+        rows = []
+        for seed in range(splits):
+            is_number = y.dtype.kind == "f" and len(np.unique(y)) > 20
+            stratify = None if is_number else y
+            parts = train_test_split(X, y, test_size=1 / 3, random_state=seed, stratify=stratify)
+            X_train, X_test, y_train, y_test = parts
+            task = "regression" if is_number else "auto"
+            number = min(20, X.shape[1])
+            plain = FeatureGradientSelector(number, task=task, estimate=False, random_state=0)
+            more = FeatureGradientConstructor(
+                number, operations=operations, task=task, random_state=0
+            )
+            rows.append([])
+            for estimator in (plain, more):
+                fitted, seconds = timed(estimator, X_train, y_train)
+                rows[-1] += [score(fitted, X_train, y_train, X_test, y_test), seconds]
+            rows[-1].append(len(more.constructed_))
+            rows[-1].append(boosted(*parts) if ceiling else np.nan)
+        given, _, constructed, seconds, count, best = np.mean(rows, axis=0)
+        differences.append(constructed - given)
+        numbers = f"{given:.4f} {constructed:.4f} {differences[-1]:+.4f} {best:.4f}"
+        print(f"{name:20} {numbers} {count:4.1f} {seconds:6.1f} s", flush=True)
+        figures = [Figure("as given", given, "")]
+        figures.append(Figure("constructed", constructed, "", f">= {given - 0.005:.4f}"))
+        figures += [Figure("LightGBM on all columns", best, "")] if np.isfinite(best) else []
+        keep(name, len(X_train), [*figures, Figure("time", seconds, "s")])
+    p = stats.wilcoxon(differences, alternative="greater").pvalue
+    print(
+        f"mean difference {np.mean(differences):+.4f}, worst {min(differences):+.4f}, p = {p:.4f}"
+    )
+    return p
+
+
+def boosted(X, X_test, y, y_test):
+    """Test score of LightGBM on all columns; NaN where it is not installed."""
+    try:
+        import lightgbm
+    except ModuleNotFoundError:
+        return np.nan
+    options = {"n_estimators": 300, "learning_rate": 0.05, "verbose": -1, "n_jobs": 1}
+    if y.dtype.kind == "f" and len(np.unique(y)) > 20:
+        return r2_score(y_test, lightgbm.LGBMRegressor(**options).fit(X, y).predict(X_test))
+    chances = lightgbm.LGBMClassifier(**options).fit(X, y).predict_proba(X_test)
+    chances = chances[:, 1] if chances.shape[1] == 2 else chances
+    return roc_auc_score(y_test, chances, multi_class="ovr")
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.construct",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("part", choices=("recovery", "honesty", "tables"))
+    parser.add_argument("--repeats", type=int, default=40, help="of honesty")
+    parser.add_argument("--splits", type=int, default=3, help="of tables")
+    parser.add_argument("--sets", help="tables, separated by commas")
+    parser.add_argument(
+        "--development",
+        action="store_true",
+        help="splits of training rows only; nothing is recorded",
+    )
+    parser.add_argument("--operations", default="products,hinges,bent")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    warnings.simplefilter("ignore")
+
+    def keep(data, rows, figures):
+        command = f"python -m benchmarks.construct {options.part}"
+        print(data, rows, *(f"{f.bar} {f.measured:.4g}{f.unit}" for f in figures), flush=True)
+        record(data, rows, command, figures, FOLDER, TITLE)
+
+    if options.part == "recovery":
+        recovery(keep)
+    elif options.part == "honesty":
+        honesty(keep, options.repeats)
+    else:
+        names = options.sets.split(",") if options.sets else DEVELOPMENT + CONFIRMATION
+        keep = (lambda *_: None) if options.development else keep
+        operations = options.operations.split(",")
+        tables(keep, names, options.splits, operations, not options.development)
+
+
+if __name__ == "__main__":
+    main()
