@@ -15,6 +15,11 @@ class Rows:
     weight: np.ndarray | None
 
 
+def first_features(source: Source) -> np.ndarray:
+    """The first feature of each variable of a table."""
+    return np.unique(source.feature_names.groups, return_index=True)[1]
+
+
 def read(source: Source) -> Rows:
     """Every block, dense, one below the other."""
     blocks = list(source)

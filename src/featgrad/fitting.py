@@ -23,7 +23,7 @@ from featgrad.dataset.memory import InMemory, Preparation, prepare_encoded
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.diagnosis import Finding, findings, looked_at
-from featgrad.estimates.estimate import PathPoint, Sizes, decisions_of, unknown
+from featgrad.estimates.estimate import PathPoint, Sizes, decisions_of, of_variables, unknown
 from featgrad.estimates.held_out import HeldOutRows
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import Task
@@ -41,7 +41,7 @@ from featgrad.plan import (
 from featgrad.readers import Source
 from featgrad.search.base import Job, OnStep, Outcome, Reporter, Search, joined
 from featgrad.search.minibatch import MiniBatch
-from featgrad.search.units import Budgets, Units, read_budgets
+from featgrad.search.units import Budgets, Units, Variables, read_budgets
 from featgrad.search.working_set import WorkingSet
 
 # Those that "auto" chooses from: the first unless sets are larger than it is meant for.
@@ -63,9 +63,16 @@ _HELD_OUT = {
 
 
 def new_fit(
-    selector: Any, storage: str, n_features: int, context: CallbackContext | None = None
+    selector: Any,
+    storage: str,
+    n_columns: int,
+    context: CallbackContext | None = None,
+    variables: Variables | None = None,
 ) -> "Fit":
-    """What the parameters ask for; refuses what cannot be done before any row is looked at."""
+    """What the parameters ask for; refuses what cannot be done before any row is looked at.
+
+    Of so many columns of a matrix, which may stand for variables.
+    """
     given = selector.get_params(deep=False)
     methods = {"source": "fit_source", "chunks": "partial_fit", "dask": "fit with Dask"}
     if given["device"] is not None and storage in methods:
@@ -81,14 +88,15 @@ def new_fit(
     search = given["search"] if isinstance(given["search"], Search) else None
     names = getattr(selector, "feature_names_in_", None)
     constraints = {name: given[name] for name in ("feature_groups", "keep", "exclude", "costs")}
-    units = Units(*read_constraints(n_features, names, **constraints))
+    n_features = n_columns if variables is None else variables.count
+    units = Units(*read_constraints(n_features, names, **constraints)).of_variables(variables)
     sizes = ("n_features_to_select", "path_sizes", "max_cost", "costs", "keep",
              "min_features_to_select")  # fmt: skip
     asked = {name: given[name] for name in sizes}
     budgets = read_budgets(units, n_features, search=search, **asked)
     rng = check_random_state(selector.random_state)
     fit = Fit(storage, given, search, budgets, Reporter(selector, context), rng)
-    fit.plan(n_features)
+    fit.plan(n_columns)
     return fit
 
 
@@ -315,10 +323,15 @@ class Fit:
                         known = rows.estimate(np.searchsorted(columns, subset.features))
                         known = replace(known, is_optimistic=n_features > 0)
                     path[place] = path[place]._replace(learnability=known)
+        variables = self.budgets.units.variables
+        path = [of_variables(point, variables) for point in path]
         if estimates:
             among = sample, columns, features, len(chosen.features)
             independent = self.given["cv"] is None and sample.clusters is None
             found = findings(*among, as_independent=independent, X=X)
+            if variables is not None:
+                places = variables.of_column
+                found = [one._replace(features=(*places[[*one.features]],)) for one in found]
         sizes = Sizes(path[outcome.chosen], None) if outcome.held_out else None
         if sizes is not None and outcome.best is not None:
             best, last = path[outcome.best], self.budgets.for_rows(dataset.n_rows).values[-1]
@@ -327,6 +340,7 @@ class Fit:
             sizes = sizes._replace(best=best, cap=best.size if is_largest and more else None)
         decisions = planned.decisions + (() if sizes is None else decisions_of(sizes))
         planned = replace(planned, held_out=outcome.held_out, decisions=decisions)
+        outcome = outcome.of_variables(variables)
         return Choice(dataset.task, planned, outcome, path, found, sizes)
 
 

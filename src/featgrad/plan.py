@@ -131,6 +131,10 @@ CLASS_ADVANTAGE = 0.4
 MOST_TEXTS, ID_LIKE_SHARE, ID_LIKE_ROWS = 1000, 0.9, 20
 # Words among numbers or dates count as missing up to this share, and up to so many in any case.
 STRAY_SHARE, FEW_STRAYS = 0.1, 20
+# That a value is missing is a feature where, in at least so many rows, it says more of the target
+# than the best flag of noise does in this share of all tables; entries of a file that show it, and
+# values of a target, at most, that are looked at one by one.
+FLAG_ROWS, FLAG_CHANCE, FLAG_ENTRIES, FLAG_VALUES = 5, 0.01, 1 << 20, 20
 
 # Interquartile ranges from the quartiles to the fences that "robust" clips at, and to cells that
 # are far off. These are named where they make up this share of their column's variance, or this

@@ -16,17 +16,19 @@ from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _check_y,
     check_consistent_length,
     check_is_fitted,
+    check_X_y,
     validate_data,
 )
 
 from featgrad._support.array_api import (
     is_dask,
+    mixed_frame,
     namespace,
     on_accelerator,
     on_host,
@@ -51,9 +53,11 @@ from featgrad.checks import (
     check_option,
     check_raw_weights,
     naming_columns,
+    refuse_missing,
     unchanged_by_errors,
 )
 from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_rows
+from featgrad.columns.sums import has_missing
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.chunks import Accumulated
 from featgrad.estimates.diagnosis import DataWarning, shared_labels
@@ -65,8 +69,11 @@ from featgrad.options import TASKS
 from featgrad.plan import pays_on_device
 from featgrad.readers import Source
 from featgrad.readers.block import group_keys
+from featgrad.readers.columns import Layout
+from featgrad.readers.missing import EncodedRows, append_flags, with_flags
 from featgrad.report.text import as_html
 from featgrad.search.base import Search, Step
+from featgrad.search.units import Variables
 
 
 class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -139,8 +146,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         features, and targets that are numbers, three interquartile ranges outside their quartiles:
         for outliers and fill values. Quartiles are those of entries other than 0 in some of the
         rows, in `partial_fit` of the first chunk. What is explained is then the clipped target.
-    missing : {"error", "mean"}, default="error"
-        Whether NaN in X is refused or counts as its column's mean.
+    missing : {"mean", "error"}, default="mean"
+        Whether a missing value counts as the mean of its column or is refused. Where that it is
+        missing says more of the target than chance, this belongs to the feature, too.
     device : str or None, default=None
         Where to `fit`: None where X is, or a device of torch such as "cuda", to which an X on the
         host is copied: whole if it fits into half of the free memory, else in blocks. Learnability
@@ -210,6 +218,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
           dtype=object)
     """
 
+    # What the columns of a matrix stand for, where that is not themselves, and what encodes frames.
+    _layout: Layout | None = None
+    _encoder: Any = None
+
     def __init__(
         self,
         n_features_to_select: int | float | str = "auto",
@@ -227,7 +239,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         search: str | Search = "auto",
         task: str = "auto",
         preprocess: str = "zscore",
-        missing: str = "error",
+        missing: str = "mean",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -258,8 +270,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            The features. A Dask array (of NumPy or SciPy blocks) or dataframe of numbers is visited
-            partition by partition where Dask has it; the result is that of `fit_source`.
+            The features. A dataframe (pandas, polars, Arrow) may hold numbers, text or categories,
+            booleans, dates and times: each of its columns is one feature, whatever it is encoded
+            as, and those that are like identifiers are never chosen. A Dask array (of NumPy or
+            SciPy blocks) or dataframe of numbers is visited partition by partition where Dask has
+            it; the result is that of `fit_source`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             The target. It may come from another array library or device than X; for a Dask X it is
             a Dask collection with the same partitions, and so is `sample_weight`.
@@ -279,12 +294,12 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         context.call_on_fit_task_begin(estimator=self)
         given = X if stays_in_library(X) and not is_dask(X) else None
         storage, X, y = self._validated(X, y)
-        names = getattr(self, "feature_names_in_", None)
+        names = self._column_names
         if self.preprocess == "robust" and storage != "dask":
             X, y = clipped(X, y, on_host(sample_weight), self.task)
         if storage == "memory":
             X = in_range(X, self.preprocess, names)
-        fit = new_fit(self, storage, self.n_features_in_, context)
+        fit = new_fit(self, storage, X.shape[1], context, self._variables)
         in_memory, choices = storage == "memory" and sample_weight is None, list[Choice]()
         # Before whole numbers as classes are found unpredictable, they are tried as numbers.
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
@@ -356,11 +371,14 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
                 f"source is of type {type(source).__name__}, which cannot be read block by block: "
                 "pass what featgrad.open_source makes of it."
             )
-        self.n_features_in_ = source.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if source.feature_names is not None:
-            self.feature_names_in_ = np.array(list(source.feature_names), dtype=object)
-        fit = new_fit(self, "source" if client is None else "dask", source.n_features, context)
+        names = source.feature_names
+        self._take_layout(names if isinstance(names, Layout) else None)
+        if self._layout is None:
+            self.n_features_in_ = source.n_features
+            if names is not None:
+                self.feature_names_in_ = np.array(list(names), dtype=object)
+        storage = "source" if client is None else "dask"
+        fit = new_fit(self, storage, source.n_features, context, self._variables)
         with (
             open_checkpoint(checkpoint, self.get_params(deep=False), source) as passes,
             nullcontext() if client is None else client.as_current(),
@@ -418,10 +436,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self._check_parameters()
         state: Accumulated | None = self.__dict__.get("_state")
         X, y, sample_weight = on_host(X), ordered_labels(on_host(y)), on_host(sample_weight)
-        with naming_columns():
-            X, y = validate_data(self, X, y, reset=state is None, **MATRIX, multi_output=True)
+        X, y = self._as_matrix(X, y, reset=state is None)
         check_missing(X, self.missing)
-        fit = new_fit(self, "chunks", X.shape[1])
+        fit = new_fit(self, "chunks", X.shape[1], variables=self._variables)
         weights = check_raw_weights(sample_weight, X.shape[0])
         keys = None if groups is None else group_keys(on_host(groups), X.shape[0])
         used = np.flatnonzero(weights)
@@ -458,7 +475,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self
         """
         state = self._accumulated("this selector")
-        fit = new_fit(self, "chunks", state.n_features)
+        fit = new_fit(self, "chunks", state.n_features, variables=self._variables)
         names = getattr(self, "feature_names_in_", None)
         self._adopt(fit.choose(fit.of_chunks(state, names), state.n_rows))
         return self
@@ -506,7 +523,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         """
         state = self._accumulated("this selector")
         other: Self = clone(self)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "_layout", "_encoder"):
             if name in self.__dict__:
                 setattr(other, name, getattr(self, name))
         other._adopt_state(state.shard())
@@ -560,7 +577,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             check_missing(X, self.missing)
             return namespace(X).take(X, placed_like(X, self.get_support(indices=True)), axis=1)
         container = _get_output_config("transform", estimator=self)["dense"]
-        if container == "polars" and nw.dependencies.is_polars_dataframe(X):
+        is_polars = container == "polars" and nw.dependencies.is_polars_dataframe(X)
+        # An array would make one type of all columns.
+        if is_polars or (container == "default" and mixed_frame(X) is not None):
             validate_data(self, X, reset=False, skip_check_array=True)
             kept = nw.from_native(X)[:, self.get_support(indices=True).tolist()]
             return kept.to_native()
@@ -596,6 +615,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
 
     def _validated(self, X: Any, y: Any) -> tuple[str, Any, Any]:
         """Where to fit; X as it is where it stays, and as scikit-learn takes it on the host."""
+        self._layout, self._encoder = None, None
         if is_dask(X):
             validate_data(self, without_rows(X), skip_check_array=True)
             return "dask", X, y
@@ -605,15 +625,84 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             check_on_accelerator(X)
             check_consistent_length(X, y)
             return "device", X, _check_y(y, multi_output=True)
-        options = {**MATRIX, "ensure_min_samples": 2, "multi_output": True}
+        options: dict[str, Any] = {"ensure_min_samples": 2}
         if self.device is not None:  # which looks at the entries itself
             options["ensure_all_finite"] = False
-        with naming_columns():
-            X, y = validate_data(self, on_host(X), y, **options)
+        X, y = self._as_matrix(X, y, reset=True, **options)
         if self.device is not None:
             return "device", X, y
         check_missing(X, self.missing)
+        if self._layout is None and has_missing(X):
+            found = with_flags(X, y, self._column_names)
+            if found is not None:
+                X = found.X
+                self._layout = found.layout
         return "memory", X, y
+
+    def _as_matrix(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Any, Any]:
+        """Columns of numbers; of a data frame that has others, those that its columns stand for."""
+        options = {**MATRIX, "multi_output": True, **options}
+        if isinstance(X, EncodedRows):
+            self._take_layout(X.layout)
+            X, y = check_X_y(X.X, y, **options)
+            return X, y
+        frame = mixed_frame(X)
+        if frame is None:
+            with naming_columns():
+                X, y = validate_data(self, on_host(X), y, reset=reset, **options)
+            return X, y
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        check_consistent_length(X, y)
+        if self.missing == "error" and np.any(frame.null_count().to_numpy()):
+            refuse_missing()
+        if reset:
+            # Imported where it is needed, with the compiler.
+            from featgrad.readers.tables import FrameEncoder
+
+            names = [set(self._named(one)) for one in (self.keep, self.exclude)]
+            self._encoder = FrameEncoder(frame, y if self.missing == "mean" else None, *names)
+            self._layout = self._encoder.layout
+        X, y = check_X_y(self._encoder.encode(frame), y, **options)
+        return X, y
+
+    def _matrix(self, X: Any) -> Any:
+        """The columns that were searched, of rows like those that were given to `fit`."""
+        if isinstance(X, EncodedRows):
+            return X.X
+        if self._encoder is not None:
+            return self._encoder.encode(mixed_frame(X))
+        X = check_array(on_host(X), accept_sparse="csr", ensure_all_finite=False)
+        variables = self._variables
+        if variables is None or X.shape[1] == len(variables.of_column):
+            return X
+        return append_flags(X, variables.of_column[variables.count :])
+
+    def _take_layout(self, layout: Layout | None) -> None:
+        """The variables of a table whose rows are encoded already."""
+        self.__dict__.pop("feature_names_in_", None)
+        self._layout, self._encoder = layout, None
+        if layout is not None:
+            self.feature_names_in_ = np.array(layout.variables, dtype=object)
+            self.n_features_in_ = len(layout.variables)
+
+    @property
+    def _column_names(self) -> Any:
+        """Of the columns that are searched, where they have names."""
+        names = getattr(self, "feature_names_in_", None)
+        return names if self._layout is None else self._layout
+
+    @property
+    def _variables(self) -> Variables | None:
+        layout = self._layout
+        if layout is None or layout.groups is None:
+            return None
+        return Variables(layout.groups, len(layout.variables))
+
+    def _named(self, features: Any) -> list[str]:
+        """Names of features that are given by index or name."""
+        given = [] if features is None else [features] if np.ndim(features) == 0 else [*features]
+        names = self.feature_names_in_
+        return [str(names[one]) if isinstance(one, Integral) else one for one in given]
 
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task

@@ -70,8 +70,9 @@ def test_a_cut_npy_file_is_reported(tmp_path, X):
 def test_rows_with_unusable_values_raise_or_are_skipped(X, container, value: float, reason: str):
     X[9, 2] = value
     with pytest.raises(ValueError, match=f"the array, row 10: a value is {reason}"):
-        read(open_source(container(X), target=np.zeros(20), block_rows=4))
-    source = open_source(container(X), target=np.arange(20), block_rows=4, on_bad_rows="skip")
+        read(open_source(container(X), target=np.zeros(20), block_rows=4, missing="error"))
+    options = {"block_rows": 4, "missing": "error", "on_bad_rows": "skip"}
+    source = open_source(container(X), target=np.arange(20), **options)
     rows = read(source)
     assert source.skipped == 1
     assert source.n_rows is None
@@ -98,7 +99,7 @@ def test_rows_without_a_target_are_left_out(X, missing):
 
 def test_skipped_rows_leave_full_blocks(X):
     X[[0, 5, 6]] = np.nan
-    source = open_source(X, target=np.arange(20), block_rows=5, on_bad_rows="skip")
+    source = open_source(X, target=np.arange(20), block_rows=5, missing="error", on_bad_rows="skip")
     assert [len(block) for block in source] == [5, 5, 5, 2]
 
 

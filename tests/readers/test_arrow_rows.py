@@ -107,8 +107,8 @@ def test_a_bad_row_raises_or_is_skipped(tmp_path, val, y, reason: str, suffix: s
     }
     path = save(tmp_path / f"rows{suffix}", columns)
     with pytest.raises(ValueError, match=rf"rows{suffix}, row 3: .*{reason}"):
-        read(open_source(path))
-    source = open_source(path, on_bad_rows="skip")
+        read(open_source(path, missing="error"))
+    source = open_source(path, missing="error", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).X, X)
     assert source.skipped == 1
 

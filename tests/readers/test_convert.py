@@ -57,15 +57,16 @@ def test_nothing_half_written_is_left(tmp_path, X):
     before = path.read_bytes()
     X[20] = np.nan
     with pytest.raises(ValueError, match="row 21"):
-        convert(open_source(X, target=np.zeros(30), block_rows=5), path)
+        convert(open_source(X, target=np.zeros(30), block_rows=5, missing="error"), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_source_without_rows_is_reported(tmp_path):
     X = np.full((3, 2), np.nan)
+    source = open_source(X, target=np.zeros(3), missing="error", on_bad_rows="skip")
     with pytest.raises(ValueError, match="no rows"):
-        convert(open_source(X, target=np.zeros(3), on_bad_rows="skip"), tmp_path / "rows.arrow")
+        convert(source, tmp_path / "rows.arrow")
 
 
 def test_several_targets_are_reported(tmp_path):

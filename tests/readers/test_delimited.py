@@ -26,8 +26,8 @@ def test_columns_can_be_named_instead_of_a_first_line(write):
 def test_quoted_fields_may_hold_separators_and_line_ends(write):
     path = write("rows.csv", b'\xef\xbb\xbfy,"t,u"\r\n1,"a,\nb"\r\n0,"say ""c"""\r\n')
     source = open_source(path, target="y")
-    assert list(source.feature_names) == ["t,u=a,\nb", 't,u=say "c"']
-    np.testing.assert_array_equal(read(source).X, np.eye(2))
+    assert source.feature_names.columns[0].values == ("a,\nb", 'say "c"')
+    np.testing.assert_array_equal(read(source).X, [[0], [1]])
 
 
 @pytest.mark.parametrize("exclude", [(), ("note",)])
@@ -58,7 +58,8 @@ def test_a_name_may_hold_a_carriage_return(write):
 
 def test_a_carriage_return_in_a_field_of_the_first_line_ends_no_record(write):
     path = write("rows.tsv", b"1\t2\r\tu\n0\t3\tv\n1\t4\tu\n")
-    source = open_source(path, columns=["y", "n", "t"], target="y", on_bad_rows="skip")
+    names = ["y", "n", "t"]
+    source = open_source(path, columns=names, target="y", missing="error", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).y, [0, 1])
 
 
@@ -92,7 +93,7 @@ def test_numbers_of_a_sheet_are_numbers_next_to_texts_with_decimal_commas(tmp_pa
 def test_separators_in_cells_of_a_sheet_separate_nothing(tmp_path):
     rows = [("t", "n", "y"), ("a;b\t,c", 1, 0), ("b;c\t,d", 2, 1), ("a;b\t,c", 3, 1)]
     path = a_sheet(tmp_path / "rows.xlsx", rows)
-    assert list(open_source(path, target="y").feature_names) == ["t=a;b\t,c", "t=b;c\t,d", "n"]
+    assert list(open_source(path, target="y").feature_names) == ["t=b;c\t,d", "n"]
     with pytest.raises(ValueError, match=r"sep=';' does not apply to .*rows\.xlsx"):
         open_source(path, target="y", sep=";")
 
@@ -145,14 +146,14 @@ def test_the_end_of_a_day_and_a_leap_second_are_times(write):
     )
     found = read(open_source(write("rows.csv", content), target="y", dtype="float64"))
     expected = [[0.5, 18262.25, 18262.25], [1, 18263, 18263 - 1 / 24], [1, 17167, 17167]]
-    np.testing.assert_array_equal(found.X, expected)
+    np.testing.assert_array_equal(found.X[:, [0, 1, 13]], expected)
 
 
 @pytest.mark.parametrize("word", [b"12:60", b"12:30:61", b"13:00 pm", b"1:2"])
 def test_what_no_clock_shows_is_no_time(write, word: bytes):
     path = write("rows.csv", b"t,n,y\n12:00,1,0\n13:00,1,1\n14:00,1,1\n" + word + b",1,1\n")
     with pytest.raises(ValueError, match=r"line 5: column 't' holds .* not a time"):
-        read(open_source(path, target="y"))
+        read(open_source(path, target="y", missing="error"))
 
 
 def test_a_blank_among_booleans_is_missing(write):
@@ -183,9 +184,10 @@ def test_a_bad_line_raises_or_is_skipped(write, line: bytes, reason: str):
     good = b"1,2,a\n0,3,b\n1,-1e2,a\n"
     path = write("rows.csv", b"y,n,t\n" + good + b"\n" + line + b"\n" + good)
     with pytest.raises(ValueError, match=rf"rows\.csv, line 6: .*{reason}"):
-        read(open_source(path, target="y", encoding="utf-8"))
-    source = open_source(path, target="y", on_bad_rows="skip", encoding="utf-8")
-    np.testing.assert_array_equal(read(source).X, [[2, 1, 0], [3, 0, 1], [-100, 1, 0]] * 2)
+        read(open_source(path, target="y", encoding="utf-8", missing="error"))
+    options = {"missing": "error", "on_bad_rows": "skip", "encoding": "utf-8"}
+    source = open_source(path, target="y", **options)
+    np.testing.assert_array_equal(read(source).X, [[2, 0], [3, 1], [-100, 0]] * 2)
     assert source.skipped == 1
 
 
@@ -220,7 +222,7 @@ def test_quoted_fields_may_span_chunks_of_text(write, monkeypatch):
         read(open_source(path, target="y"))
     source = open_source(path, target="y", on_bad_rows="skip")
     np.testing.assert_array_equal(read(source).y, np.arange(50))
-    assert list(source.feature_names) == ["t=a", 't=a\n"b"\n', "u=x"]
+    assert list(source.feature_names) == ['t=a\n"b"\n', "u=x"]
 
 
 def test_rows_longer_than_a_chunk_show_their_decimal_sign_and_kinds(write, monkeypatch):
@@ -302,8 +304,9 @@ def test_a_number_that_stands_for_a_missing_one_may_be_written_in_any_way(write)
 def test_a_number_is_missing_in_columns_of_every_kind_and_with_decimal_commas(write, word: str):
     rows = b"n;b;d;t;y\n1,5;true;2020-01-01;u;1\n-999,00;-999;-999,0;-999,0;0\n2,5;false;;v;1\n"
     source = open_source(write("rows.csv", rows), target="y", missing="nan", na_values=[word])
-    assert list(source.feature_names) == ["n", "b", "d", "t=u", "t=v"]
-    np.testing.assert_array_equal(read(source).X[1], [np.nan, np.nan, np.nan, 0, 0])
+    assert source.feature_names.variables == ["n", "b", "d", "t"]
+    found = read(source).X[1]
+    np.testing.assert_array_equal(found[[0, 1, 2, -1]], np.nan)
 
 
 def test_a_bad_line_far_down_in_a_file_of_numbers_is_reported(write, monkeypatch):

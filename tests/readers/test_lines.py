@@ -62,7 +62,7 @@ def test_an_invalid_line_comes_before_the_damage_that_follows_it(write):
     lines[9_000] = b"1,two\n"
     path = write("rows.csv.gz", gzip.compress(b"y,n\n" + b"".join(lines))[:-30])
     with pytest.raises(ValueError, match="line 9002: "):
-        read(open_source(path, target="y"))
+        read(open_source(path, target="y", missing="error"))
 
 
 def test_leaving_early_ends_the_threads(write):

@@ -112,3 +112,12 @@ def only_columns(X: Any, columns: Any) -> Any:
 
 def _columns_of(block: Any, columns: Any) -> Any:
     return block[:, columns]
+
+
+def mixed_frame(X: Any) -> Any:
+    """A data frame that holds more than numbers; None for anything else."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    is_plain = all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values())
+    return None if is_plain and not frame.implementation.is_pyarrow() else frame

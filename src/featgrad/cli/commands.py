@@ -11,7 +11,7 @@ from typing import Any
 
 from featgrad._support.wording import counted
 from featgrad.cli import as_options, load, output
-from featgrad.cli.load import LoadedRows, all_names, fit, load_rows, open_file
+from featgrad.cli.load import LoadedRows, encoded_rows, fit, load_rows, open_file, variables_of
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
 from featgrad.estimates.estimate import decisions_of
@@ -38,8 +38,9 @@ def select(arguments: Namespace) -> None:
     rows = load_rows(open_file(arguments), read_all=False)
     selector, fitted = fit(rows, arguments)
     rows = fitted.for_estimates()
-    X, y, features = rows.block.X, rows.block.y, selector.get_support(indices=True)
-    described = Described(selector, X, y, rows.block.weight, all_names(rows.source))
+    X, y = encoded_rows(rows.source, rows.block.X), rows.block.y
+    features, variables = selector.get_support(indices=True), variables_of(rows.source)
+    described = Described(selector, X, y, rows.block.weight, variables)
     names = [described.names[i] for i in features]
     gains = {name: row for row in described.rows for name in row.features}
     answer = {
@@ -55,7 +56,7 @@ def select(arguments: Namespace) -> None:
         "target": arguments.target,
         "rows": rows.n_rows,
         "skipped": rows.source.skipped,
-        "candidates": rows.source.n_features,
+        "candidates": len(variables),
         "seed": arguments.seed,
     }
     explained = []
@@ -74,7 +75,7 @@ def select(arguments: Namespace) -> None:
     elif selector.sizes_ is not None:
         explained += ["{}: {} ({})".format(*line) for line in decisions_of(selector.sizes_)]
     if arguments.report is None:
-        concerning: Sequence[Concern] = concerns_of(described, X, y)
+        concerning: Sequence[Concern] = concerns_of(described, described.values, y)
     else:
         about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
         about["Rows left out"] = f"{rows.source.skipped:,}"
@@ -93,7 +94,12 @@ def select(arguments: Namespace) -> None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         blocks = [fitted.block] if fitted.is_complete else rows.source
-        output.write_table(blocks, features, names, arguments.target or "y", arguments.write)
+        columns, every = (
+            load.features_named(rows.source, "write", names),
+            load.all_names(rows.source),
+        )
+        named = [every[i] for i in columns]
+        output.write_table(blocks, columns, named, arguments.target or "y", arguments.write)
     warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [str(described), *_about_task(selector.task_, arguments), *about_rows]
     lines += [*warned, *explained]
@@ -156,7 +162,7 @@ def path(arguments: Namespace) -> None:
     check_outputs(arguments, {"checkpoint": ()})
     rows = load_rows(open_file(arguments), read_all=False)
     selector, rows = fit(rows, arguments)
-    names = all_names(rows.source)
+    names = variables_of(rows.source)
     answer = [
         as_json(point.learnability) | {"features": [names[i] for i in point.features]}
         for point in selector.path_

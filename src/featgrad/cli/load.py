@@ -1,7 +1,6 @@
 """Open FILE as a source, load its rows, and fit a selector to them."""
 
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad import plan
 from featgrad._support import Indices
-from featgrad._support.wording import counted, listed
 from featgrad.cli.arguments import UsageError
 from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes
@@ -24,6 +22,7 @@ from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.block import concatenate
 from featgrad.readers.columns import Layout, Table, check_column
 from featgrad.readers.lines import read_head
+from featgrad.readers.missing import EncodedRows
 from featgrad.readers.opening import open_table
 from featgrad.readers.source import SourceWrapper
 from featgrad.search.knockoffs import Knockoffs
@@ -43,11 +42,13 @@ class ProgressSource(SourceWrapper):
     """
 
     collect_sample = False
+    feature_names: Sequence[str] | None
     skipped: int
 
     def __init__(self, source: Source, expected_rows: int | None, progress: Progress) -> None:
         super().__init__(source)
         self.expected_rows, self._progress = expected_rows, progress
+        self.layout = source.feature_names
         self.sample: KeyedSample | None = None
 
     def __iter__(self) -> Iterator[Block]:
@@ -131,7 +132,10 @@ def open_file(arguments: Namespace) -> ProgressSource:
         arguments.progress.note(f"note: {note}")
         arguments.notes.append(note)
     expected = source.n_rows or _expected_rows(arguments.file)
-    return ProgressSource(source, expected, arguments.progress)
+    found = ProgressSource(source, expected, arguments.progress)
+    if getattr(arguments, "ungrouped", False) and isinstance(found.layout, Layout):
+        found.feature_names = found.layout.single()
+    return found
 
 
 def load_rows(source: ProgressSource, *, read_all: bool) -> LoadedRows:
@@ -169,17 +173,15 @@ def _drawn(part: Source, number: int, share: float) -> tuple[list[Block], int, i
 def fit(rows: LoadedRows, arguments: Namespace) -> tuple[FeatureGradientSelector, LoadedRows]:
     """Fit a selector to all rows as the options define it; also returns rows for more estimates."""
     source, progress = rows.source, arguments.progress
-    groups = None if arguments.ungrouped else groups_of(source)
     if arguments.run == "path" or arguments.fdr is None:
-        wanted = _sizes(rows, arguments, groups)
+        wanted = _sizes(rows, arguments)
     elif arguments.k != "auto":
         raise UsageError("--fdr decides how many features are selected: leave -k out.")
     else:
         wanted = {"search": Knockoffs(fdr=arguments.fdr)}
     selector = FeatureGradientSelector(
         **wanted,
-        feature_groups=groups,
-        keep=arguments.keep and features_named(source, "keep", arguments.keep).tolist(),
+        keep=arguments.keep and variables_named(source, "keep", arguments.keep),
         n_resamples=arguments.resamples,
         cv=_splitter(arguments),
         task=arguments.task,
@@ -195,7 +197,8 @@ def fit(rows: LoadedRows, arguments: Namespace) -> tuple[FeatureGradientSelector
             rows = rows if rows.is_complete else rows.drawn_by(client)
     elif rows.is_complete:
         block = rows.block
-        selector.fit(block.X, block.y, sample_weight=block.weight, groups=block.groups)
+        X = encoded_rows(source, block.X)
+        selector.fit(X, block.y, sample_weight=block.weight, groups=block.groups)
     else:
         progress.note("too large for memory: read block by block")
         source.collect_sample = True
@@ -211,30 +214,20 @@ def fit(rows: LoadedRows, arguments: Namespace) -> tuple[FeatureGradientSelector
     return selector, rows
 
 
-def _sizes(rows: LoadedRows, arguments: Namespace, groups: Sequence[str] | None) -> dict[str, Any]:
+def _sizes(rows: LoadedRows, arguments: Namespace) -> dict[str, Any]:
     """Sizes that were asked for, or usual ones, which a report shows in either case.
 
     Usual ones are up to half the number of rows: beyond, an estimate is mostly noise.
     """
-    is_path, n_features = arguments.run == "path", rows.source.n_features
+    is_path, n_features = arguments.run == "path", len(variables_of(rows.source))
     asked = arguments.sizes if is_path else None if arguments.k == "auto" else [arguments.k]
     usual = AUTO_SIZES if asked is None else () if is_path or not arguments.report else CURVE_SIZES
-    # Columns of FILE whose features are selected together, and how many these are.
-    widths = Counter(groups or [""])
-    smallest = min(widths.values())
-    largest = max(smallest, min(n_features, rows.n_rows // 2))
-    tried = [size for size in usual if smallest <= size <= largest] or [smallest] * bool(usual)
-    sizes = [*(asked or ()), *tried]
+    largest = max(1, min(n_features, rows.n_rows // 2))
+    sizes = [*(asked or ()), *(size for size in usual if size <= largest)]
     most = max(sizes)
     if most > n_features:
         option = "--sizes" if is_path else "-k"
         raise UsageError(f"{option} {most} is more than the {n_features} features.")
-    wide = sorted(str(name) for name, width in widths.items() if width > most)
-    if groups and wide:
-        arguments.progress.note(
-            f"never selected, as they have more than {counted(most, 'feature')} each: "
-            f"{listed(wide[:10], 10)}; allow more with -k, or select single values with --ungrouped"
-        )
     return {"n_features_to_select": most if is_path else arguments.k, "path_sizes": sizes}
 
 
@@ -298,6 +291,25 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
     return np.unique([feature for name in named for feature in found[name]])
 
 
+def variables_named(source: Source, argument: str, named: Sequence[str]) -> list[int]:
+    """What is selected as one, by the name of a column or of a feature."""
+    features, layout = features_named(source, argument, named), source.feature_names
+    groups = layout.groups if isinstance(layout, Layout) else None
+    return [int(i) for i in np.unique(features if groups is None else groups[features])]
+
+
+def variables_of(source: Source) -> Sequence[str]:
+    """Names of what is selected as one."""
+    layout = source.feature_names
+    return layout.variables if isinstance(layout, Layout) else all_names(source)
+
+
+def encoded_rows(source: Source, X: Any) -> Any:
+    """Rows of a source with what their columns stand for."""
+    layout = source.feature_names
+    return EncodedRows(X, layout) if isinstance(layout, Layout) else X
+
+
 def columns_of(source: Source, features: Sequence[str]) -> list[str]:
     """The columns of a table that features or columns of these names come from."""
     # Files of stored rows have names as well, but no columns to leave out.
@@ -308,20 +320,9 @@ def columns_of(source: Source, features: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def groups_of(source: Source) -> list[str] | None:
-    """The original column of each feature; None if no column is one-hot encoded.
-
-    Hashed features stay single: those of one column are too many to be selected together.
-    """
-    origins = _origins(source)
-    if not any(column is not None and column.kind == "one-hot" for _, column in origins):
-        return None
-    return [name if column.kind == "hash" else column.name for name, column in origins]
-
-
 def _origins(source: Source) -> list[tuple[str, Any]]:
     """The name of each feature and its column, None where FILE has no columns."""
-    layout, names = source.feature_names, all_names(source)
+    layout, names = getattr(source, "layout", None), all_names(source)
     if not isinstance(layout, Layout):
         return [(name, None) for name in names]
     columns = (column for column in layout.columns for _ in range(column.width))

@@ -1,14 +1,16 @@
 """What is known of a set: explained fraction with its interval, score, and the path over sizes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import ndtri
 
 from featgrad._support import Indices
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
+from featgrad.search.units import Variables
 
 # An estimate says nothing whose standard error is this large, or that is so far beyond 1.
 _MOST_ERROR = 0.5
@@ -144,6 +146,20 @@ class PathPoint(NamedTuple):
     learnability: Estimate | None
     score: Score | None = None
     gains: Gains | None = None
+
+
+def of_variables(point: PathPoint, variables: Variables | None) -> PathPoint:
+    """In place of columns the variables that they belong to."""
+    if variables is None:
+        return point
+    features, first = np.unique(variables.of_column[point.features], return_index=True)
+    known, gains = point.learnability, point.gains
+    return point._replace(
+        size=len(features),
+        features=features,
+        learnability=known and replace(known, n_features=len(features)),
+        gains=gains and Gains(*(part[first] for part in gains)),
+    )
 
 
 class Sizes(NamedTuple):

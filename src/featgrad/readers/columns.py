@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from featgrad._support import Floats
+from featgrad._support import Floats, Indices
 from featgrad._support.wording import existing
 from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, MOST_TEXTS
 from featgrad.readers.block import InvalidRows
@@ -86,26 +86,47 @@ def check_column(argument: str, column: Any, owner: str, columns: Sequence[str])
     raise UnknownColumnError(f"{argument}={column!r} is not a column of {those}.")
 
 
+# What a date is encoded as: its day, where it lies in the year, its weekday and, where there are
+# times, where it lies in the day.
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+DATE_PARTS = ("days", "year, sine", "year, cosine", *_WEEKDAYS, "day, sine", "day, cosine")
+
+
 class EncodedColumn(NamedTuple):
-    """One column of a table and the consecutive features it is encoded as."""
+    """One column of a table and the consecutive features it is encoded as.
+
+    A column of another one's name holds more of the same variable: whether its value is missing,
+    or texts that came later.
+    """
 
     name: str
-    kind: str = "number"
+    kind: str = "number"  # or "date", "two" texts, "one-hot", "hash", "missing"
     width: int = 1
     values: tuple[str, ...] = ()
 
     def feature(self, i: int) -> str:
         if self.kind == "number":
             return self.name
-        return f"{self.name}#{i}" if self.kind == "hash" else f"{self.name}={self.values[i]}"
+        if self.kind in ("date", "missing"):
+            return f"{self.name} ({DATE_PARTS[i] if self.kind == 'date' else 'missing'})"
+        if self.kind == "hash":
+            return f"{self.name}#{i}"
+        return f"{self.name}={self.values[-1 if self.kind == 'two' else i]}"
 
 
 class Layout(Sequence[str]):
-    """All columns in order; as a sequence, the feature names, which are built on access."""
+    """All columns in order; as a sequence, the feature names, which are built on access.
 
-    def __init__(self, columns: Sequence[EncodedColumn]) -> None:
+    Variables, which are chosen as one, are the columns of a table, by their names, and features of
+    hashed texts, which are too many to be chosen together. `names` may have more of them.
+    """
+
+    def __init__(
+        self, columns: Sequence[EncodedColumn], names: Sequence[str] | None = None
+    ) -> None:
         self.columns = tuple(columns)
         self.starts = np.cumsum([0, *(column.width for column in columns)])
+        self._names = names
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -117,13 +138,37 @@ class Layout(Sequence[str]):
         column = int(np.searchsorted(self.starts, feature, side="right")) - 1
         return self.columns[column].feature(feature - int(self.starts[column]))
 
-    @property
-    def groups(self) -> NDArray[np.int32] | None:
-        """Index of the column of each feature; None if each column is one feature."""
-        if all(column.kind == "number" for column in self.columns):
+    @cached_property
+    def variables(self) -> Sequence[str]:
+        return self._names or list(dict.fromkeys(self._origins()))
+
+    @cached_property
+    def groups(self) -> Indices | None:
+        """The variable of each feature; None if each feature is a variable, in their order."""
+        if len(self.variables) == len(self) and self._names is None:
             return None
-        widths = [column.width for column in self.columns]
-        return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
+        places = {name: place for place, name in enumerate(self.variables)}
+        return np.array([places[name] for name in self._origins()], np.intp)
+
+    @cached_property
+    def encoded(self) -> dict[str, tuple[EncodedColumn, Indices]]:
+        """What variables are encoded as, other than flags and later texts, and its features."""
+        ends = zip(reversed(self.columns), reversed(self.starts.tolist()), strict=False)
+        return {
+            name: (column, np.arange(end - column.width, end))
+            for column, end in ends
+            for name in ([] if column.kind == "hash" else [column.name])
+        }
+
+    def _origins(self) -> Iterator[str]:
+        """The name of the variable of each feature."""
+        for column in self.columns:
+            for i in range(column.width):
+                yield column.feature(i) if column.kind == "hash" else column.name
+
+    def single(self) -> "Layout":
+        """The same features as variables of their own."""
+        return Layout([EncodedColumn(name) for name in self])
 
     def to_json(self) -> list[dict[str, Any]]:
         return [column._asdict() for column in self.columns]

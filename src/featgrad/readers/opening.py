@@ -55,7 +55,7 @@ def open_source(
     skip_rows: int | None = None,
     sheet: str | int | None = None,
     transpose: bool | None = None,
-    missing: str = "error",
+    missing: str = "nan",
     on_bad_rows: str = "error",
     block_rows: int | None = None,
     dtype: Any = "float32",
@@ -113,8 +113,9 @@ def open_source(
     transpose : bool, default=None
         Whether rows of CSV text or of a sheet are the variables, as where genes are in rows; the
         first column has their names. The table has to fit in memory.
-    missing : {"error", "nan", "zero"}, default="error"
-        Whether a missing number makes its row invalid, is read as NaN, or as 0.
+    missing : {"nan", "error", "zero"}, default="nan"
+        Whether a missing number is read as NaN, makes its row invalid, or is read as 0. In tables,
+        where that it is missing says more of the target than chance, a feature says so.
     on_bad_rows : {"error", "skip"}, default="error"
         Whether an invalid row raises an error, or is left out and counted in `skipped`.
     block_rows : int, default=None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featgrad._support import Indices
 from featgrad.math.targets import is_missing
 from featgrad.readers.block import (
     Block,
@@ -60,7 +61,7 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def feature_groups(self) -> NDArray[np.int32] | None: ...
+    def feature_groups(self) -> Indices | None: ...
     @property
     def skipped(self) -> int: ...
     def parts(self) -> "Sequence[Source]": ...
@@ -94,7 +95,7 @@ class BaseSource:
         return self._invalid.name
 
     @property
-    def feature_groups(self) -> NDArray[np.int32] | None:
+    def feature_groups(self) -> Indices | None:
         return self.feature_names.groups if isinstance(self.feature_names, Layout) else None
 
     @property

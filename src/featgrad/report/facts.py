@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from featgrad._support import Floats, Indices
 from featgrad._support.wording import visible
@@ -85,7 +84,7 @@ def gather_facts(
     # 1. Estimates and warnings, of all candidates.
     target, y = _name(y) if target is None else target, ordered_labels(y)
     selection = Described(selector, X, y, sample_weight, names)
-    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
+    X = selection.values
     names, labels, univariate = selection.names, selection.labels, selection.univariate
     concerns, task = concerns_of(selection, X, y), selection.data.task_
     summary = profiles.summarise_data(X, y, task)
@@ -121,7 +120,7 @@ def gather_facts(
         "stability": _scaled(frequencies, 100),
         "missing": _scaled(missing / X.shape[0] if missing.any() else None, 1000),
         "series": [visible(name) for name in series.names],
-        **_drawn(_profiles(X, series, names, drawn, groups)),
+        **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
         "sizes": sizes,
         "redundant": round(100 * REDUNDANT),
         "related": round(100 * _RELATED),
@@ -201,12 +200,20 @@ def _sizes(
 
 
 def _profiles(
-    X: Any, series: Series, names: Sequence[str], drawn: Indices, groups: Sequence[Group]
+    selection: Described,
+    X: Any,
+    series: Series,
+    names: Sequence[str],
+    drawn: Indices,
+    groups: Sequence[Group],
+    shown: Indices,
 ) -> dict[int, Profile]:
     """Of some features and of the groups that they are in, by their first feature."""
     grouped = {int(i): group.features for group in groups for i in group.features}
     units = {int(grouped.get(i, [i])[0]): grouped.get(i, np.array([i])) for i in drawn}
-    found = profiles.profiles(X, series, list(units.values()), names)
+    encoded = {first: selection.encoded(int(shown[first])) for first in units}
+    known = {first: one for first, one in encoded.items() if one is not None}
+    found = profiles.profiles(X, series, list(units.values()), names, known)
     return {first: one for first, one in zip(units, found, strict=True) if one is not None}
 
 

@@ -1,6 +1,6 @@
 """What the data of a report look like: a summary, correlations, the target over values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -18,6 +18,7 @@ from featgrad.math.targets import Encoding
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.moments.rows import StandardisedRows
 from featgrad.plan import HELD_OUT_RIDGE
+from featgrad.readers.columns import EncodedColumn
 from featgrad.report.text import label_text, number_text
 
 # Correlation from which a chosen feature replaces a rejected one.
@@ -77,30 +78,52 @@ def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
 
 
 def profiles(
-    X: Any, target: Series, units: Sequence[Indices], names: Sequence[str]
+    X: Any,
+    target: Series,
+    units: Sequence[Indices],
+    names: Sequence[str],
+    encoded: Mapping[int, tuple[EncodedColumn, Floats]],
 ) -> list[Profile | None]:
-    """Profile of each unit, a feature or a group, on evenly spaced rows of positive weight."""
+    """Profile of each unit, a feature or a group, on evenly spaced rows of positive weight.
+
+    Some features stand for columns of texts or dates.
+    """
     used = np.flatnonzero(target.weights)
     used = used[:: -(-len(used) // _ROWS)]
     X, target = X[used], target.take(used)
     found: list[Profile | None] = []
     for features in units:
         columns = np.asarray(dense(X[:, features]), float)
-        if len(features) == 1:
+        column, own = encoded.get(int(features[0]), (None, columns))
+        if len(features) == 1 and column is not None:
+            found.append(_of_encoded(column, own[used], target))
+        elif len(features) == 1:
             found.append(_of_numbers(columns[:, 0], target))
         else:
             found.append(_of_categories(columns, target, [names[i] for i in features]))
     return found
 
 
-def _of_numbers(x: Floats, target: Series) -> Profile | None:
+def _of_encoded(column: EncodedColumn, X: Floats, target: Series) -> Profile | None:
+    """By texts, or by days."""
+    if column.kind == "date":
+        days = _of_numbers(X[:, 0], target, lambda day: str(np.datetime64(round(day), "D")))
+        return days
+    if column.kind == "two":
+        X = np.column_stack([X[:, 0] == 0, X[:, 0] == 1])
+    return _of_categories(np.asarray(X, float), target, list(column.values))
+
+
+def _of_numbers(
+    x: Floats, target: Series, shown: Callable[[float], str] = number_text
+) -> Profile | None:
     present = ~np.isnan(x)
     x, target = x[present], target.take(present)
     if len(x) == 0:
         return None
     distinct, counts = np.unique(x, return_counts=True)
     if len(distinct) <= max(2, _most_bins(len(x))):
-        return _binned(list(map(number_text, distinct)), x[:, None] == distinct, target)
+        return _binned(list(map(shown, distinct)), x[:, None] == distinct, target)
     # A value that most rows share, like the 0 of sparse columns, has a bin of its own.
     common = distinct[counts > len(x) / 2]
     others = ~np.isin(x, common)
@@ -109,9 +132,9 @@ def _of_numbers(x: Floats, target: Series) -> Profile | None:
     edges = np.linspace(low, high, max(1, _most_bins(int(others.sum()))) + 1)
     of_row = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
     inside = others[:, None] & (of_row[:, None] == np.arange(len(edges) - 1))
-    bins = [f"{number_text(a)} to {number_text(b)}" for a, b in pairwise(edges)]
+    bins = [f"{shown(a)} to {shown(b)}" for a, b in pairwise(edges)]
     own = x[:, None] == common
-    return _binned([*map(number_text, common), *bins], np.hstack([own, inside]), target)
+    return _binned([*map(shown, common), *bins], np.hstack([own, inside]), target)
 
 
 def _most_bins(n_rows: int) -> int:

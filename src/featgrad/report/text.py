@@ -10,15 +10,18 @@ from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from featgrad._support import Floats, Indices
-from featgrad._support.array_api import on_host
+from featgrad._support.array_api import dense, on_host
 from featgrad._support.wording import counted, visible
 from featgrad.dataset.constraints import features_in, group_labels
 from featgrad.estimates.estimate import Estimate, PathPoint, unknown
 from featgrad.estimates.learnability import Learnability
+from featgrad.math.targets import encode
 from featgrad.moments.least_squares import Gains
 from featgrad.options import version_of
+from featgrad.readers.columns import EncodedColumn
 
 # Number of features that the row of a group names.
 _MAX_NAMES = 3
@@ -160,9 +163,12 @@ class Described:
     ) -> None:
         options = {name: getattr(selector, name) for name in ("preprocess", "missing")}
         options |= {"sample_weight": sample_weight, "task": selector.task_}
-        self.selector, self.data = selector, Learnability(X, y, **options)
+        self.matrix = selector._matrix(X)
+        self.selector, self.data = selector, Learnability(self.matrix, y, **options)
         self.names = feature_names(selector) if names is None else names
+        self._variables, self.layout = selector._variables, selector._layout
         self.labels = _labels(selector)
+        self._outputs = encode(y, selector.task_)[0][:, 0]
         # Position of the chosen set in the path.
         self.place = [point.size for point in selector.path_].index(selector.n_features_)
         self.chosen: PathPoint = selector.path_[self.place]
@@ -170,21 +176,71 @@ class Described:
     @cached_property
     def everything(self) -> Estimate:
         """What all features explain, which takes rows that are independent of each other."""
-        is_known = self.selector.plan_.held_out_by == "rows"
-        return self.data.estimate() if is_known else unknown(self.data.n_features_in_)
+        is_known, count = self.selector.plan_.held_out_by == "rows", self.selector.n_features_in_
+        return replace(self.data.estimate(), n_features=count) if is_known else unknown(count)
 
     @cached_property
     def univariate(self) -> Floats:
         """What each feature explains by itself."""
-        return np.asarray(self.data.alone())
+        alone = np.asarray(self.data.alone())
+        if self._variables is None or self.layout is None:
+            return alone
+        found = np.asarray(self._variables.largest(alone, 0.0))
+        for column in self.layout.columns:
+            if column.width > 1:
+                place = self.layout.variables.index(column.name)
+                found[place] = self.data.estimate(self._columns(np.array([place]))).value
+        return found
+
+    @cached_property
+    def values(self) -> Any:
+        """One column for each feature: of one that stands for several, what it says of the target.
+
+        Categories are the means of the target in them, dates their days.
+        """
+        if self._variables is None or self.layout is None:
+            return self.matrix
+        of_column, encoded = self._variables.of_column, self.layout.encoded.values()
+        first, weights = np.unique(of_column, return_index=True)[1], np.zeros(len(of_column))
+        weights[first] = 1
+        for column, features in encoded:
+            if column.kind == "one-hot":
+                own = self.matrix[:, features]
+                weights[features] = own.T @ self._outputs / np.maximum(own.sum(axis=0), 1)
+        shape = len(of_column), self._variables.count
+        columns = np.flatnonzero(weights)
+        places = columns, of_column[columns]
+        return self.matrix @ sparse.csc_array((weights[columns], places), shape)
+
+    def encoded(self, feature: int) -> tuple[EncodedColumn, Any] | None:
+        """What a feature that is no number is encoded as, and the columns of that."""
+        if self.layout is None or self._variables is None:
+            return None
+        column, features = self.layout.encoded.get(self.names[feature], (None, None))
+        if column is None or column.kind in ("number", "missing"):
+            return None
+        return column, np.asarray(dense(self.matrix[:, features]), np.float64)
+
+    def _columns(self, features: Indices) -> Indices:
+        """Of the matrix, that features stand for."""
+        return features if self._variables is None else self._variables.columns(features)
 
     def estimate(self, point: PathPoint) -> Estimate:
         """Of held-out rows, or of those that chose where none were held out."""
-        return point.learnability or replace(self.data.estimate(point.features), is_optimistic=True)
+        if point.learnability is not None:
+            return point.learnability
+        found = self.data.estimate(self._columns(point.features))
+        return replace(found, is_optimistic=True, n_features=point.size)
 
     def gains(self, point: PathPoint) -> Gains:
         """In the same way."""
-        return point.gains or self.data.gains(point.features, self.labels[point.features])
+        if point.gains is not None:
+            return point.gains
+        columns = self._columns(point.features)
+        of_column = columns if self._variables is None else self._variables.of_column[columns]
+        gains = self.data.gains(columns, self.labels[of_column])
+        _, first = np.unique(of_column, return_index=True)
+        return Gains(*(part[first] for part in gains))
 
     @cached_property
     def rows(self) -> list[Row]:

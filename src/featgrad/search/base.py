@@ -7,7 +7,7 @@ choose or refuse it, and `run` turns a `Job` into an `Outcome`.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.formulas import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanLine
 from featgrad.search.stability import Stability
-from featgrad.search.units import Budgets, Units
+from featgrad.search.units import Budgets, Units, Variables
 
 
 class Step(NamedTuple):
@@ -116,6 +116,20 @@ class Subset:
     rounds: int = 0
     # Features found in each split of the folds; none where the search was not repeated.
     divisions: tuple[Indices, ...] = ()
+
+    def of_variables(self, variables: Variables) -> "Subset":
+        """In place of columns the variables that they belong to."""
+        certificate, lowest = self.certificate, self.scores.min() - 1.0
+        if certificate is not None and certificate.feature >= 0:
+            feature = int(variables.of_column[certificate.feature])
+            certificate = certificate._replace(feature=feature)
+        return replace(
+            self,
+            features=variables.of(self.features),
+            scores=variables.largest(self.scores, lowest),
+            certificate=certificate,
+            divisions=tuple(map(variables.of, self.divisions)),
+        )
 
 
 class SearchTask(NamedTuple):
@@ -258,22 +272,49 @@ class Outcome(NamedTuple):
     divisions: tuple[Indices, ...] = ()
     discoveries: Discoveries | None = None
 
-    def of_different_sizes(self) -> "Outcome":
-        """One set of each size: the chosen one, or that of the smallest budget.
+    def of_different_sizes(self, size: Callable[[Indices], int]) -> "Outcome":
+        """One set of each size of its columns: the chosen one, or that of the smallest budget.
 
         Groups may not fill a budget, so that a larger one buys no more features.
         """
         places: dict[int, int] = {}
         for place, subset in enumerate(self.subsets):
-            if place == self.chosen or len(subset.features) not in places:
-                places[len(subset.features)] = place
+            if place == self.chosen or size(subset.features) not in places:
+                places[size(subset.features)] = place
         kept = [places[size] for size in sorted(places)]
         subsets = [self.subsets[place] for place in kept]
         outcome = self._replace(subsets=subsets, chosen=kept.index(self.chosen))
         if self.best is None:
             return outcome
-        best = places[len(self.subsets[self.best].features)]
+        best = places[size(self.subsets[self.best].features)]
         return outcome._replace(best=kept.index(best))
+
+    def of_variables(self, variables: Variables | None) -> "Outcome":
+        """In place of columns the variables that they belong to."""
+        if variables is None:
+            return self
+        stability, discoveries = self.stability, self.discoveries
+        if stability is not None:
+            frequencies = variables.largest(stability.frequencies, 0)
+            stability = replace(stability, frequencies=frequencies)
+        return self._replace(
+            subsets=[subset.of_variables(variables) for subset in self.subsets],
+            stability=stability,
+            divisions=tuple(map(variables.of, self.divisions)),
+            discoveries=discoveries and _best_of(discoveries, variables),
+        )
+
+
+def _best_of(found: Discoveries, variables: Variables) -> Discoveries:
+    """Of each variable the best of its columns."""
+    best, p_values = variables.largest, found.p_values
+    return replace(
+        found,
+        statistics=best(found.statistics, 0),
+        frequencies=best(found.frequencies, 0),
+        p_values=None if p_values is None else -best(-p_values, -1),
+        **{name: best(getattr(found, name), False) for name in ("exact", "chosen", "usable")},
+    )
 
 
 def joined(budgets: Budgets, outcomes: Sequence[Outcome]) -> Outcome:

@@ -14,12 +14,50 @@ from featgrad.plan import AUTO_SIZES, AUTO_STAGES, EVERY_SIZE
 
 
 @dataclass(frozen=True)
+class Variables:
+    """Columns of a table, each of which one or more columns of a matrix stand for, or none."""
+
+    of_column: Indices  # the variable of each column of the matrix
+    count: int
+
+    def of(self, columns: Indices) -> Indices:
+        """Variables that some columns belong to, rising."""
+        return np.unique(self.of_column[columns])
+
+    def columns(self, variables: Indices) -> Indices:
+        """All columns of some variables, rising."""
+        return np.flatnonzero(np.isin(self.of_column, variables))
+
+    def largest(self, values: Any, otherwise: Any) -> Any:
+        """The largest of the values of each variable's columns."""
+        found = np.full(self.count, otherwise, np.asarray(values).dtype)
+        found[self.of_column] = values
+        np.maximum.at(found, self.of_column, values)
+        return found
+
+
+@dataclass(frozen=True)
 class Units:
     """Units over some columns."""
 
     of_column: Indices  # the unit of each column, 0 .. units - 1; -1 for excluded columns
     costs: Floats  # what choosing a unit takes from the budget
     kept: Flags  # units that are always chosen
+    variables: Variables | None = None  # None where columns are the variables
+
+    def of_variables(self, variables: Variables | None) -> "Units":
+        """Of units of variables those of their columns; a variable without any cannot be chosen."""
+        if variables is None:
+            return self
+        units = self.of_column[variables.of_column]
+        used = np.unique(units[units >= 0])
+        place = np.full(self.count + 1, -1)  # the last is that of excluded columns
+        place[used] = np.arange(len(used))
+        return Units(place[units], self.costs[used], self.kept[used], variables)
+
+    def n_variables(self, columns: Indices) -> int:
+        """Variables that some columns belong to."""
+        return len(columns) if self.variables is None else len(self.variables.of(columns))
 
     @property
     def count(self) -> int:
@@ -27,8 +65,8 @@ class Units:
 
     @property
     def n_available(self) -> int:
-        """Columns that can be chosen."""
-        return int(np.count_nonzero(self.of_column >= 0))
+        """Variables that can be chosen."""
+        return self.n_variables(np.flatnonzero(self.of_column >= 0))
 
     @cached_property
     def _are_the_columns(self) -> bool:

@@ -237,7 +237,7 @@ class WorkingSet(Search):
             halves = search(_halves(chosen.budget, job), on_step=go_on)
             stability = of_pairs(np.array([s.scores > 0 for s in halves]), budgets.units)
             outcome = outcome._replace(stability=stability)
-        return outcome.of_different_sizes()
+        return outcome.of_different_sizes(budgets.units.n_variables)
 
     def _units(self, folds: tuple[int, ...]) -> Units | None:
         """Units to choose from in a division; None for all of them."""
