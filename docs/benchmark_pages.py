@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,33 +12,26 @@ PAGES = HERE / "auto_benchmarks"
 
 
 def write_benchmark_pages(*_):
-    """One page for each benchmark, whether or not there are results of it."""
+    """One page for each benchmark, whether or not there are results of it, and a table of all."""
     PAGES.mkdir(exist_ok=True)
-    recovery = "python -m benchmarks.synthetic"
-    write_page("quality", "Quality of chosen features", "make bench-quality", quality)
-    write_page("synthetic", "Recovery of known columns", recovery, synthetic)
-    best_subset_command = "python -m benchmarks.best_subset"
-    write_page("best_subset", "Best subset or lasso?", best_subset_command, best_subset)
-    write_page("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary)
-    error_control = "python -m benchmarks.error_control"
-    write_page("error_control", "Error control", error_control, summary)
-    write_page("honesty", "Are the numbers true?", "python -m benchmarks.honesty", figures)
-    write_page("online", "Streams", "python -m benchmarks.online", summary)
-    bars = "python -m benchmarks.online.bars"
-    write_page("online_bars", "Streams: recovery, speed, alarms", bars, figures)
-    write_page("published", "Published tables", "make published", summary)
-    write_page("paper", "The paper's figures", "make paper", paper)
-    write_page("speed", "Speed", "make bench-speed", figures)
-    write_page("gpu", "On a GPU", "python -m benchmarks.gpu", figures)
-    write_page("dask", "On a Dask cluster", "python -m benchmarks.dask_cluster", figures)
-    write_page("scale", "Larger than memory", "make bench-scale", figures)
+    listed = ["| what | measured by | recorded |", "| --- | --- | --- |"]
+    for name, title, command, describe in BENCHMARKS:
+        text = describe(RESULTS / name) or "Nothing is recorded yet."
+        when = recorded(RESULTS / name)
+        page = f"# {title}\n\nMeasured by `{command}`; recorded {when}.\n\n{text.strip()}\n"
+        (PAGES / f"{name}.md").write_text(page)
+        listed.append(f"| [{title}]({name}.md) | `{command}` | {when} |")
+    # Included by a page of the folder above.
+    (PAGES / "measured.txt").write_text(
+        "\n".join(listed).replace("](", "](auto_benchmarks/") + "\n"
+    )
 
 
-def write_page(name, title, command, describe):
-    """What the results say, or that there are none, and how to get some."""
-    text = describe(RESULTS / name) or "Nothing is recorded yet."
-    page = f"# {title}\n\nMeasured by `{command}`.\n\n{text.strip()}\n"
-    (PAGES / f"{name}.md").write_text(page)
+def recorded(folder):
+    """Day and commit of the newest results."""
+    command = ["git", "log", "-1", "--format=%cs, commit %h", "--", str(folder)]
+    found = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "never"
 
 
 def quality(folder):
@@ -103,9 +97,15 @@ def figures(folder):
     if not (folder / "results.json").exists():
         return None
     entries = json.loads((folder / "results.json").read_text())
-    commands = dict.fromkeys(entry["command"] for entry in entries)
-    listed = "\n".join(f"- `{command}`" for command in commands)
+    commands = dict.fromkeys(map(measured, entries))
+    listed = "\n".join(f"- {command}" for command in commands)
     return f"{without_title(folder / 'summary.md')}\n\nCommands:\n\n{listed}"
+
+
+def measured(entry):
+    """The command of a figure and, of newer ones, the day and the commit."""
+    when = ", {date}, commit {commit}".format(**entry) if "commit" in entry else ""
+    return f"`{entry['command']}`{when}"
 
 
 def without_title(page):
@@ -118,3 +118,27 @@ def picture(path):
         return ""
     shutil.copy(path, PAGES / path.name)
     return f"![{path.stem.replace('_', ' ')}]({path.name})"
+
+
+BENCHMARKS = [
+    ("quality", "Quality of chosen features", "make bench-quality", quality),
+    ("synthetic", "Recovery of known columns", "python -m benchmarks.synthetic", synthetic),
+    ("best_subset", "Best subset or lasso?", "python -m benchmarks.best_subset", best_subset),
+    ("suppressors", "Suppressor pairs", "python -m benchmarks.suppressors", summary),
+    ("error_control", "Error control", "python -m benchmarks.error_control", summary),
+    ("honesty", "Are the numbers true?", "python -m benchmarks.honesty", figures),
+    ("online", "Streams", "python -m benchmarks.online", summary),
+    (
+        "online_bars",
+        "Streams: recovery, speed, alarms",
+        "python -m benchmarks.online.bars",
+        figures,
+    ),
+    ("published", "Published tables", "make published", summary),
+    ("paper", "The paper's figures", "make paper", paper),
+    ("speed", "Speed", "make bench-speed", figures),
+    ("gpu", "On a GPU", "python -m benchmarks.gpu", figures),
+    ("dask", "On a Dask cluster", "python -m benchmarks.dask_cluster", figures),
+    ("scale", "Larger than memory", "make bench-scale", figures),
+    ("faults", "Faults", "python -m benchmarks.faults", figures),
+]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,17 @@ def written(pages) -> dict[str, str]:
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
     assert sorted(texts) == [
-        "best_subset", "dask", "error_control", "gpu", "honesty", "online", "online_bars", "paper",
-        "published", "quality", "scale", "speed", "suppressors", "synthetic",
+        "best_subset", "dask", "error_control", "faults", "gpu", "honesty", "online", "online_bars",
+        "paper", "published", "quality", "scale", "speed", "suppressors", "synthetic",
     ]  # fmt: skip
     assert all("Nothing is recorded yet." in text for text in texts.values())
+
+
+def test_a_table_names_every_benchmark_with_its_command(pages):
+    written(pages)
+    table = (pages.PAGES / "measured.txt").read_text()
+    line = "| [Speed](auto_benchmarks/speed.md) | `make bench-speed` | never |"
+    assert line in table.splitlines()
 
 
 @pytest.mark.parametrize("name", ["gpu", "speed", "scale"])
@@ -40,7 +48,7 @@ def test_figures_stand_beside_what_is_asked(pages, name):
     record.record("tall", 5000, "python -m a.b", figures, pages.RESULTS / name, "Title")
     text = written(pages)[name]
     assert "| tall | 5,000 | time | 2.5 x | <= 2 | no |" in text
-    assert "- `python -m a.b`" in text
+    assert re.search(r"- `python -m a.b`, \d{4}-\d\d-\d\d, commit \w+", text)
     assert "Title" not in text
 
 

@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,12 +15,17 @@ def provenance(module):
     """Of a run of `python -m module` with the arguments of this process."""
     return {
         "command": " ".join(["python", "-m", module, *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
+        "date": today(),
         "commit": commit(),
         "machine": f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}",
     }
 
 
+def today():
+    return datetime.now(UTC).date().isoformat()
+
+
+@cache
 def commit():
     """The commit checked out, with a plus where code is changed; unknown outside of a clone."""
 

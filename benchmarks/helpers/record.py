@@ -9,7 +9,8 @@ and bar:
      "measured": 5.1, "unit": "x",
      "asked": "<= 6",                        null for a figure that is only told
      "met": true,                            null where nothing is asked
-     "command": "python -m benchmarks.scale.epoch webspam.arrow --size 1000 --batch-rows 1000"}
+     "command": "python -m benchmarks.scale.epoch webspam.arrow --size 1000 --batch-rows 1000",
+     "date": "2026-11-18", "commit": "ad5d458d676b"}     which older figures lack
 
 A figure takes the place of the one with the same bar, data and rows. `summary.md` beside it is the
 same as a table.
@@ -21,6 +22,8 @@ import json
 import operator
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.helpers.provenance import commit, today
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 _SENSES = {"<=": operator.le, ">=": operator.ge, ">": operator.gt}
@@ -68,6 +71,8 @@ def record(
             "asked": figure.asked,
             "met": figure.met,
             "command": command,
+            "date": today(),
+            "commit": commit(),
         }
         for figure in figures
     ]

@@ -26,17 +26,17 @@ def draw_picture(drawn, path):
     from benchmarks.helpers.drawing import plt, save
 
     figure, axes = plt.subplots(
-        len(drawn), len(FAMILIES), figsize=(13, 6), sharex=True, squeeze=False
+        len(drawn), len(FAMILIES), figsize=(13, 7), sharex=True, squeeze=False
     )
     for line, (measure, families) in zip(axes, drawn.items(), strict=True):
         for ax, (family, methods) in zip(line, families.items(), strict=True):
             for method, values in methods.items():
-                width = 2.5 if method == OURS else 1
-                ax.plot(RATIOS, values, ".-", label=method, linewidth=width)
+                ours = {"color": "black", "linewidth": 2.5} if method == OURS else {}
+                ax.plot(RATIOS, values, ".-", label=method, **{"linewidth": 1} | ours)
             ax.set_xscale("log")
             if line is axes[0]:
                 ax.set_title("n = {}, p = {}".format(*FAMILIES[family]))
-        line[0].set_ylabel(MEASURES[measure][0])
+        line[0].set_ylabel(MEASURES[measure][0], fontsize="small")
     for ax in axes[-1]:
         ax.set_xlabel("signal-to-noise ratio")
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -1,10 +1,12 @@
 """The file of finished cells, one JSON line each, which makes a run resumable.
 
 A cell is one selector on one split of one set, with all sizes: "score" by the linear judge and
-"forest" by the forest, {size: score} each.
+"forest" by the forest, {size: score} each, and the commit that was run, which older cells lack.
 """
 
 import json
+
+from benchmarks.helpers.provenance import commit
 
 
 def identity(cell):
@@ -38,7 +40,7 @@ def is_final(cell):
 def append_cell(path, cell):
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as lines:
-        lines.write(json.dumps(cell) + "\n")
+        lines.write(json.dumps(cell | {"commit": commit()}) + "\n")
 
 
 def forget(path, sets, selectors):
