@@ -196,3 +196,11 @@ def test_dates_in_names_of_folders_are_dates(tmp_path):
     frame.assign(y=[1, 2, 3]).to_parquet(tmp_path, partition_cols=["day"])
     source = open_source(tmp_path, target="y", include=["n", "day"])
     assert read(source).X[:, first_features(source)].tolist() == [[1, 1], [2, 2], [3, 2]]
+
+
+def test_each_column_has_a_decimal_sign_of_its_own(write):
+    rows = "".join(f'"{i},5",{i}.25,{i}.125\n' for i in range(40))
+    source = open_source(write("rows.csv", f"a,b,y\n{rows}".encode()), target="y", dtype="float64")
+    block = read(source)
+    np.testing.assert_array_equal(block.X, np.arange(40)[:, None] + [[0.5, 0.25]])
+    np.testing.assert_array_equal(block.y, np.arange(40) + 0.125)

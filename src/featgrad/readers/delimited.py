@@ -158,7 +158,7 @@ class DelimitedTable:
         kinds = {
             self.columns[place]: kind
             for place in numbered
-            if (kind := self._kinds[place]) not in ("number", "text") or kind.unit
+            if (kind := self._kinds[place]) not in ("number", "text") or kind.unit or kind.decimal
         }
         fields = [*kinds, *texts]
         places[numbered] = np.arange(len(numbers))

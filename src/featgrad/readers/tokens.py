@@ -86,7 +86,7 @@ class Tokens:
         A missing one is NaN, and valid. Tokens are trimmed.
         """
         values, valid = np.full(len(self), np.nan), ~self.present
-        rows = np.flatnonzero(~valid)
+        rows, decimal = np.flatnonzero(~valid), getattr(kind, "decimal", "") or decimal
         if kind == "number":
             unit = kind.unit.encode() if isinstance(kind, Kind) else b""
             ends = self.ends - len(unit) * self._end_with(unit) if unit else self.ends
@@ -149,11 +149,14 @@ class Kind(str):
 
     order: str  # of the digits of dates
     unit: str  # behind numbers
+    decimal: str  # where it is not that of other columns
     remark: str  # what was made of the column, where this is not plain
 
-    def __new__(cls, name: str, *, order: str = "mdy", unit: str = "", remark: str = "") -> "Kind":
+    def __new__(
+        cls, name: str, *, order: str = "mdy", unit: str = "", decimal: str = "", remark: str = ""
+    ) -> "Kind":
         kind = super().__new__(cls, name)
-        kind.order, kind.unit, kind.remark = order, unit, remark
+        kind.order, kind.unit, kind.decimal, kind.remark = order, unit, decimal, remark
         return kind
 
 
@@ -183,7 +186,7 @@ def kinds_of(
 def _kind_of(column: Tokens, decimal: str, may_be_compact: bool) -> Kind:
     """What most tokens are, none of which is missing; "text" if more than a few differ."""
     best, most = Kind("number"), 0
-    for kind in _ways(column, may_be_compact):
+    for kind in _ways(column, may_be_compact, "." if decimal == "," else ","):
         count = int(column.numbers(kind, decimal)[1].sum())
         if count > most and (kind != "boolean" or column.is_pair()):
             best, most = kind, count
@@ -191,7 +194,8 @@ def _kind_of(column: Tokens, decimal: str, may_be_compact: bool) -> Kind:
             break
     strays = len(column) - most
     if strays <= max(1, STRAY_SHARE * len(column)) and strays <= most:
-        return Kind(best, order=best.order, unit=best.unit, remark=_remark(column, best, decimal))
+        written = {"order": best.order, "unit": best.unit, "decimal": best.decimal}
+        return Kind(best, **written, remark=_remark(column, best, decimal))
     word = next(iter(column.numbers_and_strays(best, decimal)[1].values()))
     shown = f"{word[:40].decode(errors='replace')!r}"
     advice = "name words for missing values in na_values="
@@ -199,11 +203,12 @@ def _kind_of(column: Tokens, decimal: str, may_be_compact: bool) -> Kind:
     return Kind("text", remark=remark if strays <= most else "")
 
 
-def _ways(column: Tokens, may_be_compact: bool) -> Iterator[Kind]:
+def _ways(column: Tokens, may_be_compact: bool, other_decimal: str) -> Iterator[Kind]:
     """How the tokens may be read, one way after the other."""
     if may_be_compact:
         yield Kind("date", order=COMPACT)
     yield from map(Kind, KINDS[:3])
+    yield from (Kind(name, decimal=other_decimal) for name in KINDS[:2])
     texts = [column.token(row).decode(errors="replace") for row in range(len(column))]
     is_dotted = any(map(_DOTTED.match, texts))
     orders = ("dmy", "mdy", "ymd") if is_dotted else ORDERS
@@ -231,6 +236,7 @@ def _remark(column: Tokens, kind: Kind, decimal: str) -> str:
     tokens = (column.token(row).decode(errors="replace") for row in range(len(column)))
     n_signs = sum(token.startswith(_SIGNS) for token in tokens)
     parts = [f"numbers in {kind.unit}"] if kind.unit else []
+    parts += [f"numbers with {kind.decimal!r} before decimals"] if kind.decimal else []
     parts += [f"signs as in <5 are left out, {n_signs:,} in the first rows"] if n_signs else []
     return "; ".join(parts)
 
