@@ -46,7 +46,7 @@ DATA = {
     "y too short": (X, y[:20], {}, "inconsistent numbers of samples: .*30, 20"),
     "one class": (X, np.ones(30), {}, "y has only one value .* or one class only"),
     "one label": (X, ["a"] * 30, {}, "y has only one value .* or one class only"),
-    "NaN in y": (X, np.where(y > 1, np.nan, y), {}, "y contains NaN"),
+    "only NaN in y": (X, np.full(len(y), np.nan), {}, "y contains NaN"),
     "infinity in y": (X, np.where(y > 1, np.inf, y), {}, "y contains infinity"),
     "all weights zero": (X, y, {"sample_weight": np.zeros(30)}, "sample_weight is zero for every"),
     "negative weight": (X, y, {"sample_weight": -np.ones(30)}, r"sample_weight contains -1\.0"),

@@ -307,7 +307,7 @@ def refused(y):
         "fewer columns": (rows[:, 1:], y, {}, "has 15 features"),
         "words": (np.full(rows.shape, "a"), y, {}, "could not convert|numeric"),
         "fewer targets": (rows, y[1:], {}, "inconsistent numbers"),
-        "NaN in y": (rows, np.where(ones.cumsum() == 4, np.nan, y), {}, "y contains NaN"),
+        "infinite y": (rows, np.where(ones.cumsum() == 4, np.inf, y), {}, "y contains infinity"),
         "words in y": (rows, np.full(20, "red"), {}, "y contains|cannot be (used|compared)"),
         "outputs": (rows, np.stack([y, y], axis=1), {}, "y has 2 (columns|outputs)"),
         "classes": (rows, y, {"classes": [0, 1, 7]}, "are not those of the first call"),
@@ -340,7 +340,7 @@ def test_refused_rows_leave_the_state_as_it_was(make, case: str, task: str, cont
     assert pickle.dumps(selector) == before
 
 
-@pytest.mark.parametrize("case", ["huge values", "NaN", "fewer targets", "NaN in y"])
+@pytest.mark.parametrize("case", ["huge values", "NaN", "fewer targets", "infinite y"])
 @pytest.mark.parametrize("make", [select, lambda: OnlineFeatureSelector(2)])
 def test_refused_first_rows_leave_nothing(make, case: str):
     bad, target, _, message = refused(planted(50)[1])[case]
@@ -354,6 +354,6 @@ def test_refused_first_rows_leave_nothing(make, case: str):
 def test_refused_rows_leave_a_fitted_selector_as_it_was():
     X, y, chosen = planted()
     selector = select().fit(X, y)
-    with pytest.raises(ValueError, match="contains NaN"):
-        selector.partial_fit(X[:, :4], np.full(len(y), np.nan))
+    with pytest.raises(ValueError, match="contains infinity"):
+        selector.partial_fit(X[:, :4], np.full(len(y), np.inf))
     assert selector.transform(X).shape == (len(y), len(chosen))

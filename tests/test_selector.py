@@ -1,9 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
-from featgrad import FeatureGradientSelector, Learnability
+from featgrad import DataWarning, FeatureGradientSelector, Learnability
 from featgrad.estimates.estimate import decisions_of
 from searches import published, with_search
 
@@ -338,3 +339,31 @@ def test_estimates_of_many_rows_are_made_from_some_of_every_fold(monkeypatch):
     assert part.learnability_.value != whole.learnability_.value
     assert abs(part.learnability_.value - whole.learnability_.value) < 0.1
     assert part.learnability_.standard_error > whole.learnability_.standard_error
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, ""])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_rows_without_a_target_are_left_out(missing, method: str, kind):
+    X, y, _ = planted()
+    weight, groups = np.arange(1.0, len(y) + 1), np.arange(len(y)) // 2
+    labels = np.where(y > np.median(y), "dear", "cheap").astype(object)
+    labels[3:6] = missing
+    have = np.flatnonzero(~np.isin(np.arange(len(y)), [3, 4, 5]))
+    with pytest.warns(DataWarning, match=f"^3 of {len(y)} rows have no target and are left out"):
+        found = getattr(select(2), method)(kind(X), pd.Series(labels), weight, groups=groups)
+    expected = getattr(select(2), method)(
+        kind(X[have]), labels[have], weight[have], groups=groups[have]
+    )
+    if method == "partial_fit":
+        found, expected = found.finalize(), expected.finalize()
+    np.testing.assert_array_equal(found.scores_, expected.scores_)
+
+
+def test_a_chunk_without_targets_changes_nothing():
+    X, y, _ = planted()
+    selector = select(2).partial_fit(X, y)
+    with pytest.warns(DataWarning, match="^5 of 5 rows have no target"):
+        selector.partial_fit(X[:5], np.full(5, np.nan))
+    expected = select(2).partial_fit(X, y).finalize()
+    np.testing.assert_array_equal(selector.finalize().scores_, expected.scores_)

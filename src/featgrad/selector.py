@@ -60,7 +60,7 @@ from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_ro
 from featgrad.columns.sums import has_missing
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.chunks import Accumulated
-from featgrad.estimates.diagnosis import DataWarning, shared_labels
+from featgrad.estimates.diagnosis import DataWarning, shared_labels, with_targets
 from featgrad.estimates.estimate import NO_MODEL
 from featgrad.fitting import Choice, new_fit
 from featgrad.math.targets import Encoding
@@ -292,6 +292,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self._check_parameters()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
+        X, y, sample_weight, groups = with_targets(X, y, sample_weight, groups)
         given = X if stays_in_library(X) and not is_dask(X) else None
         storage, X, y = self._validated(X, y)
         names = self._column_names
@@ -435,6 +436,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         """
         self._check_parameters()
         state: Accumulated | None = self.__dict__.get("_state")
+        rows = with_targets(X, y, sample_weight, groups, is_chunk=True)
+        if not rows:
+            return self
+        X, y, sample_weight, groups = rows
         X, y, sample_weight = on_host(X), ordered_labels(on_host(y)), on_host(sample_weight)
         X, y = self._as_matrix(X, y, reset=state is None)
         check_missing(X, self.missing)

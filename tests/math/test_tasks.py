@@ -169,3 +169,24 @@ def test_ordered_labels_are_ordinal_in_their_declared_order():
 )
 def test_reasons_say_what_the_values_are(values, reason: str):
     assert task_of_values(np.asarray(values), 1000)[0].reason == reason
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["low", "mid", "high", "vhigh"], ["Low", "Medium", "Very High"], ["1-5", "6-10", "11-20"],
+     ["grade 3", "grade 9", "grade 10"], ["<18", "18-24", "25-64", "65+"], ["S", "M", "L", "XL"],
+     ["never", "sometimes", "Often"], ["unacc", "acc", "good", "vgood"], ["A", "B", "C"],
+     ["disagree", "neutral", "agree", "strongly_agree"], ["500-999", "1,000-5,000"]],
+)  # fmt: skip
+def test_texts_of_a_usual_scale_are_in_its_order(labels):
+    codes = np.arange(60) % len(labels)
+    encoding = Encoding.of(np.array(labels)[codes], "ordinal")
+    assert encoding.classes.tolist() == labels
+    expected = Encoding.of(codes, "ordinal")(codes)
+    np.testing.assert_array_equal(encoding(np.array(labels)[codes]), expected)
+
+
+@pytest.mark.parametrize("labels", [["red", "green", "blue"], ["grade 3", "grade 03", "grade 4"]])
+def test_texts_of_no_scale_need_an_order(labels):
+    with pytest.raises(ValueError, match="needs their order: give an ordered category"):
+        Encoding.of(np.array(labels), "ordinal")

@@ -358,7 +358,7 @@ def test_missing_values_depend_on_no_cuts(container):
         ([{"new": np.nan}], [0.0], "X contains NaN"),
         ([{"new": "red"}], [0.0], "could not convert"),
         ([{"new": 1.0}], [0.0, 1.0], "inconsistent numbers"),
-        ([{"new": 1.0}], [np.nan], "y contains NaN"),
+        ([{"new": 1.0}], [np.inf], "y contains infinity"),
         ([{"new": 1.0}], ["red"], "cannot be used with task='regression'"),
         ([{"new": 1.0}], [1e18], "y holds values of up to"),
         (np.ones((1, 5)), [0.0], "X is a table but was a list of dicts"),

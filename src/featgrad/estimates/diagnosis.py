@@ -9,13 +9,19 @@ columns that explain what lines leave. Outliers and labels that rows share are l
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from featgrad._support import Floats, Indices
-from featgrad._support.array_api import dense, to_numpy
+from featgrad._support.array_api import dense, is_dask, on_host, to_numpy
 from featgrad.columns.extremes import far_off
 from featgrad.dataset.base import RowSample
+from featgrad.math.targets import is_missing
+from featgrad.math.tasks import ordered_labels
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.search.units import best_first
@@ -47,6 +53,25 @@ SHARED = "Rows share a label"  # the title of a finding by the names of columns
 
 class DataWarning(UserWarning):
     """Something about the rows puts a limit to what was found in them."""
+
+
+def with_targets(X: Any, y: Any, *others: Any, is_chunk: bool = False) -> tuple[Any, ...]:
+    """Rows of X, y and others that have a target; a warning counts the rest.
+
+    Nothing of a chunk of which no row has one.
+    """
+    is_lazy = is_dask(X) or sparse.issparse(y)
+    targets = np.asarray(0 if is_lazy else ordered_labels(on_host(y)))
+    missing = is_missing(targets) if targets.ndim in (1, 2) else np.zeros(0, bool)
+    if not missing.any() or len(missing) != _num_samples(X):
+        return X, y, *others
+    if missing.all() and not is_chunk:
+        raise ValueError("Input y contains NaN or None only: give the targets of some rows.")
+    left_out = f"{int(missing.sum()):,} of {len(missing):,} rows"
+    warn(f"{left_out} have no target and are left out.", DataWarning, stacklevel=4)
+    rows, parts = np.flatnonzero(~missing), (X.tocsr() if sparse.issparse(X) else X, y, *others)
+    found = (part if np.ndim(part) == 0 else _safe_indexing(part, rows) for part in parts)
+    return tuple(found) if len(rows) else ()
 
 
 class Finding(NamedTuple):

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featgrad._support import Flags, Floats
-from featgrad.math.tasks import Level, RowsOf, Task, is_ordered, task_by_rows, task_of_values
+from featgrad.math.tasks import (
+    Level,
+    RowsOf,
+    Task,
+    are_texts,
+    is_ordered,
+    on_a_scale,
+    task_by_rows,
+    task_of_values,
+)
 from featgrad.options import TASKS
 
 WITH_CLASSES = ("binary", "multiclass", "ordinal")
@@ -41,8 +50,10 @@ class Encoding:
     n_outputs: int  # columns of a target without classes
 
     def __post_init__(self) -> None:
-        """Refuse too many classes, and those that cannot be told apart."""
+        """Put texts on a scale in order, refuse too many classes and those that are the same."""
         classes = self.classes
+        if self.task == "ordinal" and classes is not None and are_texts(classes):
+            object.__setattr__(self, "classes", on_a_scale(classes))
         if classes is not None and len(classes) > _MANY_CLASSES:
             if len(classes) > MAX_CLASSES:
                 refuse_classes(self.task)
@@ -121,12 +132,14 @@ class Encoding:
         if self.task != "ordinal":
             own = classes if self.task == "multiclass" else classes[-1:]
             return np.asarray(y[:, None] == own, np.float64)
+        if is_ordered(classes) and not is_ordered(y):
+            y = Level.array(y.tolist(), classes[0].declared)
         # Of classes in an order cumulative outputs, ``1[y > c]`` for every class c but the last.
         return np.asarray(y[:, None] > classes[:-1], np.float64)
 
     def check_classes(self, classes: Any) -> None:
         """Raise an error for classes that are not those of the first chunk."""
-        if self.classes is None or not np.array_equal(np.unique(classes), self.classes):
+        if self.classes is None or {*classes} != {*self.classes.tolist()}:
             known = None if self.classes is None else self.classes.tolist()[:20]
             raise ValueError(
                 f"classes={classes!r} are not those of the first call, {known}: leave them out, "

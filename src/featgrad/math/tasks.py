@@ -5,7 +5,9 @@ predict these: the means of the rows with each value are free in the one, and in
 line, in the order of the numbers.
 """
 
+import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -87,6 +89,50 @@ def ordered_labels(y: Any) -> Any:
     if isinstance(series, nw.Series) and isinstance(series.dtype, nw.Enum):
         return Level.array(series.to_list(), tuple(map(str, series.dtype.categories)))
     return y
+
+
+# Usual scales, from one end to the other; words of one rank are separated by bars.
+_SCALES = (
+    "very low|vlow, low, mid|med|medium|middle|moderate|average|normal, high, very high|vhigh",
+    "tiny|xs|extra small, small|s, mid|medium|m, large|big|l, extra large|huge|xl, xxl",
+    "never, rarely|seldom, sometimes|occasionally, often|frequently|usually, always",
+    "very poor|very bad|terrible, poor|bad|unacc, fair|acceptable|acc|average|ok, good, "
+    "very good|vgood, excellent|premium, ideal",
+    "strongly disagree, disagree, neutral|undecided, agree, strongly agree",
+    "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+    "none|no, mild|minor|slight, moderate, severe|major, extreme",
+    "first, second, third, fourth, fifth",
+)
+_NUMBER = re.compile(r"(?<![\d.])-?\d[\d,]*\.?\d*")
+
+
+def on_a_scale(labels: NDArray[Any]) -> NDArray[Any]:
+    """Distinct texts as levels in their usual order: of a scale, of their numbers, of letters."""
+    plain = {label: re.sub(r"[\s_-]+", " ", label.strip().lower()) for label in labels.tolist()}
+    ranks: dict[str, Any] = {}
+    for scale in _SCALES:
+        words = {w: i for i, same in enumerate(scale.split(", ")) for w in same.split("|")}
+        if words.keys() >= {*plain.values()}:
+            ranks = {k: words[word] for k, word in plain.items()}
+    numbers = {k: [float(n.replace(",", "")) for n in _NUMBER.findall(k)] for k in plain}
+    if not ranks and all(numbers.values()):
+        # Below 18 comes before 18 to 24.
+        below = ("<", "under", "below", "less", "up to")
+        ranks = {k: (n[0], not plain[k].startswith(below), n[1:]) for k, n in numbers.items()}
+    if not ranks and (len(plain) <= 2 or all(len(k) == 1 for k in plain)):
+        ranks = plain
+    order = sorted(ranks, key=ranks.__getitem__)
+    if len(order) < len(plain) or any(ranks[a] == ranks[b] for a, b in pairwise(order)):
+        raise ValueError(
+            f"y holds {list(plain)[:5]}, and task='ordinal' needs their order: give an ordered "
+            "category (pandas.Categorical(y, categories=[...], ordered=True)), or numbers."
+        )
+    return Level.array(order, tuple(order))
+
+
+def are_texts(labels: NDArray[Any]) -> bool:
+    """Whether all are texts without a declared order."""
+    return not is_ordered(labels) and all(isinstance(label, str) for label in labels.tolist())
 
 
 def is_ordered(y: NDArray[Any]) -> bool:

@@ -24,6 +24,7 @@ from featgrad.checks import (
     unchanged_by_errors,
 )
 from featgrad.columns.extremes import refuse_huge
+from featgrad.estimates.diagnosis import with_targets
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
@@ -166,8 +167,11 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_number("alarm_rate", self.alarm_rate, Real, above=0)
         check_option("missing", self.missing, MISSING)
         state: OnlineState | None = self.__dict__.get("_state")
-        y = ordered_labels(y)
-        names: dict[str, int] = {}
+        rows = with_targets(X, y, sample_weight, is_chunk=True)
+        if not rows:
+            return self
+        X, y, sample_weight = rows
+        y, names = ordered_labels(y), dict[str, int]()
         if _are_dicts(X):
             X, names = self._from_dicts(X)
             y = np.asarray(y)
