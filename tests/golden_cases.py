@@ -83,7 +83,7 @@ def selector(*size: Any, **options: Any) -> FeatureGradientSelector:
 
 def fit(made: FeatureGradientSelector, X: Any, y: Any, **rows: Any) -> FeatureGradientSelector:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are recorded as `warnings_`
+        warnings.simplefilter("ignore")  # they are recorded as `concerns_`
         return made.fit(X, y, **rows)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from featgrad import Estimate, FeatureGradientSelector, OnlineFeatureSelector
+from featgrad import Concern, Estimate, FeatureGradientSelector, OnlineFeatureSelector
 from golden_cases import TABLES
 
 FOLDER = Path(__file__).with_name("golden")
@@ -26,7 +26,7 @@ N_BEST, N_NEXT = 12, 3
 PARTS = {
     FeatureGradientSelector: (
         "task_", "n_features_", "learnability_", "score_", "path_", "sizes_", "certificate_",
-        "stability_", "discoveries_", "warnings_",
+        "stability_", "discoveries_", "concerns_",
     ),
     OnlineFeatureSelector: (
         "task_", "n_rows_seen_", "features_", "learnability_", "history_", "alarms_", "timeline_",
@@ -48,6 +48,8 @@ def record(value: Any) -> Any:
                 "held_out": plan.held_out,
             }
         return record(made)
+    if isinstance(value, Concern):
+        return [value.kind, *value.features]
     if isinstance(value, Estimate):
         return {"interval": list(value.interval), **_fields(value)}
     if is_dataclass(value):
@@ -66,7 +68,8 @@ def record(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: record(getattr(value, field.name)) for field in fields(value)}
+    names = (field.name for field in fields(value) if field.name != "names")
+    return {name: record(getattr(value, name)) for name in names}
 
 
 def differences(found: Any, recorded: Any, where: str = "") -> list[str]:

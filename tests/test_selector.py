@@ -161,6 +161,7 @@ def test_noise_leaves_as_many_features_as_are_asked_for_at_least():
     assert "no linear model predicts better than noise would" in str(selector.plan_)
 
 
+@pytest.mark.filterwarnings("ignore::featgrad.DataWarning")  # radius and perimeter are alike
 def test_chance_has_little_say_in_the_number_of_features():
     X, y = load_breast_cancer(return_X_y=True)
     sizes = [select("auto", random_state=seed).fit(X, y).n_features_ for seed in range(8)]

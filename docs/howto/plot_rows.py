@@ -4,7 +4,7 @@ Rows that belong together, outliers, and curves
 
 What is said of held-out rows is true of new rows only if rows are independent of each other, and
 only of linear relations. A fit looks for signs of the contrary in some rows and warns of them;
-``warnings_`` keeps what it said, and reports and the command repeat it. Silence proves nothing: you
+``concerns_`` keeps what it said, and reports and the command repeat it. Silence proves nothing: you
 know where your rows come from.
 """
 

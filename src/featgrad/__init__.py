@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from featgrad.construct.constructor import FeatureGradientConstructor
     from featgrad.dataset.constraints import groups_by_origin
-    from featgrad.estimates.diagnosis import DataWarning
-    from featgrad.estimates.estimate import Estimate, PathPoint, Score, Sizes
+    from featgrad.estimates.diagnosis import Concern, DataWarning
+    from featgrad.estimates.estimate import Estimate, PathPoint, Score, SelectionPath, Sizes
     from featgrad.estimates.learnability import Learnability, learnability
     from featgrad.online.history import Event, TimelinePoint
     from featgrad.online.selector import OnlineFeatureSelector
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from featgrad.selector import FeatureGradientSelector
 
 __all__ = [
-    "Certificate", "DataWarning", "Description", "Discoveries", "Estimate",
-    "Event", "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs", "Learnability",
-    "MiniBatch", "OnlineFeatureSelector", "PathPoint", "PermutationTest", "Plan",
-    "Score", "Sizes", "Stability", "TimelinePoint", "WorkingSet", "describe",
+    "Certificate", "Concern", "DataWarning", "Description", "Discoveries", "Estimate", "Event",
+    "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs", "Learnability",
+    "MiniBatch", "OnlineFeatureSelector", "PathPoint", "PermutationTest", "Plan", "Score",
+    "SelectionPath", "Sizes", "Stability", "TimelinePoint", "WorkingSet", "describe",
     "groups_by_origin", "learnability", "open_source", "permutation_test",
 ]  # fmt: skip
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _NAMES = {
     "construct.constructor": ("FeatureGradientConstructor",),
     "dataset.constraints": ("groups_by_origin",),
-    "estimates.diagnosis": ("DataWarning",),
-    "estimates.estimate": ("Estimate", "PathPoint", "Score", "Sizes"),
+    "estimates.diagnosis": ("Concern", "DataWarning"),
+    "estimates.estimate": ("Estimate", "PathPoint", "Score", "SelectionPath", "Sizes"),
     "estimates.learnability": ("Learnability", "learnability"),
     "online.history": ("Event", "TimelinePoint"),
     "online.selector": ("OnlineFeatureSelector",),

@@ -22,7 +22,8 @@ from featgrad.dataset.constraints import read_constraints
 from featgrad.dataset.memory import InMemory, Preparation, prepare_encoded
 from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
-from featgrad.estimates.diagnosis import Finding, findings, looked_at
+from featgrad.estimates.concerns import looked_at, of_estimate, signs
+from featgrad.estimates.diagnosis import Concern
 from featgrad.estimates.estimate import PathPoint, Sizes, decisions_of, of_variables, unknown
 from featgrad.estimates.held_out import HeldOutRows
 from featgrad.estimates.learnability import Learnability
@@ -303,7 +304,8 @@ class Fit:
         # Where held-out rows have chosen the size, the estimate is from others than those.
         if len(chosen.features) and outcome.divisions:
             subsets[outcome.chosen] = replace(chosen, divisions=outcome.divisions)
-        path, found = [PathPoint(len(s.features), s.features, None) for s in subsets], []
+        path = [PathPoint(len(s.features), s.features, None) for s in subsets]
+        found: list[list[Concern]] = [[] for _ in subsets]
         if estimates or any(subset.divisions for subset in subsets):
             features = looked_at(chosen.scores, dataset.n_rows) if estimates else chosen.features
             used = [features, *(each for s in subsets for each in (s.features, *s.divisions))]
@@ -326,12 +328,12 @@ class Fit:
         variables = self.budgets.units.variables
         path = [of_variables(point, variables) for point in path]
         if estimates:
-            among = sample, columns, features, len(chosen.features)
+            among = sample, columns, features, self.budgets.units, len(chosen.features)
             independent = self.given["cv"] is None and sample.clusters is None
-            found = findings(*among, as_independent=independent, X=X)
-            if variables is not None:
-                places = variables.of_column
-                found = [one._replace(features=(*places[[*one.features]],)) for one in found]
+            seen = signs(*among, as_independent=independent, X=X)
+            found = [seen.of_set(subset.features) for subset in subsets]
+        for concerns, point in zip(found, path, strict=True):
+            concerns += of_estimate(point, outcome.discoveries)
         sizes = Sizes(path[outcome.chosen], None) if outcome.held_out else None
         if sizes is not None and outcome.best is not None:
             best, last = path[outcome.best], self.budgets.for_rows(dataset.n_rows).values[-1]
@@ -351,7 +353,7 @@ class Choice(NamedTuple):
     plan: Plan
     outcome: Outcome
     path: list[PathPoint]
-    findings: list[Finding]
+    concerns: list[list[Concern]]  # of each set
     sizes: Sizes | None
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 from featgrad._support import Floats
 from featgrad.checks import check_number
 from featgrad.dataset.splits import Belonging
+from featgrad.estimates.diagnosis import DataWarning
 from featgrad.math.tasks import ordered_labels
 from featgrad.readers.block import group_keys
 
@@ -85,7 +87,9 @@ def permutation_test(
     selector.set_params(task=str(selector.task_))
     shuffle = _shuffle_of(y, groups, selector.cv, rng)
     fits = (clone(selector).fit(X, shuffle(), groups=groups) for _ in range(n_permutations))
-    shuffled = np.array([_best_score(fitted, y) for fitted in fits])
+    with catch_warnings():  # that there is nothing to learn from shuffled targets
+        simplefilter("ignore", DataWarning)
+        shuffled = np.array([_best_score(fitted, y) for fitted in fits])
     p_value = (1 + np.count_nonzero(shuffled >= score)) / (1 + n_permutations)
     return PermutationTest(float(p_value), score, shuffled)
 

@@ -60,8 +60,9 @@ from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_ro
 from featgrad.columns.sums import has_missing
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.chunks import Accumulated
-from featgrad.estimates.diagnosis import DataWarning, shared_labels, with_targets
-from featgrad.estimates.estimate import NO_MODEL
+from featgrad.estimates.concerns import UNWARNED, shared_labels
+from featgrad.estimates.diagnosis import DataWarning, with_names, with_targets
+from featgrad.estimates.estimate import SelectionPath
 from featgrad.fitting import Choice, new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
@@ -176,9 +177,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         the same held-out rows.
     n_features_ : int
         How many features were chosen; with "auto" possibly none.
-    path_ : list of PathPoint
+    path_ : SelectionPath
         Size, features (column indices), learnability and score of the best sets found, by rising
-        size: those of `path_sizes` and the chosen one.
+        size: those of `path_sizes` and the chosen one. ``print(path_)`` shows what enters and
+        leaves from one to the next.
     sizes_ : Sizes or None
         Of "auto": the smallest set that suffices, the best one, and the largest size that was tried
         if that is the best.
@@ -193,9 +195,12 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     certificate_ : Certificate or None
         An estimate of what the best column outside would add, next to what noise would reach and
         what is lost without the worst inside; None where the search does not price columns.
-    warnings_ : list of str
-        Signs that rows depend on each other or that the relation is not linear: each is also given
-        as a `DataWarning`. Without `estimate` none are looked for.
+    concerns_ : list of Concern
+        What to check before the choice is trusted, as the command and reports show it: features
+        that may hold the target, near-copies, drift, rows that depend on each other, outliers,
+        relations that are not linear, nothing to learn. `fit` also gives each as a `DataWarning`,
+        but drift, as the order of rows may mean nothing, and what `learnability_` shows itself.
+        Without `estimate` rows are not looked at.
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray
@@ -308,8 +313,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             dataset = fit.of_rows(X, y, sample_weight, groups)
             choices.append(fit.choose(dataset, X=X if in_memory else None))
         choice = choices[0] if choices[-1].is_empty else choices[-1]
+        names = getattr(self, "feature_names_in_", None)
         if self.estimate and storage == "memory" and names is not None:
-            choice.findings.extend(shared_labels(X, names, choice.plan))
+            labels = shared_labels(X, names, choice.plan, self._variables)
+            choice = choice._replace(concerns=[[*labels, *own] for own in choice.concerns])
         self._adopt(choice, given)
         self.__dict__.pop("_state", None)
         context.call_on_fit_task_end(estimator=self)
@@ -712,25 +719,17 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task
         self.plan_ = choice.plan
-        self.path_ = choice.path
-        self.sizes_ = choice.sizes
-        self.stability_ = choice.outcome.stability
-        self.discoveries_ = choice.outcome.discoveries
-        self._subsets, self._findings = choice.outcome.subsets, choice.findings
         names = getattr(self, "feature_names_in_", None)
-        self.warnings_ = [finding.named(names) for finding in choice.findings]
-        for text in self.warnings_:
-            warn(text, DataWarning, stacklevel=4)
+        self.path_ = SelectionPath(choice.path, names)
+        self.sizes_ = choice.sizes
+        stability, discoveries = choice.outcome.stability, choice.outcome.discoveries
+        self.stability_ = None if stability is None else replace(stability, names=names)
+        self.discoveries_ = None if discoveries is None else replace(discoveries, names=names)
+        self._subsets, self._concerns = choice.outcome.subsets, choice.concerns
         self._take(choice.outcome.chosen, given)
-        if self.discoveries_ is not None and self.n_features_ == 0:
-            warn(str(self.discoveries_), DataWarning, stacklevel=4)
-        if self.sizes_ is not None and self.n_features_ == 0:
-            warn(
-                f"No features were selected: {NO_MODEL}. The next step of a pipeline gets no "
-                "columns: set min_features_to_select=1 if it needs one.",
-                UserWarning,
-                stacklevel=4,
-            )
+        for concern in self.concerns_:
+            if concern.kind not in UNWARNED:
+                warn(str(concern), DataWarning, stacklevel=4)
 
     def _take(self, place: int, given: Any) -> None:
         """Make a set of the path the chosen one; its arrays live where the given one does."""
@@ -742,6 +741,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self.scores_, self.ranking_ = placed_like(given, subset.scores), placed_like(given, ranking)
         self._place = place
         self.n_features_ = point.size
+        names = getattr(self, "feature_names_in_", None)
+        self.concerns_ = [with_names(concern, names) for concern in self._concerns[place]]
         self.learnability_, self.score_ = point.learnability, point.score
         self.certificate_ = subset.certificate
         self.n_iter_ = len(subset.steps)

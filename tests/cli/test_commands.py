@@ -185,6 +185,8 @@ def test_path_lists_the_sizes(table, capsys):
     given = ("path", "sales.csv", "--target", "price")
     found = answer(capsys, *given, "--sizes", "3", "1")["path"]
     assert [point["features"] for point in found] == [["b"], ["a", "b", "d"]]
+    assert [point["enter"] for point in found] == [["b"], ["a", "d"]]
+    assert [point["leave"] for point in found] == [[], []]
     assert [point["n_features"] for point in answer(capsys, *given)["path"]] == [1, 2, 3, 4, 5, 6]
 
 

@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def rows():
     X = np.random.default_rng(0).standard_normal((50, 20))
-    return X, X[:, 0]
+    return X, X[:, 0] + X[:, 1]
 
 
 def shown(monkeypatch, stream: io.StringIO, rows, *, quiet=False, expected: int | None = 50) -> str:

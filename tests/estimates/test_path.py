@@ -1,10 +1,13 @@
 """Sets of several sizes from one fit, the size that held-out rows choose, and stability."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from featgrad import FeatureGradientSelector, PathPoint
+from featgrad import FeatureGradientSelector, PathPoint, SelectionPath
 from featgrad.dataset.memory import InMemory, Preparation, prepare
 from featgrad.search.base import SearchTask
 from featgrad.search.rounds import search
@@ -40,6 +43,27 @@ def test_path_holds_the_best_set_of_each_size(shape: tuple[int, int]):
         assert point.learnability.n_features == point.size
     assert support(selector) == [0, 1, 2]
     assert selector.learnability_ == selector.path_[2].learnability
+
+
+def test_path_is_printed_as_what_enters_and_leaves():
+    sets = [[1], [0, 2], [0, 1, 2]]
+    points = [PathPoint(len(features), np.array(features), None) for features in sets]
+    path = SelectionPath(points, ["a", "b\x1b[2J", "c"])
+    assert path.changes == [(["b\x1b[2J"], []), (["a", "c"], ["b\x1b[2J"]), (["b\x1b[2J"], [])]
+    assert str(path).splitlines() == [
+        "features  explained  score  enter       leave",
+        "       1                    b\\u001b[2J",
+        "       2                    a, c        b\\u001b[2J",
+        "       3                    b\\u001b[2J",
+    ]
+    assert pickle.loads(pickle.dumps(path)).names == path.names
+
+
+def test_path_has_the_names_of_the_features():
+    X, y = planted()
+    table = pd.DataFrame(X).add_prefix("column ")
+    path = select(3, path_sizes=[1]).fit(table, y).path_
+    assert path.changes == [(["column 0"], []), (["column 1", "column 2"], [])]
 
 
 def test_path_has_one_set_of_each_size_where_groups_leave_room():

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from fact_builders import facts, many_facts
 
-from featgrad import Estimate, FeatureGradientSelector
+from featgrad import Concern, Estimate, FeatureGradientSelector
 from featgrad.estimates.estimate import unknown
 from featgrad.report import gather_facts, write_report
 from featgrad.report.html import render
 from featgrad.report.pages import draw_curve
-from featgrad.report.warnings import Concern
 
 EVIL = '<script>alert(1)</script>"&\u2028\u202e\x1b'
 
@@ -51,7 +50,7 @@ def test_text_of_data_is_escaped():
         {"settings": {EVIL: EVIL}},
         {"data": {EVIL: EVIL}},
         {"provenance": {EVIL: EVIL}},
-        {"concerns": (Concern(EVIL, EVIL),)},
+        {"concerns": (Concern("leak", EVIL, EVIL, EVIL),)},
         {"names": [EVIL, "b", "c", "d"]},
         {"target": EVIL},
         {"search": {EVIL: EVIL}},
@@ -179,8 +178,9 @@ def test_facts_show_themselves_in_a_frame_that_cannot_reach_the_notebook():
 @pytest.mark.parametrize("n_rows", [2, 3, 5, 20])
 def test_what_few_rows_leave_unknown_is_called_so(n_rows):
     X = np.random.default_rng(0).standard_normal((n_rows, 3))
-    selector = FeatureGradientSelector(2, path_sizes=[1, 2], random_state=0).fit(X, X[:, 0])
-    page = render(gather_facts(selector, X, X[:, 0]))
+    y = X[:, 0] + X[:, 1]
+    selector = FeatureGradientSelector(2, path_sizes=[1, 2], random_state=0).fit(X, y)
+    page = render(gather_facts(selector, X, y))
     assert "nan" not in re.findall(r"\w+", page)
     if n_rows == 2:
         assert "<td>2</td><td>unknown</td>" in page

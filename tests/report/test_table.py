@@ -56,7 +56,7 @@ def test_gains_are_in_per_cent_of_the_variance():
 
 def test_gains_that_round_to_nothing_have_no_sign():
     X = np.random.default_rng(0).standard_normal((50, 1))
-    selection = Described(chosen(X, X[:, 0], 1), X, X[:, 0], None, ["a"])
+    selection = Described(chosen(X, X[:, 0], 1, estimate=False), X, X[:, 0], None, ["a"])
     selection.rows = [Row("a", ["a"], -0.0004, 0.003)]
     assert str(selection).splitlines()[2] == "a         0.0% +- 0.3"
 

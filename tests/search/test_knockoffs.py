@@ -48,7 +48,9 @@ def test_few_true_features_are_found_although_knockoffs_choose_many_or_none():
         assert found.fewest == 20
         assert found.frequencies.max() == 0
         assert found.p_values[[3, 20]].max() < 1e-6
-        assert str(found).startswith("chosen by p-values: the expected share of false features is")
+        assert found.summary.startswith(
+            "chosen by p-values: the expected share of false features is"
+        )
 
 
 def test_copies_of_a_true_feature_have_nothing_of_their_own():
@@ -86,7 +88,11 @@ def test_attributes_describe_the_choice():
     assert isinstance(selector.plan_.search, Knockoffs)
     assert found.p_values is None
     assert found.exact.dtype == bool
-    assert str(found).endswith(f"exactly, choose {found.exact.sum()}")
+    assert found.summary.endswith(f"exactly, choose {found.exact.sum()}")
+    lines = str(found).splitlines()
+    assert lines[0] == found.summary
+    assert lines[2].split() == ["feature", "statistic", "frequency", "chosen", "exact"]
+    assert lines[3].split()[0] == f"x{np.argmax(selector.scores_)}"
     assert FeatureGradientSelector(3).fit(X, y).discoveries_ is None
 
 

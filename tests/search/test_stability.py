@@ -59,6 +59,17 @@ def stability(n_candidates: int, mean_size: float, n_pairs: int) -> Stability:
     return Stability(np.zeros(n_candidates), 0.0, (0, 0), n_pairs, n_candidates, mean_size)
 
 
+def test_what_is_chosen_most_often_is_printed_first():
+    found = Stability(np.array([0.5, 0.0, 1.0]), 0.4, (0.1, 0.7), 5, 3, 1.5, ["a", "b", "c\x1b"])
+    assert str(found).splitlines() == [
+        "choices from 5 pairs of halves agree by 0.40 (0.10 to 0.70)",
+        "",
+        "feature  chosen from",
+        "c\\u001b  100%",
+        "a        50%",
+    ]
+
+
 def test_units_count_once_and_kept_ones_not_at_all():
     units = Units(np.array([0, 0, 1, 2, 2, -1]), np.array([2.0, 1, 2]), np.array([0, 0, 1], bool))
     chosen = np.array([[1, 1, 0, 1, 1, 0], [1, 1, 1, 1, 1, 0]], bool)

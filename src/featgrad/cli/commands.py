@@ -14,7 +14,8 @@ from featgrad.cli import as_options, load, output
 from featgrad.cli.load import LoadedRows, encoded_rows, fit, load_rows, open_file, variables_of
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
-from featgrad.estimates.estimate import decisions_of
+from featgrad.estimates.diagnosis import Concern
+from featgrad.estimates.estimate import SelectionPath, decisions_of
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import Task
 from featgrad.readers import Source, convert, open_source
@@ -22,7 +23,7 @@ from featgrad.readers.formats import FORMATS, suffix_of
 from featgrad.report import gather_facts, write_report
 from featgrad.report.describe import describe
 from featgrad.report.text import Described
-from featgrad.report.warnings import Concern, concerns_of
+from featgrad.report.warnings import concerns_of
 
 # How pandas reads files that need no options, and columns up to which this is shown.
 _PANDAS = {
@@ -64,7 +65,7 @@ def select(arguments: Namespace) -> None:
     if found is not None:
         answer["fdr"], answer["frequencies"] = found.fdr, found.frequencies[features].tolist()
         answer["p_values"] = None if found.p_values is None else found.p_values[features].tolist()
-        explained += [str(found)] if len(features) else []
+        explained += [found.summary] if len(features) else []
     if arguments.explain:
         answer["plan"] = [decision._asdict() for decision in selector.plan_.decisions]
         answer["held_out"] = [point._asdict() for point in selector.plan_.held_out]
@@ -75,7 +76,7 @@ def select(arguments: Namespace) -> None:
     elif selector.sizes_ is not None:
         explained += ["{}: {} ({})".format(*line) for line in decisions_of(selector.sizes_)]
     if arguments.report is None:
-        concerning: Sequence[Concern] = concerns_of(described, described.values, y)
+        concerning: Sequence[Concern] = concerns_of(described)
     else:
         about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
         about["Rows left out"] = f"{rows.source.skipped:,}"
@@ -89,7 +90,7 @@ def select(arguments: Namespace) -> None:
         write_report(facts, arguments.report)
         concerning = facts.concerns
     about_rows = _about_rows(rows, arguments)
-    answer |= {"warnings": [concern.text for concern in concerning], "notes": arguments.notes}
+    answer |= {"warnings": list(map(str, concerning)), "notes": arguments.notes}
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
@@ -100,10 +101,10 @@ def select(arguments: Namespace) -> None:
         )
         named = [every[i] for i in columns]
         output.write_table(blocks, columns, named, arguments.target or "y", arguments.write)
-    warned = [f"warning: {concern.title.lower()}. {concern.text}" for concern in concerning]
     lines = [str(described), *_about_task(selector.task_, arguments), *about_rows]
+    warned = [f"warning: {concern.title.lower()}. {concern}" for concern in concerning]
     lines += [*warned, *explained]
-    suspects = [name for concern in concerning for name in concern.suspects]
+    suspects = [name for each in concerning if each.kind == "leak" for name in each.features]
     answer["next"] = [
         *_without(suspects, rows.source, arguments),
         *_next_steps(arguments, len(features), [row.name for row in described.rows]),
@@ -163,13 +164,13 @@ def path(arguments: Namespace) -> None:
     rows = load_rows(open_file(arguments), read_all=False)
     selector, rows = fit(rows, arguments)
     names = variables_of(rows.source)
+    sets = SelectionPath(selector.path_, names)
     answer = [
-        as_json(point.learnability) | {"features": [names[i] for i in point.features]}
-        for point in selector.path_
+        as_json(point.learnability)
+        | {"features": [names[i] for i in point.features], "enter": enter, "leave": leave}
+        for point, (enter, leave) in zip(sets, sets.changes, strict=True)
     ]
-    lines = [f"{point.size:>8,}  {point.learnability}" for point in selector.path_]
-    lines += _about_task(selector.task_, arguments)
-    text = "\n".join(["features  explained", *lines])
+    text = "\n".join([str(sets), *_about_task(selector.task_, arguments)])
     show({"path": answer, "skipped": rows.source.skipped}, text, json_output=arguments.json)
 
 

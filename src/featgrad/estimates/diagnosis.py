@@ -3,10 +3,9 @@
 Estimates are about new rows only where rows are independent, and about straight lines only. Tests
 look at a bounded sample of rows, in their given order, and at the chosen and the next best columns:
 for rows that are nearly copies of others, or like their neighbours, and for squares and products of
-columns that explain what lines leave. Outliers and labels that rows share are looked for, too.
+columns that explain what lines leave.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from warnings import warn
@@ -17,19 +16,16 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from featgrad._support import Floats, Indices
-from featgrad._support.array_api import dense, is_dask, on_host, to_numpy
-from featgrad.columns.extremes import far_off
-from featgrad.dataset.base import RowSample
+from featgrad._support.array_api import is_dask, on_host
+from featgrad._support.wording import listed, name_of, visible
 from featgrad.math.targets import is_missing
 from featgrad.math.tasks import ordered_labels
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
-from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
-from featgrad.search.units import best_first
 
-# Rows that are looked at, at most and at least, in runs of neighbours where there are more.
-_ROWS, _FEWEST_ROWS, _RUN = 2000, 60, 100
-# Columns at most and entries of a sample; entries that are compared, and rows that look for theirs.
-_COLUMNS, _ENTRIES, _COMPARED, _QUERIES = 200, 1 << 21, 1 << 17, 200
+# Rows that are looked at, at most, in runs of neighbours where there are more.
+_ROWS, _RUN = 2000, 100
+# Entries that are compared, and rows that look for theirs.
+_COMPARED, _QUERIES = 1 << 17, 200
 # Nearest rows of a row at most, rows of a class that it takes, how much more than by chance
 # distances have to rise after the nearest ones (in e-folds of probability, and as a ratio), and in
 # which share of the rows.
@@ -41,14 +37,7 @@ _ADDED, _ADDED_ERRORS = 0.01, 3.5
 # Parts of the rows that are predicted by models of the others, their ridge, linear columns at most,
 # deviations at which columns are cut for products, and linear scores of classes that may bend.
 _PARTS, _RIDGE, _LINEAR, _CUT, _SCORES = 4, 0.01, 50, 3.0, 6
-# Names of columns that say what a row belongs to, and the fewest values of one.
-_LABELS = re.compile(
-    r"(?i:(.*[^a-z])?(id|patient|subject|participant|person|customer|user)(_?(id|no|nr))?)"
-    r"|.*[a-z]I[Dd]"
-)
-_FEWEST_LABELS = 5
-_LISTED = 5  # columns with outliers that are named
-SHARED = "Rows share a label"  # the title of a finding by the names of columns
+_LISTED = 5  # features that are named
 
 
 class DataWarning(UserWarning):
@@ -74,100 +63,61 @@ def with_targets(X: Any, y: Any, *others: Any, is_chunk: bool = False) -> tuple[
     return tuple(found) if len(rows) else ()
 
 
-class Finding(NamedTuple):
-    """A sign in the rows, what may be behind it, and what to do."""
+class Concern(NamedTuple):
+    """Something to check before a selection is trusted.
 
+    Parameters
+    ----------
+    kind : str
+        "leak", "duplicates", "drift", "dependence", "identifier", "outliers", "nonlinear" or
+        "nothing to learn"; "estimate" for a limit of `learnability_` that it shows itself.
+    title : str
+        In a few words.
+    text : str
+        What was seen.
+    advice : str
+        What to do.
+    features : tuple of str
+        The features that it is about.
+    """
+
+    kind: str
     title: str
-    text: str  # with places for the names of features
-    features: tuple[int, ...] = ()
+    text: str
+    advice: str
+    features: tuple[Any, ...] = ()
 
-    def named(self, names: Sequence[str] | None) -> str:
-        shown = [f"x{i}" if names is None else str(names[i]) for i in self.features]
-        return self.text.format(*shown)
-
-
-def looked_at(scores: Floats, n_rows: int) -> Indices:
-    """Columns to look at, the best first."""
-    count = min(_COLUMNS, max(1, _ENTRIES // min(n_rows, ESTIMATE_ROWS_IN_MEMORY)))
-    return best_first(scores, count)
+    def __str__(self) -> str:
+        return f"{self.text} {self.advice}"
 
 
-def findings(
-    sample: RowSample,
-    columns: Indices,
-    features: Indices,
-    n_chosen: int,
-    *,
-    as_independent: bool,
-    X: Any = None,
-) -> list[Finding]:
-    """What rows show in some of the columns that a sample holds, the chosen ones first.
+def with_names(concern: Concern, names: Sequence[str] | None) -> Concern:
+    """Names of features in place of their numbers, and in the places of the text."""
+    own = tuple(name_of(names, i) for i in concern.features)
+    shown = list(map(visible, own))
+    quoted = listed([f"“{name}”" for name in shown], _LISTED)
+    text = concern.text.format(*shown, names=quoted)
+    return concern._replace(text=text, features=tuple(dict.fromkeys(own)))
 
-    Dependence and curves are looked for where rows were taken as independent, outliers in all of X
-    where it is given.
+
+def runs(n_rows: int) -> Indices:
+    """Rows to look at: all, or some in runs of neighbours."""
+    if n_rows <= _ROWS:
+        return np.arange(n_rows)
+    starts = np.linspace(0, n_rows - _RUN, _ROWS // _RUN).astype(np.intp)
+    return np.unique(starts[:, None] + np.arange(_RUN))
+
+
+def of_rows(
+    values: Floats, outputs: Floats, task: str, features: Indices, n_chosen: int
+) -> list[Concern]:
+    """Rows that depend on each other, or else a curve.
+
+    Columns are standardised, the chosen ones first, and rows in their order. Those that depend on
+    each other would confirm any product by chance.
     """
-    some = np.argsort(sample.places)
-    if len(some) > _ROWS:
-        starts = np.linspace(0, len(some) - _RUN, _ROWS // _RUN).astype(np.intp)
-        some = some[np.unique(starts[:, None] + np.arange(_RUN))]
-    rows = sample.columns.take(some).columns(np.searchsorted(columns, features))
-    values = to_numpy(rows.values())
-    deviations = values.std(axis=0)
-    varies = deviations > 1e-6 * np.abs(values).max(axis=0)
-    features, values = features[varies], values[:, varies] / deviations[varies]
-    if len(some) < _FEWEST_ROWS or len(features) == 0:
-        return []
-    of_target = sum(far_off(sample.outputs).values()) if sample.task == "regression" else 0
-    of_columns = far_off(values if X is None else X)
-    if X is None:
-        of_columns = {int(features[column]): count for column, count in of_columns.items()}
-    found = _outliers(of_columns, of_target)
-    # Rows that depend on each other confirm any product by chance.
-    if as_independent:
-        tests = _Rows(values, sample.outputs[some], sample.task)
-        found += tests.dependence() or tests.curves(features, n_chosen)
-    return found
-
-
-def shared_labels(X: Any, names: Sequence[str], plan: Plan) -> list[Finding]:
-    """A column, or indicators of one, whose name and values say what rows belong to.
-
-    Nothing where the plan holds out more than single rows.
-    """
-    columns: dict[str, list[int]] = {}
-    for i, name in enumerate(names if plan.held_out_by == "rows" else ()):
-        stem = str(name).split("=")[0]
-        if _LABELS.fullmatch(stem):
-            columns.setdefault(stem, []).append(i)
-    for stem, (first, *others) in columns.items():
-        values, n_labels = dense(X[:, [first]]), 1 + len(others)
-        if not others:
-            values = np.asarray(values, np.float64)
-            n_labels = len(np.unique(values)) if np.all(values == np.round(values)) else 0
-        if _FEWEST_LABELS <= n_labels <= X.shape[0] / 2:
-            text = (
-                f"Several rows have the same {stem.replace('{', '{{').replace('}', '}}')}. Where "
-                "these belong together, what is said of held-out rows is too good for new ones: "
-                "give it to fit as groups (--group), not as a feature."
-            )
-            return [Finding(SHARED, text)]
-    return []
-
-
-def _outliers(of_columns: dict[int, int], of_target: int) -> list[Finding]:
-    """Numbers of cells that are far off."""
-    if not of_columns and not of_target:
-        return []
-    listed = [f"{{{i}}} ({count})" for i, count in enumerate(of_columns.values())][:_LISTED]
-    more = len(of_columns) - len(listed)
-    listed += [f"{more} more columns"] if more else []
-    listed += [f"the target ({of_target})"] if of_target else []
-    text = (
-        f"Few cells that are far off make up most of the variance of {', '.join(listed)}; how many "
-        'is in brackets. Where they are errors or fill values, use preprocess="robust" (--robust), '
-        "which clips them, or mark them as missing."
-    )
-    return [Finding("Outliers", text, tuple(of_columns))]
+    rows = _Rows(values, outputs, task)
+    return rows.dependence() or rows.curves(features, n_chosen)
 
 
 class _Rows:
@@ -188,26 +138,30 @@ class _Rows:
             self._predicted[parts == part] = linear[parts == part] @ of_others
         self._residuals = outputs - self._predicted
 
-    def dependence(self) -> list[Finding]:
+    def dependence(self) -> list[Concern]:
         """Rows that are like others or like their neighbours; one sign is enough."""
         share = self._near_copies()
         if share > _SHARE:
             text = (
                 f"About {share:.0%} of the rows have others that are nearly copies of them, much "
-                "closer than independent rows would be. Where these are of one person, place or "
-                "object, what is said of held-out rows is too good for new ones: give fit the "
-                "groups (--group) that rows belong to."
+                "closer than independent rows would be."
             )
-            return [Finding("Rows belong together", text)]
+            advice = (
+                "Where these are of one person, place or object, what is said of held-out rows is "
+                "too good for new ones: give fit the groups (--group) that rows belong to."
+            )
+            return [Concern("dependence", "Rows belong together", text, advice)]
         if (alike := self._alike()) > 0:
             text = (
                 "Rows are like their neighbours in their features, and in what a linear model "
-                f"leaves of the target (autocorrelation {alike:.2f}). Where they are in order of "
-                "time, or rows of one person or place follow each other, what is said of held-out "
-                "rows is too good for new ones: use cv=TimeSeriesSplit() (--in-order), or groups "
-                "(--group)."
+                f"leaves of the target (autocorrelation {alike:.2f})."
             )
-            return [Finding("Rows are like their neighbours", text)]
+            advice = (
+                "Where they are in order of time, or rows of one person or place follow each "
+                "other, what is said of held-out rows is too good for new ones: use "
+                "cv=TimeSeriesSplit() (--in-order), or groups (--group)."
+            )
+            return [Concern("dependence", "Rows are like their neighbours", text, advice)]
         return []
 
     def _near_copies(self) -> float:
@@ -267,7 +221,7 @@ class _Rows:
         least = max(_ALIKE, _ALIKE_ERRORS / np.sqrt(n_rows))
         return residuals if min(residuals, columns) > least else 0.0
 
-    def curves(self, features: Indices, n_chosen: int) -> list[Finding]:
+    def curves(self, features: Indices, n_chosen: int) -> list[Concern]:
         """The product of two columns that explains most of the residuals of half of the rows.
 
         The other half has to confirm it: so no chance of the best of many products is left.
@@ -292,13 +246,16 @@ class _Rows:
         if added < _ADDED * residuals.shape[1] or along**2 < _ADDED_ERRORS**2 * square:
             return []
         what = "The square of {0}" if i == j else "The product of {0} and {1}"
+        if i != j and features[i] == features[j]:
+            what = "The product of two parts of {0}"
         of = "the target" if residuals.shape[1] == 1 else "one of the outputs"
         text = (
             f"{what} explains a further {added:.0%} of the variance of {of}: the relation is not "
-            "linear. Give squares, products or splines as features, or use a model that bends."
+            "linear."
         )
-        of_features = int(features[i]), int(features[j])
-        return [Finding("A relation that is not linear", text, of_features)]
+        advice = "Give squares, products or splines as features, or use a model that bends."
+        pair = int(features[i]), int(features[j])
+        return [Concern("nonlinear", "A relation that is not linear", text, advice, pair)]
 
 
 def _bent(predicted: Floats) -> Floats:

@@ -1,19 +1,23 @@
 """What is known of a set: explained fraction with its interval, score, and the path over sizes."""
 
 import math
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from featgrad._support import Indices
+from featgrad._support.wording import aligned, listed, name_of
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
 from featgrad.search.units import Variables
 
 # An estimate says nothing whose standard error is this large, or that is so far beyond 1.
 _MOST_ERROR = 0.5
+_NAMED = 8  # features of a line
 # Why "auto" chooses no features.
 NO_MODEL = "no linear model predicts held-out rows better than noise would"
 
@@ -160,6 +164,54 @@ def of_variables(point: PathPoint, variables: Variables | None) -> PathPoint:
         learnability=known and replace(known, n_features=len(features)),
         gains=gains and Gains(*(part[first] for part in gains)),
     )
+
+
+class SelectionPath(list[PathPoint]):
+    """The best sets found, by rising size; printed as a table of what enters and what leaves.
+
+    Parameters
+    ----------
+    points : iterable of PathPoint
+        The sets.
+    names : sequence of str, default=None
+        Names of all features, x0, x1, ... for None.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from featgrad import FeatureGradientSelector
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> FeatureGradientSelector(4, path_sizes=[1, 2], random_state=0).fit(X, y).path_
+    features  explained               score                enter   leave
+           1  0.315 (0.226 to 0.409)  R2 0.303 (+- 0.049)  bmi
+           2  0.461 (0.380 to 0.542)  R2 0.450 (+- 0.040)  s5
+           4  0.475 (0.397 to 0.554)  R2 0.467 (+- 0.039)  bp, s3
+    """
+
+    def __init__(self, points: Iterable[PathPoint] = (), names: Any = None) -> None:
+        super().__init__(points)
+        self.names = names
+
+    @property
+    def changes(self) -> list[tuple[list[str], list[str]]]:
+        """Of each set the features that are not in the one before it, and those only there."""
+        sets = [{int(feature): None for feature in point.features} for point in self]
+        return [
+            (self._only(here, before), self._only(before, here))
+            for before, here in pairwise([{}, *sets])
+        ]
+
+    def _only(self, some: Iterable[int], others: Container[int]) -> list[str]:
+        return [name_of(self.names, feature) for feature in some if feature not in others]
+
+    def __repr__(self) -> str:
+        rows = [["features", "explained", "score", "enter", "leave"]]
+        for point, (enter, leave) in zip(self, self.changes, strict=True):
+            known = [str(part or "") for part in (point.learnability, point.score)]
+            rows.append([f"{point.size:>8,}", *known, listed(enter, _NAMED), listed(leave, _NAMED)])
+        return aligned(*rows)
+
+    __str__ = __repr__
 
 
 class Sizes(NamedTuple):

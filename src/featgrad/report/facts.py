@@ -86,7 +86,7 @@ def gather_facts(
     selection = Described(selector, X, y, sample_weight, names)
     X = selection.values
     names, labels, univariate = selection.names, selection.labels, selection.univariate
-    concerns, task = concerns_of(selection, X, y), selection.data.task_
+    concerns, task = concerns_of(selection), selection.data.task_
     summary = profiles.summarise_data(X, y, task)
     provenance = {
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",

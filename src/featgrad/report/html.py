@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from featgrad._support import Floats
 from featgrad._support.wording import counted
+from featgrad.estimates.diagnosis import Concern
 from featgrad.estimates.estimate import Estimate, Score
 from featgrad.report.pages import (
     asset,
@@ -21,7 +22,6 @@ from featgrad.report.pages import (
     write_page,
 )
 from featgrad.report.text import escape
-from featgrad.report.warnings import Concern
 
 # What gains mean depends on the rows that they come from.
 _GAINS_OF_SAME_ROWS = "All rows chose the features: where rows are few, gains are too high."
@@ -184,7 +184,7 @@ def _lines(lines: Mapping[str, str]) -> str:
 def _concerns(facts: ReportFacts) -> str:
     if not facts.concerns:
         return "<p>Nothing suspicious was found: no leak, no near-duplicates, no drift.</p>"
-    items = (f"<li><b>{escape(c.title)}.</b> {escape(c.text)}</li>" for c in facts.concerns)
+    items = (f"<li><b>{escape(c.title)}.</b> {escape(str(c))}</li>" for c in facts.concerns)
     return f"<ul class='concerns'>{''.join(items)}</ul>"
 
 

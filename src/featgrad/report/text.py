@@ -14,7 +14,7 @@ from scipy import sparse
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense, on_host
-from featgrad._support.wording import counted, visible
+from featgrad._support.wording import aligned, counted, name_of, visible
 from featgrad.dataset.constraints import features_in, group_labels
 from featgrad.estimates.estimate import Estimate, PathPoint, unknown
 from featgrad.estimates.learnability import Learnability
@@ -255,11 +255,9 @@ class Described:
     def __str__(self) -> str:
         """The rows aligned, and estimates below."""
         width = max([len("feature"), *(len(str(row)) for row in self.rows)])
-        lines = [f"{'feature':<{width}}  gain", f"{'-' * width}  -------------"]
-        lines += [
-            f"{row!s:<{width}}  {100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}"
-            for row in self.rows
-        ]
+        gains = (f"{100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}" for row in self.rows)
+        rows = zip(map(str, self.rows), gains, strict=True)
+        lines = [aligned(("feature", "gain"), ("-" * width, "-" * 13), *rows)]
         count, total = self.chosen.size, self.everything.n_features
         these, them = ("this feature", "it") if count == 1 else (f"these {count} features", "them")
         every = "the only feature" if total == 1 else f"all {total} features"
@@ -279,8 +277,7 @@ def as_html(selector: Any) -> str:
     seen = getattr(selector, "feature_names_in_", None)
     chosen = selector.get_support(indices=True)
     ranked = chosen[np.argsort(on_host(selector.ranking_)[chosen], kind="stable")]
-    names = (f"x{i}" if seen is None else str(seen[i]) for i in ranked)
-    items = "".join(f"<li>{escape(name)}</li>" for name in names)
+    items = "".join(f"<li>{escape(name_of(seen, i))}</li>" for i in ranked)
     unfolded = " open" if len(chosen) <= _UNFOLDED else ""
     of_all = f"{len(chosen):,} of {counted(selector.n_features_in_, 'feature')} chosen"
     explained = selector.learnability_
@@ -318,7 +315,7 @@ _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "exclude": ("Never chosen", lambda features: counted(len(features), "feature")),
     "n_resamples": ("Stability", lambda n: f"{n} searches, each on a random half of the rows"),
     "preprocess": ("Scale", lambda kind: _SCALES[kind]),
-    "missing": ("Missing values", lambda _: "count as the mean of their column"),
+    "missing": ("Missing values", lambda _: "are refused"),
     "device": ("Device", str),
 }
 # Parameters that other lines of a report describe.

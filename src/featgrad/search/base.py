@@ -16,11 +16,12 @@ from sklearn.base import BaseEstimator
 
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.sklearn_compat import CallbackContext
+from featgrad._support.wording import SHOWN, aligned, name_of
 from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.formulas import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanLine
 from featgrad.search.stability import Stability
-from featgrad.search.units import Budgets, Units, Variables
+from featgrad.search.units import Budgets, Units, Variables, best_first
 
 
 class Step(NamedTuple):
@@ -149,11 +150,11 @@ def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags)
     return np.where(chosen | usable, scores, lowest - 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Discoveries:
     """How features compare with their knockoffs; those of a group share their values.
 
-    ``print(discoveries_)`` shows what chose the features, or why none are chosen.
+    ``print(discoveries_)`` shows what chose the features, or why none are chosen, and the best.
 
     Attributes
     ----------
@@ -172,6 +173,8 @@ class Discoveries:
         of most knockoffs keeps it about, and are fewer.
     chosen, usable : ndarray of bool of shape (n_features,)
         Features that are chosen, and those that could be.
+    names : sequence of str or None
+        Names of the features.
     """
 
     fdr: float
@@ -179,15 +182,31 @@ class Discoveries:
     frequencies: Floats
     p_values: Floats | None
     exact: Flags
-    chosen: Flags = field(repr=False)
-    usable: Flags = field(repr=False)
+    chosen: Flags
+    usable: Flags
+    names: Any = None
 
     @property
     def fewest(self) -> int:
         """The fewest features that one knockoff can choose at this rate."""
         return math.ceil(1 / self.fdr - 1e-9)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        numbers = {
+            "statistic": [f"{value:z.3g}" for value in self.statistics],
+            "frequency": [f"{share:.0%}" for share in self.frequencies],
+            "chosen": ["yes" if flag else "" for flag in self.chosen],
+            "exact": ["yes" if flag else "" for flag in self.exact],
+        }
+        if self.p_values is not None:
+            numbers["p-value"] = [f"{value:.2g}" for value in self.p_values]
+        best = best_first(self.subset().scores, SHOWN)
+        rows = ((name_of(self.names, i), *(each[i] for each in numbers.values())) for i in best)
+        return f"{self.summary}\n\n{aligned(('feature', *numbers), *rows)}"
+
+    @property
+    def summary(self) -> str:
+        """What chose the features, or why none are chosen."""
         kept = f"the expected share of false features is about {self.fdr:g} at most"
         if self.p_values is None:
             exact = np.count_nonzero(self.exact)
@@ -195,13 +214,19 @@ class Discoveries:
         few = f"knockoffs choose at least {self.fewest} at this rate or none"
         if self.chosen.any():
             return f"chosen by p-values: {kept}; {few}"
-        n_tested, smallest = np.count_nonzero(self.usable), self.p_values.min()
-        return (
+        return " ".join(self.nothing_found)
+
+    @property
+    def nothing_found(self) -> tuple[str, str]:
+        """Why no features are chosen, and what to do."""
+        assert self.p_values is not None  # which are taken where knockoffs choose none
+        text = (
             f"No features are chosen at a false discovery rate of {self.fdr:g}, which does not "
-            f"mean that none matter: {few}, and the smallest p-value of a single feature, "
-            f"{smallest:.2g}, is too large for {n_tested} features. More rows, fewer candidates or "
-            "a higher rate may find some."
+            f"mean that none matter: knockoffs choose at least {self.fewest} at this rate or none, "
+            f"and the smallest p-value of a single feature, {self.p_values.min():.2g}, is too "
+            f"large for {np.count_nonzero(self.usable)} features."
         )
+        return text, "More rows, fewer candidates or a higher rate may find some."
 
     def subset(self) -> Subset:
         """The chosen features, with statistics as scores, or logarithms of p-values."""

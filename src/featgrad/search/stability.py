@@ -2,20 +2,24 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from featgrad._support import Flags, Floats, Indices
+from featgrad._support.wording import SHOWN, aligned, counted, name_of
 from featgrad.checks import check_option
-from featgrad.search.units import Units
+from featgrad.search.units import Units, best_first
 
 _ASSUMPTIONS = ("none", "unimodal")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stability:
     """Agreement of choices from random halves of the rows, in complementary pairs.
+
+    ``print(stability_)`` shows the features that are chosen most often.
 
     Attributes
     ----------
@@ -31,6 +35,8 @@ class Stability:
         Features, or groups of them, that could be chosen or not.
     mean_size : float
         How many of these were chosen from a half, on average.
+    names : sequence of str or None
+        Names of the features.
     """
 
     frequencies: Floats
@@ -39,6 +45,17 @@ class Stability:
     n_pairs: int
     n_candidates: int
     mean_size: float
+    names: Any = None
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        best = best_first(self.frequencies, int(np.count_nonzero(self.frequencies)))
+        rows = [(name_of(self.names, i), f"{self.frequencies[i]:.0%}") for i in best[:SHOWN]]
+        more = f"\nand {len(best) - SHOWN} more" if len(best) > SHOWN else ""
+        return (
+            f"choices from {counted(self.n_pairs, 'pair')} of halves agree by {self.index:.2f} "
+            f"({low:.2f} to {high:.2f})\n\n{aligned(('feature', 'chosen from'), *rows)}{more}"
+        )
 
     def features(self, threshold: float) -> Indices:
         """Features that were chosen from at least a share of the halves.
