@@ -82,23 +82,12 @@ def test_bad_files_give_one_line_that_helps(file: File, command: str, tmp_path, 
     assert re.search(file.error, errors), errors
 
 
-# Until variables are counted.
-PENDING = {"words_for_b.csv", "mixed_case.csv"}
-
-
 def needs(file: File) -> None:
     if file.name.endswith(".xlsx"):
         pytest.importorskip("openpyxl")
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        pytest.param(file, marks=[pytest.mark.xfail(strict=False)] * (file.name in PENDING))
-        for file in [*DIRTY, *EXCEL]
-    ],
-    ids=lambda file: file.name,
-)
+@pytest.mark.parametrize("file", [*DIRTY, *EXCEL], ids=lambda file: file.name)
 def test_dirty_files_are_selected_from_or_refused_in_one_line(file: File, tmp_path, capsys):
     needs(file)
     code, text, errors = run(file, "select", tmp_path, capsys, "--json", "-q")
@@ -123,13 +112,12 @@ def test_dirty_files_are_described(file: File, target: bool, tmp_path, capsys):
     found = json.loads(text)
     assert found["variables"]
     if file.error is None:
-        assert found["problems"] == [] or file.name in PENDING
-        if target and file.name not in PENDING:
+        assert found["problems"] == []
+        if target:
             assert all(any(part in note for note in found["notes"]) for part in file.notes)
     elif target:
         assert re.search(file.error, " ".join(found["problems"]))
-    if file.name not in PENDING:
-        check_info(file, found)
+    check_info(file, found)
 
 
 def test_a_sheet_that_is_not_there_is_refused_with_those_that_are(tmp_path, capsys):
