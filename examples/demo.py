@@ -1,28 +1,74 @@
-"""Choose six of the thirty measurements of the breast cancer data that ship with scikit-learn."""
+"""Three of thirty measurements of tumours: chosen one by one, and chosen together."""
 
+import sys
+from pathlib import Path
+
+import numpy as np
 from sklearn.datasets import load_breast_cancer
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from featgrad import FeatureGradientSelector
-from featgrad.report import summarise
+from featgrad.report import gather_facts, write_report
+
+REPORT = Path("demo_report.html")
+BLOCK = "█" if (sys.stdout.encoding or "").lower().startswith("utf") else "#"
 
 data = load_breast_cancer()
-X, y = data.data, data.target
-print(f"Breast cancer data: {X.shape[0]} rows, {X.shape[1]} features, benign or malignant.\n")
+X, y, names = data.data, data.target, data.feature_names
 
-selector = FeatureGradientSelector(n_features_to_select=6, random_state=0).fit(X, y)
-print(summarise(selector, X, y, names=data.feature_names))
 
+def draw_bar(label, value, text, largest):
+    print(f"  {label:<14}{BLOCK * round(40 * value / largest)} {text}")
+
+
+def count_wrong(*selector):
+    """Tumours judged wrongly; each is judged by a model, and by features, chosen without it."""
+    model = make_pipeline(*selector, StandardScaler(), LogisticRegression())
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    return int(np.sum(cross_val_predict(model, X, y, cv=folds) != y))
+
+
+print(f"{len(X)} tumours, {len(names)} measurements of each: benign or malignant?\n")
+selector = FeatureGradientSelector(3, path_sizes=[1, 2, 3, 5, 10, 30], random_state=0).fit(X, y)
+one_by_one = SelectKBest(k=3).fit(X, y)
+print("The best three, by SelectKBest:", ", ".join(names[one_by_one.get_support()]))
+print("The best three, by featgrad:   ", ", ".join(names[selector.get_support()]))
+
+print("\nTumours that a logistic regression on them judges wrongly (ten-fold cross-validation):")
+wrong = {
+    "SelectKBest": count_wrong(SelectKBest(k=3)),
+    "featgrad": count_wrong(FeatureGradientSelector(3, estimate=False, random_state=0)),
+    "all thirty": count_wrong(),
+}
+for label, count in wrong.items():
+    draw_bar(label, count, count, max(wrong.values()))
+alike = abs(np.corrcoef(one_by_one.transform(X), rowvar=False)[np.triu_indices(3, 1)])
 print(
-    """
-gain: what held-out rows lose when a feature is left out of the chosen ones.
-explained: share of the target's variance that a linear model could explain on new rows,
-with its 95 % interval. For the chosen features it comes from rows that had no part in
-choosing them, and so does the score of a ridge model (AUC: area under the curve).
+    f"SelectKBest looks at one measurement at a time: its three repeat each other (correlations of\n"
+    f"{alike.min():.2f} to {alike.max():.2f}). featgrad looks at them together."
+)
 
-Next, with your own data (a table X of numbers, sparse or dense, and a target y):
+print("\nHow many are enough? Share of the target that the best ones explain on new rows:")
+for point in selector.path_:
+    low, high = point.learnability.interval
+    value = point.learnability.value
+    draw_bar(f"{point.size:>2}", value, f"{value:.2f} ({low:.2f} to {high:.2f})", 1)
+
+write_report(gather_facts(selector, X, y, names=names), REPORT)
+print(f"""
+Everything else is in the report: {REPORT.resolve()}
+
+Next, with a table of your own (text, dates and missing values as they are):
+
+    featgrad info patients.csv --target diagnosis
+    featgrad select patients.csv --target diagnosis --report report.html
+
+or in Python, in any pipeline of scikit-learn:
 
     from featgrad import FeatureGradientSelector
-    selector = FeatureGradientSelector(n_features_to_select=20).fit(X, y)
-    X_small = selector.transform(X)
-    print(selector.get_feature_names_out(), selector.learnability_)"""
-)
+    selector = FeatureGradientSelector().fit(X, y)    # as many features as it takes
+    X_small = selector.transform(X)""")

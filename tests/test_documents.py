@@ -2,6 +2,7 @@
 
 import io
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -79,3 +80,13 @@ def test_english_is_plain(page):
 )
 def test_every_how_to_has_a_picture(page):
     assert "plt.show()" in page.read_text()
+
+
+def test_the_demo_shows_a_gain_and_names_its_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    printed = capsys.readouterr().out
+    wrong = {name: int(count) for name, count in re.findall(r"^ +(\w+) +\W+ (\d+)$", printed, re.M)}
+    assert wrong["featgrad"] < wrong["SelectKBest"]
+    assert str(tmp_path / "demo_report.html") in printed
+    assert (tmp_path / "demo_report.html").stat().st_size > 0
