@@ -1,6 +1,7 @@
 """Pages of benchmark results, made from what `benchmarks/results` holds."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"
 PAGES = HERE / "auto_benchmarks"
+# What was recorded earlier was found by another search, and is set apart.
+PRESENT_SEARCH = "2026-11-16"
+OLDER = "Measured before the present search, and not run again since."
 
 
 def write_benchmark_pages(*_):
@@ -18,7 +22,8 @@ def write_benchmark_pages(*_):
     for name, title, command, describe in BENCHMARKS:
         text = describe(RESULTS / name) or "Nothing is recorded yet."
         when = recorded(RESULTS / name)
-        page = f"# {title}\n\nMeasured by `{command}`; recorded {when}.\n\n{text.strip()}\n"
+        note = f"\n\n{OLDER}" if when < PRESENT_SEARCH else ""
+        page = f"# {title}\n\nMeasured by `{command}`; recorded {when}.{note}\n\n{text.strip()}\n"
         (PAGES / f"{name}.md").write_text(page)
         listed.append(f"| [{title}]({name}.md) | `{command}` | {when} |")
     # Included by a page of the folder above.
@@ -93,19 +98,35 @@ def paper(folder):
 
 
 def figures(folder):
-    """Figures beside what is asked of them, and the commands that gave them."""
+    """Figures beside what is asked of them, with the day and the commit, older ones apart."""
     if not (folder / "results.json").exists():
         return None
     entries = json.loads((folder / "results.json").read_text())
-    commands = dict.fromkeys(map(measured, entries))
-    listed = "\n".join(f"- {command}" for command in commands)
-    return f"{without_title(folder / 'summary.md')}\n\nCommands:\n\n{listed}"
+    lines = (folder / "summary.md").read_text().splitlines()
+    header, rows = lines[2:4], lines[4:]
+    tables, commands = {True: [], False: []}, {}
+    for entry, row, blamed in zip(entries, rows, blame(folder), strict=True):
+        date, commit = entry.get("date", blamed[0]), entry.get("commit", blamed[1])
+        tables[date >= PRESENT_SEARCH].append(f"{row} {date}, {commit} |")
+        commands[f"- `{entry['command']}`"] = None
+    parts = []
+    for is_present, title in ((True, None), (False, f"## Older\n\n{OLDER}")):
+        if tables[is_present]:
+            table = "\n".join([f"{header[0]} recorded |", f"{header[1]}---|", *tables[is_present]])
+            parts += [title, table] if title else [table]
+    return "\n\n".join([*parts, "## Commands", "\n".join(commands)])
 
 
-def measured(entry):
-    """The command of a figure and, of newer ones, the day and the commit."""
-    when = ", {date}, commit {commit}".format(**entry) if "commit" in entry else ""
-    return f"`{entry['command']}`{when}"
+def blame(folder):
+    """Day and commit of each figure: of the line that holds its number."""
+    path = folder / "results.json"
+    measured = [line for line in path.read_text().splitlines() if line.startswith('  "measured"')]
+    command = ["git", "blame", "-M", "--date=short", "--abbrev=6", "--", str(path)]
+    told = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False).stdout
+    found = re.findall(
+        r'^\^?(\w+)[^(]*\(.*?(\d{4}-\d\d-\d\d) +\d+\)   "measured"', told, re.MULTILINE
+    )
+    return [(date, commit) for commit, date in found] or [("unknown", "")] * len(measured)
 
 
 def without_title(page):

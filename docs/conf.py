@@ -1,17 +1,24 @@
 """How the documentation is built: `make docs`."""
 
 import io
+import shutil
 import sys
 from contextlib import redirect_stdout, suppress
 from importlib import metadata
 from pathlib import Path
 
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util.logging import getLogger
+
 from featgrad.cli.arguments import build_parser
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from benchmark_pages import write_benchmark_pages  # noqa: E402
+
+from benchmarks import front_page  # noqa: E402
 
 project = "featgrad"
 author = "The featgrad developers"
@@ -25,6 +32,8 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = f"featgrad {release}"
+html_math_renderer = "mathml"
+html_show_sourcelink = False
 copyright = author
 exclude_patterns = ["_build", "gallery", "howto"]
 suppress_warnings = ["config.cache"]
@@ -54,6 +63,24 @@ def write_command_help(*_):
         (folder / f"{command or 'featgrad'}.txt").write_text(printed.getvalue())
 
 
+def draw_pictures(*_):
+    """The pictures of the first page; the report as it was last drawn where there is no browser."""
+    folder = HERE / "auto_images"
+    folder.mkdir(exist_ok=True)
+    front_page.draw_ranks(folder / "ranks.svg")
+    if front_page.BROWSER:
+        front_page.draw_report(folder / "report.png")
+    else:
+        getLogger(__name__).info("no Chromium: the picture of the report is the committed one")
+        shutil.copy(front_page.IMAGES / "report.png", folder)
+
+
+def write_math(self, node):
+    """Formulas as MathML, which browsers draw by themselves: no scripts, fonts or network."""
+    self.body.append(tex2mathml(node.astext(), as_block=node.tagname == "math_block"))
+    raise SkipNode
+
+
 def keep_underscores(app, what, name, obj, options, lines):
     """A fitted attribute in a shape, as in (n_features_in_,), is no link."""
     lines[:] = [line.replace("_,)", "\\_,)") for line in lines]
@@ -63,3 +90,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_underscores, priority=100)
     app.connect("builder-inited", write_command_help)
     app.connect("builder-inited", write_benchmark_pages)
+    app.connect("builder-inited", draw_pictures)
+    app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))

@@ -48,8 +48,27 @@ def test_figures_stand_beside_what_is_asked(pages, name):
     record.record("tall", 5000, "python -m a.b", figures, pages.RESULTS / name, "Title")
     text = written(pages)[name]
     assert "| tall | 5,000 | time | 2.5 x | <= 2 | no |" in text
-    assert re.search(r"- `python -m a.b`, \d{4}-\d\d-\d\d, commit \w+", text)
+    assert re.search(r"<= 2 \| no \| \d{4}-\d\d-\d\d, \w+", text)
+    assert "- `python -m a.b`" in text
     assert "Title" not in text
+
+
+def test_figures_of_an_older_search_stand_apart(pages, monkeypatch):
+    figures = [record.Figure("time", 2.5, "x"), record.Figure("memory", 1, "GiB")]
+    for day, figure in zip(("2026-11-15", "2026-11-17"), figures, strict=True):
+        monkeypatch.setattr(record, "today", lambda day=day: day)
+        record.record("tall", 5000, "python -m a.b", [figure], pages.RESULTS / "scale", "Title")
+    present, older = written(pages)["scale"].split("## Older")
+    assert "memory" in present
+    assert "memory" not in older
+    assert "| time | 2.5 x |" in older
+
+
+def test_the_day_of_a_figure_that_does_not_tell_is_that_of_its_line(pages):
+    (date, commit), *_ = pages.blame(FILE.parents[1] / "benchmarks" / "results" / "speed")
+    if date == "unknown":
+        pytest.skip("the history of the repository is not here")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \w{7,}", f"{date} {commit}")
 
 
 def test_each_set_says_who_leads_and_shows_its_picture(pages):

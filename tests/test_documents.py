@@ -44,10 +44,11 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
         exec(compile(block, page, "exec"), names)
 
 
-def test_the_picture_on_the_first_page_is_drawn_by_the_code_next_to_it():
-    (code,) = blocks(ROOT / "docs" / "index.md", "python")
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_picture_on_the_first_page_is_drawn_by_the_code_next_to_it(page):
+    (code,) = blocks(ROOT / page, "python")
     fit = next(line for line in code.splitlines() if line.startswith("selector = "))
-    assert fit in (ROOT / "benchmarks" / "pictures.py").read_text()
+    assert fit in (ROOT / "benchmarks" / "front_page.py").read_text()
 
 
 @pytest.mark.parametrize("command", commands(*(page for page in PAGES if page != FILES)))

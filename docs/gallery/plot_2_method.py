@@ -1,4 +1,4 @@
-"""
+r"""
 How it works
 ============
 
@@ -12,6 +12,8 @@ For readers who know linear regression.
 # fitted to, every feature helps, also one of pure noise. Below, the target is explained to one half
 # by a single feature, and noise is added; mean and spread over 20 draws of 150 rows. The estimate
 # used here does not fall for it.
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LinearRegression
@@ -42,21 +44,34 @@ plt.show()
 # %%
 # Pairs of different rows
 # -----------------------
-# The reason why R² is too high: each row is compared with itself. Take two *different* rows i and j
-# of standardised data. The product yᵢ yⱼ (xᵢ · xⱼ) is, on average, \|b\|² where b holds the
-# covariances of the target with each feature: nothing was fitted, so nothing is overfitted. For
-# uncorrelated features that is the explained variance already.
+# The reason why R² is too high: each row is compared with itself. Take two *different* rows of
+# standardised data, with features :math:`x_i` and :math:`x_j` and targets :math:`y_i` and
+# :math:`y_j`. On average
+#
+# .. math:: \mathrm{E}\,[\, y_i \, x_i^\top x_j \, y_j \,] = b^\top b,
+#           \qquad b = \mathrm{E}\,[\, x y \,],
+#
+# where b holds the covariances of the target with each feature: nothing was fitted, so nothing is
+# overfitted. For uncorrelated features that is the explained variance already.
 pairs = np.triu(np.outer(y, y) * (X[:, :10] @ X[:, :10].T), k=1)
 print("mean over pairs / variance:", round(pairs.sum() / (150 * 149 / 2) / y.var(), 2))
 
 # %%
 # Chains of different rows
 # ------------------------
-# Correlated features need the covariance Σ between them: what they explain is bᵀ Σ⁻¹ b. There is no
-# inverse without fitting, but there are powers: chains of three different rows give bᵀ Σ b, of four
-# bᵀ Σ² b, and so on. A polynomial q is put together from them such that q(Σ) comes near the
-# inverse. A direction of the data of variance x then counts by x q(x), which should be 1. The
-# *order* is the degree of that product: higher orders count weaker directions, at the price of
+# Correlated features need the covariance :math:`\Sigma` between them: what they explain is
+# :math:`b^\top \Sigma^{-1} b`. There is no inverse without fitting, but there are powers. A chain
+# of three different rows has
+#
+# .. math:: \mathrm{E}\,[\, y_i \, (x_i^\top x_j) (x_j^\top x_k) \, y_k \,] = b^\top \Sigma \, b,
+#
+# one of four :math:`b^\top \Sigma^2 b`, and so on. Weights :math:`a_0, a_1, \ldots` put them
+# together such that
+#
+# .. math:: z = \sum_{i=0}^{k-1} a_i \, b^\top \Sigma^i b \approx b^\top \Sigma^{-1} b:
+#
+# a direction of the data of variance x counts by :math:`\sum_i a_i x^{i+1}`, which should be 1. The
+# *order* k says how many powers there are: higher orders count weaker directions, at the price of
 # noise.
 x = np.linspace(0, 1, 200)
 _, ax = plt.subplots()
@@ -72,8 +87,36 @@ plt.show()
 # All chains at once
 # ------------------
 # There are astronomically many chains, but rows can be put into a line and each chain be walked in
-# its order: one pass over the rows adds up all of them, and a second one gives the gradient with
-# respect to a *mask* that fades each feature in or out. Both cost time linear in rows and features.
+# its order. Fade each feature in or out by a *mask* :math:`0 \le s_d \le 1`, with
+# :math:`S = \mathrm{diag}(s)`, and keep of the products of all rows only those above the diagonal,
+# where the second row comes after the first:
+#
+# .. math:: T = \mathrm{triu}\,(X S X^\top), \qquad
+#           z(s) = \sum_{i=0}^{k-1} a_i \, \frac{y^\top T^{\,i+1} y}{\binom{n}{i+2}}.
+#
+# Powers of T are all chains of that length, and no row comes twice in one of them.
+_, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+chain = [0, 2, 3, 6]
+left.imshow(np.triu(np.ones((8, 8)), k=1), cmap="Blues", vmax=3)
+left.plot(chain[1:], chain[:-1], "o", color="darkred")
+left.set(title="T: a pair of rows in each cell", xlabel="second row", ylabel="first row")
+right.plot(range(8), np.zeros(8), "o", color="lightgray", markersize=12)
+right.plot(chain, np.zeros(4), "o", color="darkred", markersize=12)
+for i, j in pairwise(chain):
+    curve = np.linspace(0, np.pi, 30)
+    right.plot((i + j) / 2 - (j - i) / 2 * np.cos(curve), np.sin(curve), color="darkred")
+right.set(title="a chain of four rows: three of these cells", xlabel="row", ylim=(-1, 2), yticks=[])
+plt.show()
+
+# %%
+# T is never formed. One pass over the rows, from the last to the first, keeps a sum over the rows
+# it has seen for each power, and that is all that the next row has to be multiplied with:
+#
+# .. math:: R_{j+1}[n] = x_n^\top S \sum_{m > n} x_m R_j[m], \qquad R_0 = y.
+#
+# A second pass from the first row to the last gives the gradient
+# :math:`\partial z / \partial s_d` of all features at once. Both take time linear in rows and
+# features, and leave zeros out.
 #
 # From thousands of features to k
 # -------------------------------

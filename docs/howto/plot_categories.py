@@ -2,8 +2,9 @@
 Use columns of words
 ====================
 
-Categories become columns of 0 and 1, one per category. Whether the selector chooses among these or
-takes a variable as a whole is up to you; where there are very many categories, they are hashed.
+A data frame can be given as it is, and its columns are then chosen as a whole
+(:ref:`sphx_glr_auto_howto_plot_tables.py`). Encoded by yourself, categories are columns of 0 and 1,
+and the selector chooses among these or takes variables as a whole; very many are hashed.
 """
 
 import tempfile

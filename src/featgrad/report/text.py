@@ -213,7 +213,7 @@ class Described:
         return self.matrix @ sparse.csc_array((weights[columns], places), shape)
 
     def encoded(self, feature: int) -> tuple[EncodedColumn, Any] | None:
-        """What a feature that is no number is encoded as, and the columns of that."""
+        """What a feature that is not a number is encoded as, and the columns of that."""
         if self.layout is None or self._variables is None:
             return None
         column, features = self.layout.encoded.get(self.names[feature], (None, None))
