@@ -48,7 +48,7 @@ for label, count in wrong.items():
     draw_bar(label, count, count, max(wrong.values()))
 alike = abs(np.corrcoef(one_by_one.transform(X), rowvar=False)[np.triu_indices(3, 1)])
 print(
-    f"SelectKBest looks at one measurement at a time: its three repeat each other (correlations of\n"
+    "SelectKBest looks at one measurement at a time: its three repeat each other (correlations of\n"
     f"{alike.min():.2f} to {alike.max():.2f}). featgrad looks at them together."
 )
 
