@@ -106,6 +106,13 @@ def test_an_identifier_is_never_chosen_unless_it_is_kept(table):
     assert "name" in kept.get_feature_names_out()
 
 
+def test_the_plan_says_what_was_made_of_columns(table):
+    frame, y = table
+    plan = str(fitted(frame, y, estimate=False).plan_)
+    assert "7 variables as 18 columns" in plan
+    assert "name (left out, 800 different texts in 800 rows)" in plan
+
+
 def test_groups_and_costs_are_those_of_columns(table):
     frame, y = table
     together = fitted(frame, y, 4, feature_groups=[["sex", "town"]], estimate=False)

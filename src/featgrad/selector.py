@@ -42,6 +42,7 @@ from featgrad._support.sklearn_compat import (
     check_same_namespace,
     with_callbacks,
 )
+from featgrad._support.wording import counted
 from featgrad.checks import (
     MATRIX,
     MISSING,
@@ -67,7 +68,7 @@ from featgrad.fitting import Choice, new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.options import TASKS
-from featgrad.plan import pays_on_device
+from featgrad.plan import PlanLine, pays_on_device
 from featgrad.readers import Source
 from featgrad.readers.block import group_keys
 from featgrad.readers.columns import Layout
@@ -710,6 +711,16 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             return None
         return Variables(layout.groups, len(layout.variables))
 
+    def _columns_read(self) -> list[PlanLine]:
+        """What was made of the columns of a table."""
+        layout, variables = self._layout, self._variables
+        if layout is None or variables is None:
+            return []
+        encoded = f"{counted(variables.count, 'variable')} as {counted(len(layout), 'column')}"
+        remarks = {} if self._encoder is None else self._encoder.remarks
+        lines = [PlanLine("column", name, remark) for name, remark in remarks.items()]
+        return [PlanLine("columns", encoded, str(layout)), *lines]
+
     def _named(self, features: Any) -> list[str]:
         """Names of features that are given by index or name."""
         given = [] if features is None else [features] if np.ndim(features) == 0 else [*features]
@@ -718,7 +729,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
 
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task
-        self.plan_ = choice.plan
+        self.plan_ = replace(choice.plan, decisions=(*choice.plan.decisions, *self._columns_read()))
         names = getattr(self, "feature_names_in_", None)
         self.path_ = SelectionPath(choice.path, names)
         self.sizes_ = choice.sizes

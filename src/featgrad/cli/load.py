@@ -304,6 +304,13 @@ def variables_of(source: Source) -> Sequence[str]:
     return layout.variables if isinstance(layout, Layout) else all_names(source)
 
 
+def columns_read(source: Source) -> Sequence[str]:
+    """The name of the column of each feature."""
+    layout = source.feature_names
+    groups = layout.groups if isinstance(layout, Layout) else None
+    return all_names(source) if groups is None else [variables_of(source)[i] for i in groups]
+
+
 def encoded_rows(source: Source, X: Any) -> Any:
     """Rows of a source with what their columns stand for."""
     layout = source.feature_names

@@ -3,12 +3,13 @@
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from featgrad._support.wording import visible
-from featgrad.cli.load import all_names, load_rows, open_file
+from featgrad.cli.load import columns_read, load_rows, open_file
 from featgrad.cli.output import REPORT_FORMATS, check_outputs
 from featgrad.online.selector import OnlineFeatureSelector
 from featgrad.plan import ONLINE_BLOCK
@@ -48,11 +49,12 @@ def watch(arguments: Namespace) -> None:
         task, classes = encoding.task, encoding.classes
     options = {"half_life": arguments.half_life, "task": task, "missing": "mean"}
     selector = OnlineFeatureSelector(arguments.k, **options)
-    printed, names = 0, list[str]()
+    names: Sequence[str] = ()
+    printed = 0
     for block in source:
         # Texts that come later are further columns, which were 0 so far.
         selector.n_features_in_ = block.X.shape[1]
-        names = names if len(names) == source.n_features else all_names(source)
+        names = names if len(names) == source.n_features else columns_read(source)
         if classes is not None:
             classes = np.array(classes, str if block.y.dtype.kind == "U" else block.y.dtype)
         selector.partial_fit(block.X, block.y, classes, block.weight)
@@ -64,17 +66,22 @@ def watch(arguments: Namespace) -> None:
         for event in selector.history_:
             if event.row > printed:
                 changed = {"entered": event.entered, "left": event.left}
-                of_names = {key: [names[i] for i in own] for key, own in changed.items()}
+                of_names = {key: _columns(names, own) for key, own in changed.items()}
                 more = {} if event.kind == "alarm" else of_names
                 _print({"row": event.row, "event": event.kind, **more}, arguments.json)
         printed = selector.n_rows_seen_
     if not printed:
         raise ValueError(f"{source.name} has no valid rows: there is nothing to learn from.")
-    chosen = [names[i] for i in selector.features_]
+    chosen = _columns(names, selector.features_)
     end = {"features": chosen, "learnability": str(selector.learnability_)}
     _print({"row": selector.n_rows_seen_, "event": "end", **end}, arguments.json)
     if arguments.report is not None:
         write_stream_report(selector, arguments.report, names=names)
+
+
+def _columns(names: Sequence[str], features: Iterable[int]) -> list[str]:
+    """Columns that features belong to, each of them once."""
+    return list(dict.fromkeys(names[i] for i in features))
 
 
 def _print(event: dict[str, Any], as_json: bool) -> None:

@@ -92,6 +92,16 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 DATE_PARTS = ("days", "year, sine", "year, cosine", *_WEEKDAYS, "day, sine", "day, cosine")
 
 
+_IN_WORDS = {
+    "number": "of numbers",
+    "date": "of dates",
+    "two": "of two texts",
+    "one-hot": "of texts",
+    "hash": "of hashed texts",
+    "missing": "with a flag for missing values",
+}
+
+
 class EncodedColumn(NamedTuple):
     """One column of a table and the consecutive features it is encoded as.
 
@@ -165,6 +175,11 @@ class Layout(Sequence[str]):
         for column in self.columns:
             for i in range(column.width):
                 yield column.feature(i) if column.kind == "hash" else column.name
+
+    def __str__(self) -> str:
+        """How many columns are of which kind, and what is encoded."""
+        kinds = Counter(_IN_WORDS[column.kind] for column in self.columns)
+        return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
     def single(self) -> "Layout":
         """The same features as variables of their own."""

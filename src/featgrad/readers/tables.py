@@ -197,6 +197,9 @@ class FrameEncoder:
         self._encoder = TableEncoder(
             table, columns, texts, target=y, stay=stay, variables=table.columns
         )
+        # What was made of single columns.
+        left_out = {name: f"left out, {why}" for name, why in self._encoder.left_out.items()}
+        self.remarks = {**table.remarks, **left_out}
 
     def encode(self, frame: Any) -> Any:
         """The matrix of a frame."""
@@ -211,7 +214,3 @@ class FrameEncoder:
     @property
     def layout(self) -> Layout:
         return self._encoder.layout
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        return self._encoder.left_out
