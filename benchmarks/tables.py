@@ -183,7 +183,7 @@ def measure(table: Table, folder: Path) -> dict:
         by_frame = list(map(str, selector.get_feature_names_out()))
         found[label] = {"command": sorted(chosen), "fit": sorted(by_frame)}
         found[label] |= {"seconds": [round(second, 1) for second in seconds]}
-        said += [printed, repr(selector), *by_frame, *map(str, selector.warnings_)]
+        said += [printed, repr(selector), *by_frame, *map(str, selector.concerns_)]
         sizes["ten"] = min(SIZE, answer["candidates"])
     found["notes"] = answer["notes"]
     found["agree"] = all(found[label]["command"] == found[label]["fit"] for label in sizes)
@@ -233,20 +233,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     tables = [t for t in TABLES if not arguments.names or t.name in arguments.names]
-    results, progress = [], Progress(len(tables))
     arguments.out.mkdir(parents=True, exist_ok=True)
+    path, progress = arguments.out / "results.json", Progress(len(tables))
+    # A table takes the place of an earlier run of it.
+    by_name = {one["table"]: one for one in json.loads(path.read_text())} if path.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for table in tables:
             try:
-                results.append(measure(table, Path(folder)))
+                one = measure(table, Path(folder))
             except Exception as error:
                 line = " ".join(str(error).split())[-300:]
-                named = {"table": table.name, "package": table.package, "target": table.target}
-                results.append(named | {"error": f"{type(error).__name__}: {line}"})
-            one = results[-1]
+                one = {"table": table.name, "package": table.package, "target": table.target}
+                one["error"] = f"{type(error).__name__}: {line}"
+            by_name[table.name] = one
+            results = [by_name[each.name] for each in TABLES if each.name in by_name]
             shown = ("error", "agree", "of_all", "of_ten", "of_auto", "values_named")
             progress.step(f"{table.name}: { {key: one[key] for key in shown if key in one} }")
-            (arguments.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+            path.write_text(json.dumps(results, indent=1) + "\n")
             (arguments.out / "summary.md").write_text(markdown(results))
 
 

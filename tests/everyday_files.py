@@ -486,15 +486,19 @@ DIRTY = [
     File("told_genes.csv", csv(NAMED_GENES), (*PRICE, "--transpose")),
     File("told_genes.tsv", b"GEO\n" + csv(NAMED_GENES, sep="\t"), (*PRICE, "--transpose")),
     # Values.
-    File("one_word.csv", some_b("unknown", 300)),
+    File("one_word.csv", some_b("unknown", 300), info={"b": "'unknown' (1) count as missing"}),
     File("few_words.csv", some_b("not measured")),
     File("excel_errors.csv", some_b("#DIV/0!").replace(b"#DIV/0!", b"#REF!", 2)),
     File("reasons.csv", some_b("N/A (broken)", 10)),
     File("below_limit.csv", with_b(lambda v: "<-1.5" if v < -1.5 else f"{v}")),
-    File("us_dates.csv", days_of_b("%m/%d/%Y")),
-    File("european_dates.csv", days_of_b("%d.%m.%Y")),
+    File("us_dates.csv", days_of_b("%m/%d/%Y"), info={"b": "date; dates, month first"}),
+    File("european_dates.csv", days_of_b("%d.%m.%Y"), info={"b": "date; dates, day first"}),
     File("month_names.csv", days_of_b("%d %b %Y")),
-    File("square_metres.csv", with_b(lambda v: f"{100 + 30 * v:.1f} m2")),
+    File(
+        "square_metres.csv",
+        with_b(lambda v: f"{100 + 30 * v:.1f} m2"),
+        info={"b": "number; numbers in m2"},
+    ),
     File("currency.csv", with_b(lambda v: f"EUR {german(1000 * v + 5000)}", **EURO_FIELDS)),
     File("swiss_thousands.csv", with_b(lambda v: f"{1e6 * v:,.0f}".replace(",", "'"))),
     File("spaced_thousands.csv", with_b(lambda v: f"{1e6 * v:,.0f}".replace(",", "\u202f"))),
@@ -505,7 +509,11 @@ DIRTY = [
     File("yes_no_blank.csv", with_b(lambda v: "" if -0.2 < v < 0.2 else "yes" if v > 0 else "no")),
     File("true_false_blank.csv", with_b(lambda v: "" if v > 2 else "TRUE" if v > 0 else "FALSE")),
     File("words_for_b.csv", csv(levels_of_b("low", "mid", "high", "very high"))),
-    File("mixed_case.csv", csv(levels_of_b("Low", "low ", "LOW", "High", " high", "HIGH"))),
+    File(
+        "mixed_case.csv",
+        csv(levels_of_b("Low", "low ", "LOW", "High", " high", "HIGH")),
+        info={"b": "6 values differ by case or blanks only"},
+    ),
     File(
         "missing_targets.csv",
         csv(ROWS.assign(price=ROWS["price"].mask(ROWS.index % 9 == 4))),
@@ -513,9 +521,17 @@ DIRTY = [
     ),
     File("late_word.csv", csv() + b"1,two,3,4,5\n", notes=("b: 'two' (1) count as missing",)),
     File("blanks_in_labels.csv", csv(ROWS.assign(price=CHOICE))),
-    File("remarks.csv", with_column([f"{WORDS} {i % 250}" for i in range(N_ROWS)])),
+    File(
+        "remarks.csv",
+        with_column([f"{WORDS} {i % 250}" for i in range(N_ROWS)]),
+        info={"more": "like an identifier"},
+    ),
     File("padded_ids.csv", with_column([f"{i:07}" for i in range(N_ROWS)], "client")),
-    File("constants.csv", csv(ROWS.assign(e=1, f="x", g=""))),
+    File(
+        "constants.csv",
+        csv(ROWS.assign(e=1, f="x", g="")),
+        info={"e": "constant", "f": "constant", "g": "empty"},
+    ),
 ]
 # Written where openpyxl is installed.
 EXCEL = [

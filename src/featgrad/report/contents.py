@@ -70,6 +70,10 @@ class Contents:
             self.left_out.update(reason.split(" (")[0] for reason in chunk.reasons.values())
             self.left_out["a value is infinite"] += int(np.count_nonzero(~finite))
             sample.add(Block(np.ascontiguousarray(X[finite]), np.zeros(int(finite.sum()))))
+        self._strays = {
+            name: ", ".join(f"{word!r} ({times:,})" for word, times in words.most_common(_NAMED))
+            for name, words in invalid.strays.items()
+        }
         rows = sample.rows()
         self.X: Floats = np.empty((0, len(self.names))) if rows is None else rows.X
         self.left_out["they have another number of fields, or an open quote"] = invalid.skipped
@@ -124,6 +128,7 @@ class Contents:
             x = self.X[:, place]
             values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
             found = [self._remarks.get(name), id_like.get(name)]
+            found += [f"{self._strays[name]} count as missing"] if name in self._strays else []
             if is_text:
                 found += [self._of_texts(name, len(values), int(counts.sum()))]
             elif kind == "number":
