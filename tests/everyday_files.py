@@ -334,7 +334,11 @@ BAD = [
     File("array.json", sales().to_json(orient="records").encode(), error="is JSON, .*JSON lines"),
     File("broken.jsonl", b'{"a": 1}\n{"a": \n', error="cannot be read"),
     File("nested.jsonl", b'{"a": {"b": 1}, "price": 2}\n' * 9, error="'a' holds Struct"),
-    File("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), error="unknown|not text"),
+    File(
+        "picture.png",
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+        error="(unknown|not text): pass --format",
+    ),
     File("picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(100), error="not text|cannot be read"),
     File("stata.dta", bytes(100), error="a Stata file"),
     File(

@@ -307,6 +307,14 @@ def test_errors_name_standard_input(text, expected, folder, capsys, monkeypatch)
     assert "featgrad-" not in error
 
 
+def test_empty_standard_input_is_called_so(folder, capsys, monkeypatch):
+    Path("text").touch()
+    with Path("text").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert main(["select", "-", "--target", "z"]) == 1
+    assert "standard input is empty: there are no rows" in capsys.readouterr().err
+
+
 def test_a_full_disk_is_named(sales, capsys, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

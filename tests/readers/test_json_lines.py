@@ -43,7 +43,7 @@ def test_a_word_behind_dates_is_a_missing_date(write):
 
 @pytest.mark.parametrize("value", ["two", [1], True])
 def test_values_of_different_kinds_are_an_error_of_the_file(write, value):
-    with pytest.raises(ValueError, match=r"rows\.jsonl cannot be read: .*\ba\b"):
+    with pytest.raises(ValueError, match=r"rows\.jsonl cannot be read: .*\ba\b.* in line 50001"):
         open_source(write("rows.jsonl", lines({"a": value, "y": 1})), target="y")
 
 

@@ -63,7 +63,12 @@ def _columns(rng: Rng, kinds: tuple[str, ...], style: Style, missing: tuple[str,
     columns = [target]
     for name in names:
         found = truths.column(rng, str(rng.choice(kinds)), name, n_rows, style)
-        columns.append(truths.with_missing(rng, found, missing) if rng.random() < 0.4 else found)
+        found = truths.with_missing(rng, found, missing) if rng.random() < 0.4 else found
+        # Words are no values of columns that have a type.
+        is_written = found.kind in truths.DRAWS and len(kinds) > len(truths.DRAWS)
+        columns.append(
+            truths.with_strays(rng, found) if is_written and rng.random() < 0.1 else found
+        )
     if style != Style():
         # Shows which sign is the decimal one.
         columns.append(truths.column(rng, "decimal", "shows", n_rows, Style(style.decimal)))
@@ -307,18 +312,19 @@ def examine(file: File, block_rows: int = 16) -> str:
         return f"FAILED: {source.skipped} rows skipped where {file.skipped} are ragged"
     layout, y = source.feature_names, np.concatenate([block.y for block in blocks])
     X = np.concatenate([b.X.toarray() if sparse.issparse(b.X) else b.X for b in blocks])
-    found = {column.name: place for place, column in enumerate(layout.columns)}
-    if {*found} != {column.name for column in features} or len(found) < len(layout.columns):
-        return f"FAILED: columns {[*found]}"
+    if {*layout.encoded} != {column.name for column in features}:
+        return f"FAILED: columns {[*layout.encoded]}"
     target = next(column for column in file.columns if column.name == "y")
     wrong = differs(target, list(y))
     if wrong:
         return f"FAILED: {wrong}"
     for column in features:
-        encoded, start = layout.columns[found[column.name]], layout.starts[found[column.name]]
-        part = X[:, start : start + encoded.width]
-        if encoded.kind == "number":
+        encoded, places = layout.encoded[column.name]
+        part = X[:, places]
+        if encoded.kind in ("number", "date"):
             values = part[:, 0].tolist()
+        elif encoded.kind == "two":
+            values = [None if np.isnan(n) else encoded.values[int(n)] for n in part[:, 0]]
         else:
             values = [encoded.values[row.argmax()] if row.any() else None for row in part]
         known = {

@@ -9,11 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 Rng = np.random.Generator
 WORDS = ("red", "green", "blue", "dark red", "x,y", "a;b", 'he said "no"', "tab\there", "a|b", "ü",
          "naïve", "line\nbreak", "return\r\nbreak", "'quoted'", '"', "#hash", "=1+1", "1.2.3",
-         "12a", "01/31/2024", "é" * 30, "NA or not", "yes and no", "€", "<b>", "\\n")  # fmt: skip
+         "a12", "1/2024", "é" * 30, "NA or not", "yes and no", "€", "<b>", "\\n")  # fmt: skip
 NAMES = (
     "size", "Größe", "a b", "x,y", "x;y", 'the "best"', "two\nlines", "re\rturn", "a|b", "t\tb",
     "=sum", "<i>", "größer als 1 €", "n" * 300, "'q'", "col#1", "a=b", "1st",
@@ -114,6 +115,40 @@ def _zoned(rng: Rng, style: Style) -> tuple[datetime, str]:
     return value, value.isoformat()
 
 
+def _dates(*ways: str) -> Callable[[Rng, Style], Any]:
+    """Dates that are written in one way; their two digits of a year are of 1969 to 2068."""
+
+    def draw(rng: Rng, style: Style) -> tuple[date, str]:
+        value = date(1970, 1, 1) + timedelta(days=int(rng.integers(0, 35_000)))
+        # A day above 12 shows the order.
+        value += timedelta(days=15 * (value.day < 13))
+        return value, value.strftime(ways[rng.integers(len(ways))])
+
+    return draw
+
+
+def _with_unit(unit: str) -> Callable[[Rng, Style], Any]:
+    def draw(rng: Rng, style: Style) -> tuple[Decimal, str]:
+        value = _decimal(rng)
+        return value, f"{Style(style.decimal).number(value, 'f')}{unit}"
+
+    return draw
+
+
+def _bounded(rng: Rng, style: Style) -> tuple[Decimal, str]:
+    value = _decimal(rng)
+    sign = rng.choice(["", "", "<", ">", "~", "\u2264 "])
+    return value, f"{sign}{Style(style.decimal).number(value, 'f')}"
+
+
+def _seconds(rng: Rng) -> timedelta:
+    return timedelta(seconds=int(rng.integers(0, 300_000)))
+
+
+def _period(value: timedelta) -> str:
+    return f"P{value.days}DT{value.seconds}S"
+
+
 def _plain(make: Callable[[Rng], Any], spec: str = "") -> Callable[[Rng, Style], Any]:
     def draw(rng: Rng, style: Style) -> tuple[Any, str]:
         value = make(rng)
@@ -135,10 +170,6 @@ def _grouped(rng: Rng, style: Style) -> tuple[Decimal, str]:
     return value, style.number(value, ".2f")
 
 
-def _seconds(rng: Rng) -> timedelta:
-    return timedelta(seconds=int(rng.integers(0, 300_000)))
-
-
 DRAWS: dict[str, Callable[[Rng, Style], tuple[Any, str]]] = {
     "integer": _plain(lambda rng: _digits(rng, 6)),
     "decimal": _plain(_decimal, "f"),
@@ -154,6 +185,16 @@ DRAWS: dict[str, Callable[[Rng, Style], tuple[Any, str]]] = {
     "spaced": _written(_moment, lambda value: value.isoformat(" ")),
     "zoned": _zoned,
     "clock": _written(_clock, time.isoformat),
+    "month first": _dates("%m/%d/%Y"),
+    "day first": _dates("%d.%m.%Y"),
+    "short year": _dates("%d/%m/%y"),
+    "named month": _dates("%d-%b-%Y", "%B %d, %Y", "%a, %d %b %Y"),
+    "afternoon": _written(_clock, lambda value: value.strftime("%I:%M:%S %p")),
+    "lasting": _written(_seconds, lambda value: str(pd.Timedelta(value))),
+    "period": _written(_seconds, _period),
+    "metres": _with_unit(" m2"),
+    "kilos": _with_unit("kg"),
+    "bounded": _bounded,
 }
 # Of files that have types: durations, text with a decimal comma beside numbers of three places.
 TYPED = {
@@ -187,8 +228,18 @@ def column(rng: Rng, kind: str, name: str, n_rows: int, style: Style) -> Column:
         return boolean_column(rng, name, n_rows)
     drawn = [(DRAWS | TYPED)[kind](rng, style) for _ in range(n_rows)]
     values, written = map(list, zip(*drawn, strict=True))
-    is_divided = kind in ("percent", "date", "moment", "spaced", "zoned", "clock", "duration")
+    is_divided = kind in ("percent", "date", "moment", "spaced", "zoned", "clock", "duration",
+                          "afternoon", "lasting", "period")  # fmt: skip
     return Column(name, kind, values, written, 1e-12 if is_divided else 0.0)
+
+
+def with_strays(rng: Rng, column: Column) -> Column:
+    """A few words among numbers, which are missing values."""
+    present = [i for i, value in enumerate(column.values) if value is not None]
+    values, written = list(column.values), list(column.written)
+    for i in rng.permutation(present)[: len(present) // 12]:
+        values[i], written[i] = None, str(rng.choice(["unknown", "n.k.", "see note"]))
+    return replace(column, values=values, written=written)
 
 
 def with_missing(rng: Rng, column: Column, words: tuple[str, ...] = MISSING) -> Column:

@@ -29,6 +29,7 @@ _ARGUMENTS = (
     "sep|decimal|encoding|header|na_values|skip_rows|sheet|transpose"
 )
 _ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\['[^']*'\]|\w[\w*]*)?")
+_PASSED = re.compile(rf"(?<=\bpass )({_ARGUMENTS})\b(?!=)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -162,6 +163,7 @@ def _one_line(error: Exception) -> str:
 def as_options(text: str) -> str:
     """A message of the library with options in place of arguments."""
     text = text.replace("target is None: name", "--target is missing: name")
+    text = _PASSED.sub(lambda found: _option(found[1], None), text)
     return _ASSIGNED.sub(lambda found: _option(*found.groups()), text)
 
 

@@ -95,7 +95,7 @@ class DelimitedTable:
         first = next(_enough(self._lines()), b"")
         # A single zero may be a damaged byte.
         if first[:_FIRST_BYTES].count(0) > 1 + len(first[:_FIRST_BYTES]) // 100:
-            raise ValueError(f"{name} is not text: pass its format, or save it as CSV.")
+            raise ValueError(f"{name} is not text: pass format, or save it as CSV.")
         end = _FIRST_BYTES
         while first[:end].count(b"\n") < _FIRST_LINES and end < len(first):
             end *= 2

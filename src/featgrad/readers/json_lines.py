@@ -1,6 +1,7 @@
 """JSON lines: an object per line; columns and their types are those of all lines."""
 
 import io
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from featgrad.readers.block import raise_unreadable
 from featgrad.readers.frames import ArrowTable, readable, require_pyarrow
-from featgrad.readers.lines import line_chunks, parsed
+from featgrad.readers.lines import count_lines, line_chunks, parsed
 from featgrad.readers.record_kernels import nesting
 
 # The parser of pyarrow calls itself for each level: some thousands end the process.
@@ -48,30 +49,38 @@ class JsonLines:
         return [self]
 
     def _tables(self, schema: Any) -> Iterator[Any]:
-        chunks = parsed(self.path, line_chunks(self.path), partial(self._parse, schema))
-        return (table for _, table in chunks)
-
-    def _parse(self, schema: Any, text: bytes) -> Any:
-        """Whole lines, of these columns or, for None, of those that they have."""
         import pyarrow as pa
-        from pyarrow import json
 
+        n_lines = 1
         try:
-            levels = nesting(np.frombuffer(text, np.uint8))
-            if levels > _MOST_LEVELS:
-                raise ValueError(f"values are nested {levels:,} levels deep, over {_MOST_LEVELS}")
-            table = json.read_json(
-                io.BytesIO(text),
-                read_options=json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                parse_options=json.ParseOptions(explicit_schema=schema),
-            )
-            if schema is not None:
-                table.validate(full=True)
-            # Names are decoded here, where an error names the file.
-            _ = table.schema.names
+            for text, table in parsed(self.path, line_chunks(self.path), partial(_parse, schema)):
+                n_lines += count_lines(text)
+                yield table
         except (pa.ArrowException, ValueError) as error:
-            raise_unreadable(self.name, error)
-        return table
+            # pyarrow counts the rows of a chunk, from 0 on.
+            message = re.sub(
+                r"in row (\d+)", lambda m: f"in line {n_lines + int(m[1])}", str(error)
+            )
+            raise_unreadable(self.name, ValueError(message))
+
+
+def _parse(schema: Any, text: bytes) -> Any:
+    """Whole lines, of these columns or, for None, of those that they have."""
+    from pyarrow import json
+
+    levels = nesting(np.frombuffer(text, np.uint8))
+    if levels > _MOST_LEVELS:
+        raise ValueError(f"values are nested {levels:,} levels deep, over {_MOST_LEVELS}")
+    table = json.read_json(
+        io.BytesIO(text),
+        read_options=json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=json.ParseOptions(explicit_schema=schema),
+    )
+    if schema is not None:
+        table.validate(full=True)
+    # Names are decoded here, where an error names the file.
+    _ = table.schema.names
+    return table
 
 
 def _joined(first: Any, second: Any) -> Any:

@@ -292,4 +292,6 @@ def format_of(path: Path | Pipe) -> str:
             return format.name
     if named:
         return named[0]
+    if not head:
+        raise ValueError(f"{path} is empty: there are no rows.")
     raise ValueError(f"The format of {path} is unknown: pass format, one of {list(FORMATS)}.")
