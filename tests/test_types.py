@@ -260,3 +260,18 @@ def test_whole_numbers_that_could_be_either_are_named(kind: type):
 def test_classes_nearly_as_many_as_rows_are_named():
     with pytest.warns(UserWarning, match="60 classes in 60 rows, nearly one for each"):
         select(X, [f"name {i}" for i in range(60)])
+
+
+@pytest.mark.parametrize("names", [range(4), [("a", c) for c in "wxyz"]], ids=["numbers", "pairs"])
+def test_frames_whose_names_are_no_texts_may_hold_text(names):
+    frame = FRAME.assign(a=np.where(X[:, 0] > 0, "red", "blue")).set_axis(pd.Index(names), axis=1)
+    selector = FeatureGradientSelector(1, random_state=0, estimate=False).fit(frame, NUMBERS)
+    assert selector.get_support(indices=True).tolist() == [1]
+    assert selector.transform(frame).columns.tolist() == [frame.columns[1]]
+
+
+def test_sparse_columns_of_pandas_are_numbers():
+    frame = pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(np.where(X > 0, X, 0)))
+    selector = FeatureGradientSelector(1, random_state=0, estimate=False)
+    for one in (frame, frame.rename(columns=str)):
+        assert selector.fit(one, NUMBERS).get_support(indices=True).tolist() == [1]

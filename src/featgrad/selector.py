@@ -672,7 +672,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
             # Imported where it is needed, with the compiler.
             from featgrad.readers.tables import FrameEncoder
 
-            names = [set(self._named(one)) for one in (self.keep, self.exclude)]
+            names = [set(_named(one, frame.columns)) for one in (self.keep, self.exclude)]
             self._encoder = FrameEncoder(frame, y if self.missing == "mean" else None, *names)
             self._layout = self._encoder.layout
         X, y = check_X_y(self._encoder.encode(frame), y, **options)
@@ -720,12 +720,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         remarks = {} if self._encoder is None else self._encoder.remarks
         lines = [PlanLine("column", name, remark) for name, remark in remarks.items()]
         return [PlanLine("columns", encoded, str(layout)), *lines]
-
-    def _named(self, features: Any) -> list[str]:
-        """Names of features that are given by index or name."""
-        given = [] if features is None else [features] if np.ndim(features) == 0 else [*features]
-        names = self.feature_names_in_
-        return [str(names[one]) if isinstance(one, Integral) else one for one in given]
 
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task
@@ -826,3 +820,9 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         tags.target_tags.multi_output = True
         tags.array_api_support = True
         return tags
+
+
+def _named(features: Any, names: list[str]) -> list[str]:
+    """Names of features that are given by index or name."""
+    given = [] if features is None else [features] if np.ndim(features) == 0 else [*features]
+    return [names[one] if isinstance(one, Integral) else one for one in given]

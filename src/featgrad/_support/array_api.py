@@ -119,5 +119,12 @@ def mixed_frame(X: Any) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return None
-    is_plain = all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values())
-    return None if is_plain and not frame.implementation.is_pyarrow() else frame
+    # Only a frame of pandas with nothing but sparse columns, which are numbers, has this attribute.
+    is_plain = hasattr(X, "sparse") or all(
+        kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values()
+    )
+    if is_plain and not frame.implementation.is_pyarrow():
+        return None
+    if all(isinstance(name, str) for name in frame.columns):
+        return frame
+    return nw.from_native(X.set_axis([str(name) for name in X.columns], axis=1), eager_only=True)
