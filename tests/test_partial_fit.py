@@ -142,7 +142,7 @@ def test_missing_entries_count_as_means(kind: str):
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     assert support(in_chunks(select(missing="mean"), X, y)) == chosen
     with pytest.raises(ValueError, match="missing='mean'"):
-        in_chunks(select(), X, y)
+        in_chunks(select(missing="error"), X, y)
 
 
 def test_natural_size_is_that_of_kept_rows():
@@ -323,7 +323,9 @@ def refused(y):
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("task", ["regression", "binary"])
 @pytest.mark.parametrize("case", refused(np.zeros(50)))
-@pytest.mark.parametrize("make", [select, lambda: OnlineFeatureSelector(2)])
+@pytest.mark.parametrize(
+    "make", [lambda: select(missing="error"), lambda: OnlineFeatureSelector(2)]
+)
 def test_refused_rows_leave_the_state_as_it_was(make, case: str, task: str, container):
     X, y, _ = planted(250)
     y = y if task == "regression" else (y > 0).astype(float)
@@ -341,7 +343,9 @@ def test_refused_rows_leave_the_state_as_it_was(make, case: str, task: str, cont
 
 
 @pytest.mark.parametrize("case", ["huge values", "NaN", "fewer targets", "infinite y"])
-@pytest.mark.parametrize("make", [select, lambda: OnlineFeatureSelector(2)])
+@pytest.mark.parametrize(
+    "make", [lambda: select(missing="error"), lambda: OnlineFeatureSelector(2)]
+)
 def test_refused_first_rows_leave_nothing(make, case: str):
     bad, target, _, message = refused(planted(50)[1])[case]
     selector = make()
