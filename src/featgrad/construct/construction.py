@@ -13,8 +13,11 @@ predict the held-out rows, which decide.
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from featgrad._support import Floats, Indices
 from featgrad._support.threads import one_blas_thread
@@ -26,9 +29,9 @@ from featgrad.dataset.memory import InMemory
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.plan import BUILT, CONSTRUCTED, HELD_OUT_RIDGE
 from featgrad.search import rounds
-from featgrad.search.base import Job, Outcome, SearchTask, go_on
+from featgrad.search.base import Job, Outcome, SearchTask, Subset, go_on
 from featgrad.search.units import Units, best_first
-from featgrad.search.working_set import Comparison, WorkingSet, compare
+from featgrad.search.working_set import WorkingSet, compare
 
 Folds = tuple[int, ...]
 # What was constructed, with its price.
@@ -161,12 +164,15 @@ class WithConstructed(WorkingSet):
         plain = super().run(job)
         ways = [one.divisions or one.subsets[one.chosen].divisions for one in (plain, more)]
         sets = [replace(more.subsets[more.chosen], divisions=each) for each in ways]
-        comparison = compare(job.dataset, sets)
-        self.verdict = _verdict(comparison)
-        found = [_verdict(comparison.without(split)).is_kept for split in comparison.splits]
-        divisions = tuple(ways[is_kept][i] for i, is_kept in enumerate(found))
+        scores, splits = _scores(job.dataset, sets), job.dataset.splits
+        self.verdict = _verdict(scores)
+        divisions = []
+        for i, split in enumerate(splits):
+            others = [not set(one.test) & set(split.test) for one in splits]
+            is_kept = _verdict(scores[:, others] if any(others) else scores).is_kept
+            divisions.append(ways[is_kept][i])
         outcome = more if self.verdict.is_kept else plain
-        return outcome._replace(divisions=divisions)
+        return outcome._replace(divisions=tuple(divisions))
 
     def _units(self, folds: Folds) -> Units:
         if not self._are_given:
@@ -174,6 +180,38 @@ class WithConstructed(WorkingSet):
         return self._every.without(np.arange(len(self._every.of_column)) >= self.n_given)
 
 
-def _verdict(comparison: Comparison) -> Verdict:
-    without, constructed = comparison.correlations.mean(axis=1).tolist()
-    return Verdict(without, constructed, constructed > without)
+def _verdict(scores: Floats) -> Verdict:
+    """Constructed columns have to be better by more than the standard error of the difference."""
+    without, constructed = scores.mean(axis=1).tolist()
+    differences = scores[1] - scores[0]
+    error = differences.std() / np.sqrt(max(len(differences) - 1, 1))
+    return Verdict(without, constructed, bool(constructed - without > error))
+
+
+def _scores(dataset: Dataset, sets: Sequence[Subset]) -> Floats:
+    """How well sets predict the held-out rows of each split: areas under the curve, correlations.
+
+    A logistic model bends less than the ridge model of a class, for which products can be a remedy.
+    """
+    if dataset.task not in ("binary", "multiclass"):
+        return compare(dataset, sets).correlations
+    found = np.full((len(sets), len(dataset.splits)), 0.5)
+    columns = np.unique(np.concatenate([own for one in sets for own in one.divisions]))
+    sample = dataset.sample(columns)
+    values, weights = sample.columns.values(), len(sample.weights) * sample.weights
+    # Centred outputs: one per class, or one that is positive for the second.
+    labels = np.argmax(np.column_stack([0 * sample.weights, sample.outputs]), axis=1)
+    for j, split in enumerate(dataset.splits):
+        train, test = (np.isin(sample.folds, folds) for folds in split)
+        for i, one in enumerate(sets):
+            X = values[:, np.searchsorted(columns, one.divisions[j])]
+            if X.shape[1] == 0 or len(np.unique(labels[train])) == 1:
+                continue
+            with catch_warnings():
+                simplefilter("ignore")  # of steps that are left
+                model = LogisticRegression().fit(X[train], labels[train], weights[train])
+            are, chances = labels[test][:, None] == model.classes_, model.predict_proba(X[test])
+            known = np.flatnonzero(are.any(axis=0) & ~are.all(axis=0))
+            areas = [roc_auc_score(are[:, c], chances[:, c]) for c in known]
+            found[i, j] = np.mean(areas or [0.5])
+    return found

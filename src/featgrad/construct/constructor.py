@@ -273,7 +273,9 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         ]
         selector.n_features_in_ = len(columns)
         selector.feature_names_in_ = np.array([each.text(names) for each in columns], dtype=object)
-        selector._adopt(choice._replace(outcome=choice.outcome._replace(subsets=subsets)))
+        findings = [one for one in choice.findings if max(one.features, default=0) < len(columns)]
+        outcome = choice.outcome._replace(subsets=subsets)
+        selector._adopt(choice._replace(outcome=outcome, findings=findings))
         for name in _RESULTS:
             setattr(self, name, getattr(selector, name))
         self.selector_, self.verdict_ = selector, search.verdict
