@@ -165,6 +165,7 @@ NEAR_ZERO = 0.1  # mean of a column, in deviations, up to which products are of 
 # Multiplications up to which all pairs are priced; of more, those with one of the best columns.
 PAIR_WORK = 1 << 38
 PARENTS = 1000  # those, where they are asked for
+DENSE_ENTRIES = 1 << 26  # of an encoded data frame, up to which its columns can be curved
 # Features whose residuals are priced where held-out rows choose the number, and rows for each.
 CONSTRUCTION_SIZE, ROWS_PER_CONSTRUCTION = 30, 20
 

@@ -15,7 +15,7 @@ from featgrad import FeatureGradientConstructor, FeatureGradientSelector
 
 @pytest.mark.filterwarnings("ignore:No features were selected", "ignore::featgrad.DataWarning")
 @parametrize_with_checks(
-    [FeatureGradientConstructor(), FeatureGradientConstructor(2, missing="mean", estimate=False)]
+    [FeatureGradientConstructor(), FeatureGradientConstructor(2, missing="error", estimate=False)]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -200,3 +200,24 @@ def test_sparse_columns_that_occur_together():
 def test_parameters_that_make_no_sense_are_refused(parameters, message: str, products):
     with pytest.raises(ValueError, match=message):
         FeatureGradientConstructor(**parameters).fit(*products)
+
+
+def test_texts_and_dates_of_frames_are_parts():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "city": rng.choice(["Rome", "Oslo", "Bonn"], 1500), "size": rng.standard_normal(1500),
+        "day": pd.date_range("2024-01-01", periods=1500), "other": rng.standard_normal(1500),
+    })  # fmt: skip
+    y = (frame["city"] == "Rome") * np.maximum(frame["size"], 0) + 0.3 * rng.standard_normal(1500)
+    constructor = FeatureGradientConstructor(1, exclude=["other"], random_state=0).fit(frame, y)
+    assert set(constructor.constructed_[0].parts) == {"city=Rome", "size"}
+    built = constructor.transform(frame.iloc[:5])
+    assert constructor.get_feature_names_out()[0].endswith(" * city=Rome")
+    assert np.all((built[:, 0] > 0) <= (frame["city"] == "Rome")[:5])
+
+
+def test_columns_of_extreme_size_are_parts():
+    X = normal(600, 5) * [1e20, 1, 1e-20, 1, 1]
+    y = X[:, 0] * X[:, 1] / 1e20 + 0.1 * normal(600, 1, seed=1)[:, 0]
+    constructor = FeatureGradientConstructor(1, random_state=0).fit(X, y)
+    assert constructor.get_feature_names_out().tolist() == ["x0 * x1"]

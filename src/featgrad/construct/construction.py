@@ -12,7 +12,7 @@ predict the held-out rows, which decide.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -57,6 +57,7 @@ class Pools(NamedTuple):
 
 
 def construct(
+    X: Any,
     given: InMemory,
     divisions: Sequence[Folds],
     units_of_given: Units,
@@ -69,10 +70,11 @@ def construct(
 
     Residuals are those of sets of a size. Each pair has one of so many columns at most.
     """
-    pools, active, X = Pools({folds: {} for folds in divisions}), list(divisions), given.X
+    pools, active = Pools({folds: {} for folds in divisions}), list(divisions)
     for _ in range(n_rounds):
         columns = pools.columns
-        dataset = given.with_matrix(with_columns(X, X, columns))
+        matrix = with_columns(X, X, columns)
+        dataset = given.with_matrix(matrix)
         units = units_of_given.with_more(len(columns))
         budget = float(min(size, units.n_available))
         tasks = [SearchTask(budget, folds, pools.units(units, folds)) for folds in active]
@@ -87,7 +89,7 @@ def construct(
             is_part = (units.of_column >= 0) & (np.arange(len(every)) < X.shape[1])
             is_part[subset.features] = True
             own = np.flatnonzero(is_part)
-            expressions, values = [every[i] for i in own], dataset.X[residuals.rows]
+            expressions, values = [every[i] for i in own], matrix[residuals.rows]
             ranked = best_first(subset.scores[own], len(own))
             scaled = on_one_scale(values if is_part.all() else values[:, own])
             parts = Parts(X, residuals.rows, expressions, ranked, most_parents, *scaled)

@@ -9,18 +9,27 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from featgrad._support.array_api import on_host
-from featgrad.checks import MATRIX, check_missing, check_number, check_option, naming_columns
+from featgrad._support.array_api import dense, on_host
+from featgrad.checks import (
+    MATRIX,
+    check_missing,
+    check_number,
+    check_option,
+    feature_indices,
+    naming_columns,
+)
+from featgrad.columns.extremes import in_range
 from featgrad.construct.construction import WithConstructed, construct
 from featgrad.construct.expressions import Expression, Given, with_columns
 from featgrad.construct.operations import OPERATIONS, Operation
 from featgrad.dataset.memory import InMemory
 from featgrad.fitting import Choice, new_fit
-from featgrad.plan import CONSTRUCTION_SIZE, PARENTS, ROWS_PER_CONSTRUCTION
+from featgrad.plan import CONSTRUCTION_SIZE, DENSE_ENTRIES, PARENTS, ROWS_PER_CONSTRUCTION
 from featgrad.search.units import Units
 from featgrad.selector import FeatureGradientSelector
 
@@ -141,7 +150,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         estimate: bool = True,
         cv: Any = None,
         task: str = "auto",
-        missing: str = "error",
+        missing: str = "mean",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -163,7 +172,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            The features, as numbers.
+            The features. Each column that a text or date of a dataframe is encoded as is a feature.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
@@ -182,21 +191,31 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
         shared = {name: getattr(self, name) for name in _SHARED}
         shared["random_state"] = check_random_state(self.random_state).randint(1 << 31)
-        selector = FeatureGradientSelector(**shared)
-        selector._check_parameters()
-        _, X, y = selector._validated(X, y)
-        self.n_features_in_ = selector.n_features_in_
+        reader = self._reader = FeatureGradientSelector(**shared)
+        reader._check_parameters()
+        _, X, y = reader._validated(X, y)
+        # Tables of numbers and some texts are dense to be curved.
+        self._is_dense = reader._layout is not None and np.prod(X.shape) <= DENSE_ENTRIES
+        X = self._as_rows(X)
+        self.n_features_in_ = reader.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
-        if hasattr(selector, "feature_names_in_"):
-            self.feature_names_in_ = selector.feature_names_in_
+        if hasattr(reader, "feature_names_in_"):
+            self.feature_names_in_ = reader.feature_names_in_
+        # Columns that a variable is encoded as are features of their own.
+        for name in ("keep", "exclude"):
+            if shared[name] is not None:
+                known = reader.n_features_in_, getattr(self, "feature_names_in_", None)
+                own, variables = feature_indices(name, shared[name], *known), reader._variables
+                shared[name] = own if variables is None else variables.columns(own)
         # The number may be larger than that of the given columns.
-        anything = clone(selector).set_params(n_features_to_select="auto")
+        anything = FeatureGradientSelector(**{**shared, "n_features_to_select": "auto"})
         fit, choices = new_fit(anything, "memory", X.shape[1]), list[Choice]()
+        selector = FeatureGradientSelector(**shared)
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
             fit = fit.as_numbers(choices[-1].task) if choices else fit
-            rows = fit.of_rows(X, y, sample_weight, groups)
+            rows = fit.of_rows(in_range(X, selector.preprocess), y, sample_weight, groups)
             assert isinstance(rows, InMemory)
-            choices.append(self._choose(selector, rows, fit.budgets.units, operations))
+            choices.append(self._choose(selector, X, rows, fit.budgets.units, operations))
         self._adopt(selector, choices[0] if choices[-1].is_empty else choices[-1])
         return self
 
@@ -214,9 +233,14 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             Sparse where X is.
         """
         check_is_fitted(self)
-        with naming_columns():
-            X = validate_data(self, on_host(X), reset=False, **MATRIX)
+        if self._reader._layout is None:
+            with naming_columns():
+                X = validate_data(self, on_host(X), reset=False, **MATRIX)
+        else:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            X = self._reader._matrix(X)
         check_missing(X, self.missing)
+        X = self._as_rows(X)
         return with_columns(X[:, :0], X, self.features_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -233,12 +257,13 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             Of constructed features what they are: ``age * bmi``, ``max(age - 52, 0)``.
         """
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        names = self._names(input_features)
         return np.array([feature.text(names) for feature in self.features_], dtype=object)
 
     def _choose(
         self,
         selector: FeatureGradientSelector,
+        X: Any,
         rows: InMemory,
         units: Units,
         operations: list[Operation],
@@ -252,19 +277,19 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             divisions += [split.training for split in rows.splits]
         most = PARENTS if self.parents == "any" else math.inf
         search = WithConstructed()
-        search.pools = construct(rows, divisions, units, size, self.rounds, most, operations)
-        columns, names = search.pools.columns, _check_feature_names_in(self)
+        search.pools = construct(X, rows, divisions, units, size, self.rounds, most, operations)
+        columns, names = search.pools.columns, self._names()
         search.n_given, with_all = rows.n_features, copy(selector).set_params(search=search)
         if number != "auto":
             number = min(int(number), units.n_available + len(columns))
             with_all.set_params(n_features_to_select=number)
         names = [*names, *(column.text(names) for column in columns)]
         with_all.feature_names_in_ = np.array(names, dtype=object)
-        every = rows.with_matrix(with_columns(rows.X, rows.X, columns))
+        every = rows.with_matrix(with_columns(X, X, columns))
         return new_fit(with_all, "memory", len(names)).choose(every)
 
     def _adopt(self, selector: FeatureGradientSelector, choice: Choice) -> None:
-        search, names = choice.plan.search, _check_feature_names_in(self)
+        search, names = choice.plan.search, self._names()
         # What was constructed without some rows only says how well that does.
         own = next(iter(search.pools.of_division.values()))
         columns: list[Expression] = [*map(Given, range(search.n_given)), *own]
@@ -290,6 +315,17 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
                 parts = [names[index] for index in sorted(feature.given())]
                 numbers = own[feature], *map(float, gain)
                 self.constructed_.append(ConstructedFeature(text, feature.kind, parts, *numbers))
+
+    def _as_rows(self, X: Any) -> Any:
+        """An array, or CSR rows of the kind that is an array."""
+        if self._is_dense or not sparse.issparse(X):
+            return dense(X)
+        return sparse.csr_array(X)
+
+    def _names(self, input_features: Any = None) -> Any:
+        """Of given columns, as they are searched."""
+        names = _check_feature_names_in(self, input_features)
+        return names if self._reader._layout is None else list(self._reader._layout)
 
     def _operations(self) -> list[Operation]:
         """Those named, and those given as objects."""

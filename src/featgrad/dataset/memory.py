@@ -20,6 +20,7 @@ from scipy import sparse
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
 from featgrad.checks import check_weights
+from featgrad.columns.extremes import in_range
 from featgrad.columns.sums import Fill, Standardiser, has_missing
 from featgrad.dataset.base import Consumer, RowSample, S, Storage
 from featgrad.dataset.splits import Belonging, FoldLayout, RowRoles
@@ -223,7 +224,7 @@ class InMemory(Storage):
 
     def with_matrix(self, X: Any) -> "InMemory":
         """Other columns of the same rows."""
-        return InMemory(X, self.prepared, self._preprocess)
+        return InMemory(in_range(X, self._preprocess), self.prepared, self._preprocess)
 
     def row_moments(self) -> RowMoments:
         return self.prepared.row_moments(self.X, self._preprocess)
