@@ -221,3 +221,9 @@ def test_columns_of_extreme_size_are_parts():
     y = X[:, 0] * X[:, 1] / 1e20 + 0.1 * normal(600, 1, seed=1)[:, 0]
     constructor = FeatureGradientConstructor(1, random_state=0).fit(X, y)
     assert constructor.get_feature_names_out().tolist() == ["x0 * x1"]
+
+
+def test_a_device_prices_as_the_host_does(products, fitted):
+    pytest.importorskip("torch")
+    constructor = FeatureGradientConstructor(3, device="cpu", random_state=0).fit(*products)
+    assert set(constructor.features_) == set(fitted.features_)

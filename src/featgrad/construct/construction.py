@@ -17,7 +17,6 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from featgrad._support import Floats, Indices
 from featgrad._support.threads import one_blas_thread
@@ -65,6 +64,7 @@ def construct(
     n_rounds: int,
     most_parents: float,
     operations: Sequence[Operation],
+    device: str | None,
 ) -> Pools:
     """Columns that are worth more than chance in each division, with their prices.
 
@@ -93,6 +93,8 @@ def construct(
             ranked = best_first(subset.scores[own], len(own))
             scaled = on_one_scale(values if is_part.all() else values[:, own])
             parts = Parts(X, residuals.rows, expressions, ranked, most_parents, *scaled)
+            if device is not None:
+                parts = parts._replace(values=_on_device(parts.values, device))
             found = _entering(parts, residuals, operations)
             if found.keys() - pool.keys():
                 active.append(folds)
@@ -101,6 +103,16 @@ def construct(
         if not active:
             break
     return pools
+
+
+def _on_device(values: Any, device: str) -> Any:
+    """Columns where they are priced."""
+    # Imported where it is needed: torch need not be there.
+    import torch
+
+    from featgrad.dataset.device import named_device
+
+    return torch.asarray(values, device=named_device(device))
 
 
 def _entering(parts: Parts, residuals: Residuals, operations: Sequence[Operation]) -> Pool:
@@ -141,7 +153,7 @@ def _residuals(dataset: Dataset, columns: Indices, folds: Folds) -> Residuals:
 
 
 class Verdict(NamedTuple):
-    """Correlation of prediction and target in held-out rows, on average over parts of these."""
+    """Score of held-out rows, on average over parts of these."""
 
     without: float  # constructed columns
     constructed: float
@@ -191,29 +203,29 @@ def _verdict(scores: Floats) -> Verdict:
 
 
 def _scores(dataset: Dataset, sets: Sequence[Subset]) -> Floats:
-    """How well sets predict the held-out rows of each split: areas under the curve, correlations.
+    """How well sets predict the held-out rows of each split: log-likelihoods, or correlations.
 
-    A logistic model bends less than the ridge model of a class, for which products can be a remedy.
+    The ridge model of a class needs products where a logistic model does not.
     """
     if dataset.task not in ("binary", "multiclass"):
         return compare(dataset, sets).correlations
-    found = np.full((len(sets), len(dataset.splits)), 0.5)
+    found = np.zeros((len(sets), len(dataset.splits)))
     columns = np.unique(np.concatenate([own for one in sets for own in one.divisions]))
     sample = dataset.sample(columns)
-    values, weights = sample.columns.values(), len(sample.weights) * sample.weights
-    # Centred outputs: one per class, or one that is positive for the second.
+    # Of centred outputs: one per class, or one that is positive for the second.
     labels = np.argmax(np.column_stack([0 * sample.weights, sample.outputs]), axis=1)
+    weights = len(labels) * sample.weights
+    values = np.column_stack([0 * weights, sample.columns.values()])
     for j, split in enumerate(dataset.splits):
-        train, test = (np.isin(sample.folds, folds) for folds in split)
+        train, test = (np.flatnonzero(np.isin(sample.folds, folds)) for folds in split)
+        test = test[np.isin(labels[test], labels[train])]
         for i, one in enumerate(sets):
-            X = values[:, np.searchsorted(columns, one.divisions[j])]
-            if X.shape[1] == 0 or len(np.unique(labels[train])) == 1:
-                continue
-            with catch_warnings():
-                simplefilter("ignore")  # of steps that are left
-                model = LogisticRegression().fit(X[train], labels[train], weights[train])
-            are, chances = labels[test][:, None] == model.classes_, model.predict_proba(X[test])
-            known = np.flatnonzero(are.any(axis=0) & ~are.all(axis=0))
-            areas = [roc_auc_score(are[:, c], chances[:, c]) for c in known]
-            found[i, j] = np.mean(areas or [0.5])
+            X = values[:, np.append(0, 1 + np.searchsorted(columns, one.divisions[j]))]
+            if len(np.unique(labels[train])) > 1:
+                with catch_warnings():
+                    simplefilter("ignore")  # of steps that are left
+                    model = LogisticRegression().fit(X[train], labels[train], weights[train])
+                chances = model.predict_log_proba(X[test])
+                own = chances[np.arange(len(test)), np.searchsorted(model.classes_, labels[test])]
+                found[i, j] = np.average(own, weights=weights[test])
     return found

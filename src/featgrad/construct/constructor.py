@@ -68,36 +68,36 @@ class ConstructedFeatures(list[ConstructedFeature]):
 class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Construct features as they are needed: columns that do not exist are priced by the gradient.
 
-    The search of `FeatureGradientSelector` chooses among the given columns. Then every product of
-    two columns, every hinge and every product of a hinge and a column is priced by its covariance
-    with what cross-fitted models of the chosen columns leave, without being built. Those worth more
-    than the best of as many columns of noise would be are built and compete with the others, round
-    by round; columns constructed in one round can be parts of those of the next.
+    The search of `FeatureGradientSelector` chooses among the given columns. Then all that the
+    operations could construct is priced by its covariance with what cross-fitted models of the
+    chosen columns leave, without being built. What is worth more than the best of as many columns
+    of noise would be is built and competes with the others; in the next round it can be a part.
 
-    All of it is repeated without each part of the rows that is held out: numbers that are reported
-    are those of new rows, and sets with constructed columns are taken only where held-out rows are
-    predicted better from them, see `verdict_`.
+    All of it is repeated without each part of the rows that is held out: estimates are those of new
+    rows, and constructed columns are taken only where held-out rows are predicted better with them.
 
     Parameters
     ----------
     n_features_to_select : int or "auto", default="auto"
-        How many features to choose, given or constructed, as in `FeatureGradientSelector`; it may
-        be larger than the number of given columns.
-    operations : sequence of str or Operation, default=("products", "hinges", "bent")
-        What may be constructed: "products" ``(a - mean) * (b - mean)``, squares among them,
-        "hinges" ``max(a - knot, 0)`` and "bent" products of a hinge and a column. Products are of
-        columns as they are where these hold 0 and 1, have a mean near 0 or are sparse.
+        How many columns to choose, given or constructed; may be more than are given.
+    operations : sequence of str, default=("products", "hinges", "bent")
+        What may be constructed: "products" ``(a - mean) * (b - mean)``, squares among them;
+        "hinges" ``max(a - knot, 0)``; "bent" products of a hinge and a column; "logs", "roots" and
+        "ratios"; of rows in their order "lags" ``a[t-7]`` and "rolling" means. Products are of
+        columns as they are where these hold 0 and 1, have a mean near 0 or are sparse. Sparse
+        columns have products only.
     rounds : int, default=3
         How often candidates are priced at most.
     parents : {"all", "any"}, default="all"
-        Whether products of all pairs are priced, as far as they take no more than some seconds, or
-        those with one of the 1,000 most promising columns, for very many columns.
+        Whether all pairs are priced, as far as that takes seconds, or those with one of the 1,000
+        most promising columns.
     min_features_to_select, keep, exclude, cv, task, missing, random_state
         As in `FeatureGradientSelector`. Excluded columns are part of nothing.
+    device : str or None, default=None
+        Where dense columns are priced: a device of torch such as "cuda", or None for the host.
     estimate : bool, default=True
-        Whether construction is repeated without held-out rows, for estimates, gains and the
-        comparison with given columns alone. Without, what is worth more than chance is taken, and a
-        fit takes about a quarter of the time. "auto" needs it anyway.
+        Whether to hold out rows. Without, what is worth more than chance is taken, in a quarter of
+        the time. "auto" holds them out anyway.
 
     Attributes
     ----------
@@ -110,20 +110,15 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
     formula_ : str
         All chosen features in one line.
     verdict_ : Verdict or None
-        Correlation of prediction and target in held-out rows `without` constructed columns and
-        with, `constructed`; `is_kept` says which was chosen. None where nothing was worth more than
-        chance, or without `estimate`.
+        Score of held-out rows `without` constructed columns and with, `constructed`:
+        log-likelihood of classes by logistic models, correlation of numbers; `is_kept` says which
+        was chosen. None where nothing was worth more than chance, or without `estimate`.
     selector_ : FeatureGradientSelector
-        Fitted to the given columns and those that entered.
-    n_features_ : int
-        How many features were chosen.
-    learnability_, score_, path_, sizes_, plan_, task_
-        As in `FeatureGradientSelector`, of construction and choice together. Features of the path
-        are places among the columns of `selector_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has them.
+        Fitted to the given columns and those that entered, whose places `path_` has.
+    n_features_, learnability_, score_, path_, sizes_, plan_, task_
+        As in `FeatureGradientSelector`, of construction and choice together.
+    n_features_in_, feature_names_in_
+        Number of features seen in `fit`, and their names where X has them.
 
     Examples
     --------
@@ -151,6 +146,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         cv: Any = None,
         task: str = "auto",
         missing: str = "mean",
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -164,6 +160,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         self.cv = cv
         self.task = task
         self.missing = missing
+        self.device = device
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -277,7 +274,9 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             divisions += [split.training for split in rows.splits]
         most = PARENTS if self.parents == "any" else math.inf
         search = WithConstructed()
-        search.pools = construct(X, rows, divisions, units, size, self.rounds, most, operations)
+        search.pools = construct(
+            X, rows, divisions, units, size, self.rounds, most, operations, self.device
+        )
         columns, names = search.pools.columns, self._names()
         search.n_given, with_all = rows.n_features, copy(selector).set_params(search=search)
         if number != "auto":

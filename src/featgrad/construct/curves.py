@@ -1,34 +1,19 @@
 """Curves: functions of one column with a number that is learned, a knot or a lag.
 
-A new one is a class here and a line in `OPERATIONS` of `featgrad.construct.operations`.
+A new one is a class here and a line in `OPERATIONS` of `featgrad.construct.operations`. `numbers`
+gives those to try, of each column one in each row, NaN where the curve does not exist; `apply`
+takes a column and its number, or columns and theirs, and `text` says what that is. Rows of an
+ordered curve see themselves and those before them. Curves of the same parameters are equal.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from featgrad._support import Floats
 from featgrad.construct.expressions import minus, rounded
 from featgrad.plan import KNOTS, LONGEST_LAG
-
-
-class Curve(Protocol):
-    """Those of the same parameters are equal."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def is_ordered(self) -> bool: ...  # whether rows see those before them, never those after
-
-    # Numbers to try, of each column one in each row; NaN where the curve does not exist.
-    def numbers(self, X: Floats) -> Any: ...
-
-    # Of a column and its number, or of columns and theirs.
-    def apply(self, x: Floats, number: Any) -> Floats: ...
-
-    def text(self, part: str, number: float) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -107,3 +92,6 @@ class RollingMean(Lag):
 
     def text(self, part: str, number: float) -> str:
         return f"mean({part}[t-{number:g}..t])"
+
+
+Curve = Hinge | Power | Lag

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from featgrad._support.array_api import placed_like
 from featgrad.construct.curves import Curve, Hinge, Lag, Power, RollingMean
 from featgrad.construct.expressions import Constructed, Curved, Product
 from featgrad.construct.prices import Parts, Residuals, best_pairs
@@ -46,7 +47,9 @@ class Operation:
         n, parents, origins = len(parts.expressions), parts.parents(0.5), parts.origins.tolist()
         # Parents first: each pair has one of them.
         order = np.append(parents, np.setdiff1d(np.arange(n), parents))
-        values = parts.values if len(parents) == n else parts.values[:, order]
+        values = (
+            parts.values if len(parents) == n else parts.values[:, placed_like(parts.values, order)]
+        )
         found = list[Constructed]()
         for pair in best_pairs(values[:, : len(parents)], values, residuals, kept, are_same=True):
             i, j = sorted(order[list(pair[:2])].tolist())

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import fdtri
 
 from featgrad._support import Flags, Floats, Indices, Singles
-from featgrad._support.array_api import dense
+from featgrad._support.array_api import dense, namespace, placed_like, to_numpy
 from featgrad.construct.curves import Curve
 from featgrad.construct.expressions import Expression, Given, rounded
 from featgrad.dataset.sums import Prices
@@ -43,7 +43,11 @@ class Residuals(NamedTuple):
         """
         roots = np.sqrt(self.weights)[:, None]
         missing = np.isnan(columns)
-        means = self.weights @ np.where(missing, 0.0, columns) / (self.weights @ ~missing)
+        means = (
+            self.weights
+            @ np.where(missing, 0.0, columns)
+            / np.maximum(self.weights @ ~missing, 1e-300)
+        )
         centred = roots * np.where(missing, 0.0, columns - means)
         variance = np.sum(centred**2, axis=0)
         left = centred - self.basis @ (self.basis.T @ centred)
@@ -106,10 +110,10 @@ class Parts(NamedTuple):
             values = values / np.where(size > 0, size, 1.0)
             yield columns[exists], numbers[exists], values.astype(np.float32)
 
-    def uncentred(self) -> Singles:
+    def uncentred(self) -> Any:
         """Columns on their scale, not centred."""
         shift = self.origins / np.where(self.scales > 0, self.scales, 1.0)
-        return np.asarray(self.values + shift.astype(np.float32))
+        return self.values + placed_like(self.values, shift.astype(np.float32))
 
 
 def on_one_scale(values: Any) -> tuple[Any, Floats, Floats, Flags]:
@@ -141,21 +145,21 @@ def best_pairs(
     With `are_same` the first columns are also the first among the second ones, and each pair counts
     once. Variances of products of dense columns are those of some rows.
     """
-    errors, found, bar = residuals.values.astype(np.float32), np.zeros((3, 0)), 0.0
-    step = max(1, _BLOCK_ENTRIES // second.shape[1])
-    some = slice(None)
+    first, found, bar = placed_like(second, first), np.zeros((3, 0)), 0.0
+    errors, xp = residuals.values.astype(np.float32), np
+    step, some = max(1, _BLOCK_ENTRIES // second.shape[1]), slice(None)
     if sparse.issparse(first):
         first, second = first.tocsc(), second.tocsc()
     else:
         some = slice(None, None, -(-len(errors) // VARIANCE_ROWS))
+        errors, xp = placed_like(second, errors), namespace(second)
     for start in range(0, first.shape[1], step):
         offset = start if are_same else 0
-        prices = _pair_prices(first[:, start : start + step], second[:, offset:], errors, some)
-        if are_same:
-            prices[np.tril_indices(len(prices), -1, prices.shape[1])] = 0
-        places = np.flatnonzero(prices.ravel() > bar)
-        rows, columns = np.divmod(places, prices.shape[1])
-        block = np.stack([rows + start, columns + offset, prices.ravel()[places]])
+        prices = _pair_prices(xp, first[:, start : start + step], second[:, offset:], errors, some)
+        prices = xp.triu(prices) if are_same else prices
+        above = prices > bar
+        rows, columns = map(to_numpy, xp.nonzero(above))
+        block = np.stack([rows + start, columns + offset, to_numpy(prices[above])])
         found = np.concatenate([found, block], axis=1)
         if found.shape[1] > kept:
             found = found[:, np.argpartition(-found[2], kept)[:kept]]
@@ -163,16 +167,13 @@ def best_pairs(
     return zip(*found[:2].astype(int).tolist(), found[2].tolist(), strict=True)
 
 
-def _pair_prices(first: Any, second: Any, errors: Singles, some: slice) -> Singles:
+def _pair_prices(xp: Any, first: Any, second: Any, errors: Any, some: slice) -> Any:
     """Those of all products of two columns; their variance is that of some rows."""
-    prices = np.zeros((first.shape[1], second.shape[1]), np.float32)
+    u, v = first[some], second[some]
+    variance = dense((u * u).T @ (v * v)) - dense(u.T @ v) ** 2 / u.shape[0]
+    # Rows that have no product other than 0 say nothing of a variance; another row may have one.
+    least = [(one * one).mean(axis=0) + 1e-9 for one in (u, v)]
+    prices = 0 * variance
     for error in errors.T:
         prices += dense((first * error[:, None]).T @ second) ** 2
-    u, v = first[some], second[some]
-    n_rows = np.float32(u.shape[0])
-    variance = dense((u * u).T @ (v * v)) - dense(u.T @ v) ** 2 / n_rows
-    # Rows that have no product other than 0 say nothing of a variance; another row may have one.
-    squares = [np.asarray((one * one).mean(axis=0), np.float32) for one in (u, v)]
-    np.maximum(variance, np.multiply.outer(*squares) + np.float32(1e-9), out=variance)
-    prices /= variance
-    return prices
+    return prices / xp.maximum(variance, least[0][:, None] * least[1])
