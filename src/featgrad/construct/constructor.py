@@ -37,7 +37,16 @@ _SHARED = (
     "n_features_to_select", "min_features_to_select", "keep", "exclude", "estimate", "cv", "task",
     "missing", "random_state",
 )  # fmt: skip
-_RESULTS = "learnability_", "n_features_", "path_", "plan_", "score_", "sizes_", "task_"
+_RESULTS = (
+    "concerns_",
+    "learnability_",
+    "n_features_",
+    "path_",
+    "plan_",
+    "score_",
+    "sizes_",
+    "task_",
+)
 
 
 class ConstructedFeature(NamedTuple):
@@ -115,7 +124,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         was chosen. None where nothing was worth more than chance, or without `estimate`.
     selector_ : FeatureGradientSelector
         Fitted to the given columns and those that entered, whose places `path_` has.
-    n_features_, learnability_, score_, path_, sizes_, plan_, task_
+    n_features_, learnability_, score_, path_, sizes_, concerns_, plan_, task_
         As in `FeatureGradientSelector`, of construction and choice together.
     n_features_in_, feature_names_in_
         Number of features seen in `fit`, and their names where X has them.
@@ -297,9 +306,12 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         ]
         selector.n_features_in_ = len(columns)
         selector.feature_names_in_ = np.array([each.text(names) for each in columns], dtype=object)
-        findings = [one for one in choice.findings if max(one.features, default=0) < len(columns)]
+        concerns = [
+            [one for one in known if max(one.features, default=0) < len(columns)]
+            for known in choice.concerns
+        ]
         outcome = choice.outcome._replace(subsets=subsets)
-        selector._adopt(choice._replace(outcome=outcome, findings=findings))
+        selector._adopt(choice._replace(outcome=outcome, concerns=concerns))
         for name in _RESULTS:
             setattr(self, name, getattr(selector, name))
         self.selector_, self.verdict_ = selector, search.verdict
