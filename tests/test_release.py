@@ -22,7 +22,13 @@ def loaded(path: Path):
 def lower_limits() -> dict[str, set[str]]:
     """Of each package, all that the project gives for it."""
     extras = PROJECT["optional-dependencies"]
-    named = [*PROJECT["dependencies"], *extras["test"], *extras["files"], *extras["plot"]]
+    named = [
+        *PROJECT["dependencies"],
+        *extras["test"],
+        *extras["excel"],
+        *extras["files"],
+        *extras["plot"],
+    ]
     limits: dict[str, set[str]] = {}
     for match in filter(None, map(LOWER.match, named)):
         limits.setdefault(match[1], set()).add(match[2])

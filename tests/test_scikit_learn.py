@@ -20,7 +20,9 @@ from featgrad.plan import HELD_OUT_GROUPS
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks([FeatureGradientSelector(), FeatureGradientSelector(0.5, missing="mean")])
+@parametrize_with_checks(
+    [FeatureGradientSelector(random_state=0), FeatureGradientSelector(0.5, missing="mean")]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -62,6 +62,7 @@ class Residuals(NamedTuple):
         freedom = noise.sum() ** 2 / max(np.sum(noise**2), 1e-300)
         n_rows = shares.sum(axis=0) ** 2 / np.maximum(np.sum(shares**2, axis=0), 1e-300)
         ratio = fdtri(freedom, np.maximum(n_rows - 1, 1e-3), 1 - (RARE_RANK - 0.3) / count)
+        ratio = np.minimum(ratio, 1e100)  # of one row, older versions of SciPy say infinite
         limit = own * n_rows * ratio / np.maximum(n_rows - 1 + freedom * ratio, 1e-300)
         worth = varies & (along - own > chance) & (along > limit)
         # Of fewer rows, as many would agree by chance.
