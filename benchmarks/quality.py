@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.helpers.datasets import REGISTRY, default_sets, report_missing
 from benchmarks.helpers.downloads import download_all
 from benchmarks.helpers.peers import SELECTORS, TIMED
-from benchmarks.helpers.quality.cells import forget
+from benchmarks.helpers.quality.cells import forget, read_cells
 from benchmarks.helpers.quality.plots import write_plots
 from benchmarks.helpers.quality.run import Grid, run_grid
 from benchmarks.helpers.quality.summary import write_summary
@@ -44,6 +44,7 @@ def parse():
     parser.add_argument(
         "--time-limit", type=float, default=300, help="processor seconds per selection"
     )
+    parser.add_argument("--summarise", action="store_true", help="run nothing, write the summary")
     parser.add_argument("--rerun", action="store_true", help="forget the chosen cells first")
     parser.add_argument("--download", action="store_true", help="fetch originals where possible")
     return parser.parse_args()
@@ -63,6 +64,9 @@ def chosen_sets(options):
 
 def main():
     options = parse()
+    if options.summarise:
+        print(write_summary(list(read_cells(options.out / "cells.jsonl").values()), options.out))
+        return
     if options.download:
         download_all()
     for line in report_missing():
