@@ -122,3 +122,10 @@ def test_unfit_arrays_are_reported(X, y, reason: str):
 def test_labels_of_text_stay_text(X):
     rows = read(open_source(X, target=np.array(["a", "b"] * 10, dtype=object)))
     assert rows.y.dtype.kind == "U"
+
+
+def test_names_of_an_array_are_as_many_as_its_columns():
+    X, y = np.eye(3), [0, 1, 1]
+    assert open_source(X, target=y, names=["a", "b", "c"]).feature_names == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="names are 2, but the array has 3 features"):
+        open_source(X, target=y, names=["a", "b"])

@@ -141,3 +141,25 @@ def test_a_line_without_end_is_reported(write, monkeypatch):
     monkeypatch.setattr("featgrad.readers.lines._MAX_LINE_BYTES", 64)
     with pytest.raises(ValueError, match="longer than"):
         open_source(write("rows.svm", b"1 " * 100))
+
+
+def test_names_are_given_or_read_from_the_lines_of_a_file(tmp_path):
+    path, names = tmp_path / "rows.svm", tmp_path / "names.txt"
+    path.write_text("1 1:2 2:3\n0 2:1\n")
+    names.write_text("a\nlong name\nc\n")
+    for given in (names, str(names), ["a", "long name", "c"]):
+        source = open_source(path, names=given)
+        assert source.feature_names == ["a", "long name", "c"]
+        assert next(iter(source)).X.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [(["a"], "an index is larger"), (["a", "a"], "two columns 'a'")],
+    ids=["too few", "twice"],
+)
+def test_names_have_to_be_as_many_as_features_and_different(tmp_path, names, problem):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:2 2:3\n0 2:1\n")
+    with pytest.raises(ValueError, match=problem):
+        list(open_source(path, names=names))

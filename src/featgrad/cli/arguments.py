@@ -132,6 +132,7 @@ def _reading_options() -> ArgumentParser:
     text = "more words for a missing value than NA, null, ? ..."
     add("--na", nargs="+", metavar="WORD", dest="na_values", help=text)
     add("--exclude", nargs="+", metavar="COL", help="columns to ignore")
+    add("--names", type=Path, metavar="FILE", help="a name in each line: of .svm and .npy files")
     add("--categorical", nargs="+", metavar="COL", help="columns of text; default: detected")
     add("--hash-dim", type=_count, metavar="N", help="hash text columns into N features")
     text = "stop at an invalid row, or skip and count such rows; default error"

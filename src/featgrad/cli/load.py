@@ -30,8 +30,8 @@ from featgrad.selector import FeatureGradientSelector
 
 # Options of the command line that are arguments of `open_source`: how text is written, and others.
 _DIALECT = ("sep", "decimal", "encoding", "header", "na_values", "skip_rows", "sheet", "transpose")
-_OTHERS = ("format", "target", "weight", "exclude", "categorical", "hash_dim", "on_bad_rows",
-           "groups", "time", "block_rows")  # fmt: skip
+_OTHERS = ("format", "target", "weight", "names", "exclude", "categorical", "hash_dim",
+           "on_bad_rows", "groups", "time", "block_rows")  # fmt: skip
 
 
 class ProgressSource(SourceWrapper):

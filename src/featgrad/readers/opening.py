@@ -45,6 +45,7 @@ def open_source(
     include: Sequence[str] | None = None,
     categorical: Sequence[str] | None = None,
     hash_dim: int | None = None,
+    names: Sequence[str] | str | os.PathLike[str] | None = None,
     n_features: int | None = None,
     zero_based: bool | None = None,
     sep: str | None = None,
@@ -92,8 +93,11 @@ def open_source(
     hash_dim : int, default=None
         Number of features that text columns are hashed into, an equal share for each column. None
         uses one-hot encoding.
+    names : sequence of str or path, default=None
+        Names of the features of an array, a .npy file or svmlight text, or the path of a file with
+        a name in each line.
     n_features : int, default=None
-        Number of features of svmlight text; None reads the file once to find it.
+        Number of features of svmlight text; None takes that of `names`, or reads the file once.
     zero_based : bool, default=None
         Whether svmlight indices start at 0; None reads the file once to see if a 0 occurs.
     sep : str, default=None

@@ -23,7 +23,7 @@ from featgrad.readers.block import (
     raise_unreadable,
     regroup,
 )
-from featgrad.readers.columns import Layout
+from featgrad.readers.columns import Layout, check_names
 
 
 class Source(Protocol):
@@ -94,6 +94,16 @@ class BaseSource:
     def name(self) -> str:
         return self._invalid.name
 
+    def _take_names(self, names: Sequence[str] | None) -> None:
+        self.feature_names = names
+        if names is not None:
+            check_names("names", names)
+            if len(names) != self.n_features:
+                raise ValueError(
+                    f"names are {len(names)}, but {self.name} has {self.n_features} features: give "
+                    "one for each."
+                )
+
     @property
     def feature_groups(self) -> Indices | None:
         return self.feature_names.groups if isinstance(self.feature_names, Layout) else None
@@ -152,8 +162,15 @@ class BaseSource:
         raise NotImplementedError
 
 
+def read_names(names: Any) -> list[str] | None:
+    """Names that are given, or one in each line of a file."""
+    if isinstance(names, str | os.PathLike):
+        return Path(names).read_text("utf-8").splitlines()
+    return None if names is None else list(map(str, names))
+
+
 def open_array(X: Any) -> StoredRows:
-    return StoredRows(ArraySource, X, {"target": None, "weight": None, "groups": None})
+    return StoredRows(ArraySource, X, dict.fromkeys(("target", "weight", "groups", "names")))
 
 
 def open_npy(path: Path, format: str, block_rows: int | None) -> StoredRows:
@@ -163,7 +180,9 @@ def open_npy(path: Path, format: str, block_rows: int | None) -> StoredRows:
 class ArraySource(BaseSource):
     """Rows of a matrix in memory or in a .npy file; their columns may be such files, too."""
 
-    def __init__(self, X: Any, target: Any, weight: Any, groups: Any, **common: Any) -> None:
+    def __init__(
+        self, X: Any, target: Any, weight: Any, groups: Any, names: Any, **common: Any
+    ) -> None:
         super().__init__(**common)
         target, weight, groups = (
             load_npy(Path(given)) if isinstance(given, str | os.PathLike) else given
@@ -180,6 +199,7 @@ class ArraySource(BaseSource):
         if sparse.issparse(X):
             X.check_format(full_check=True)
         self.n_features = int(X.shape[1])
+        self._take_names(read_names(names))
         self.n_rows = None if self._invalid.skip else int(X.shape[0])
         target = _column(f"target of {self.name}", target, X.shape[0])
         if weight is not None:

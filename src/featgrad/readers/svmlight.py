@@ -24,7 +24,7 @@ from featgrad.readers.number_kernels import (
     compiled,
     number,
 )
-from featgrad.readers.source import BaseSource, StoredRows
+from featgrad.readers.source import BaseSource, StoredRows, read_names
 
 _MESSAGES = (
     "",
@@ -134,7 +134,7 @@ def parse_rows(text, skip, first_index, max_index, labels, indptr, indices, valu
 
 
 def open_svmlight(path: Path, format: str, block_rows: int | None) -> StoredRows:
-    return StoredRows(SvmlightSource, path, {"n_features": None, "zero_based": None})
+    return StoredRows(SvmlightSource, path, dict.fromkeys(("n_features", "zero_based", "names")))
 
 
 class SvmlightSource(BaseSource):
@@ -145,14 +145,23 @@ class SvmlightSource(BaseSource):
     """
 
     def __init__(
-        self, path: Path, *, n_features: int | None, zero_based: bool | None, **common: Any
+        self,
+        path: Path,
+        *,
+        n_features: int | None,
+        zero_based: bool | None,
+        names: Any,
+        **common: Any,
     ) -> None:
         super().__init__(**common)
+        found = read_names(names)
+        n_features = len(found) if found and n_features is None else n_features
         self._path = path
         self._first_index = 1 if zero_based is False else 0
         self.n_features = n_features or MAX_FEATURES
         if n_features is None or zero_based is None:
             self._scan(n_features, zero_based)
+        self._take_names(found)
 
     def _chunks(self) -> Iterator[Block]:
         return (block for block, _, _ in self._parse(self.n_features + self._first_index - 1))
