@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -179,6 +180,50 @@ def test_score_is_the_learnability_of_the_features_named(table, capsys):
     expected = learnability(X, np.asarray(table["price"]), features=[1, 3])
     assert found["explained"] == pytest.approx(expected.value)
     assert (found["low"], found["high"]) == pytest.approx(expected.interval)
+
+
+def shops() -> pd.DataFrame:
+    """The colour, and whether the size is known, decide the price."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"size": rng.normal(5, 1, 300), "shop": rng.choice(["a", "b", "c"], 300)})
+    rows["colour"] = rng.choice(["red", "green", "blue"], 300)
+    rows["day"] = pd.date_range("2021-03-01", periods=300).strftime("%d.%m.%Y")[
+        rng.permutation(300)
+    ]
+    rows.loc[rng.random(300) < 0.3, "size"] = np.nan
+    rows["price"] = (
+        3 * (rows["colour"] == "red") + 2 * rows["size"].isna() + rng.normal(0, 0.3, 300)
+    )
+    return rows
+
+
+@pytest.mark.parametrize("more", [[], ["--ungrouped"]], ids=["variables", "values"])
+def test_columns_of_the_table_are_written_and_named_in_python(tmp_path, monkeypatch, capsys, more):
+    monkeypatch.chdir(tmp_path)
+    rows = shops()
+    rows.to_csv("shops.csv", index=False)
+    given = ("select", "shops.csv", "--target", "price", "-k", "2", "--write", "chosen.csv", *more)
+    found = answer(capsys, *given)
+    (line,) = [text for text in found["next"] if text.startswith("in Python: ")]
+    chosen = eval(line.removeprefix("in Python: "), {"pandas": pd})
+    assert "colour" in chosen
+    written = pd.read_csv("chosen.csv")
+    pd.testing.assert_frame_equal(written, rows[[*chosen, "price"]], check_dtype=False)
+
+
+def test_everything_that_is_said_of_a_table_names_its_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shops().to_csv("shops.csv", index=False)
+    found = answer(capsys, "select", "shops.csv", "--target", "price", "-k", "2", "--explain")
+    assert set(found["features"]) == {"colour", "size"}
+    assert found["candidates"] == 4
+    path = answer(capsys, "path", "shops.csv", "--target", "price", "--sizes", "1", "2")["path"]
+    assert [point["enter"] for point in path] == [["colour"], ["size"]]
+    for command in (["select", "-k", "4", "--report", "report.html"], ["path"], ["score"]):
+        assert main([command[0], "shops.csv", "--target", "price", *command[1:]]) == 0
+        said = "".join(capsys.readouterr())
+        assert "colour=" not in said
+        assert "day (" not in said
 
 
 def test_path_lists_the_sizes(table, capsys):

@@ -1,11 +1,13 @@
 """The commands: each takes the parsed arguments and prints its result."""
 
+import csv
 import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from featgrad.estimates.estimate import SelectionPath, decisions_of
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import Task
 from featgrad.readers import Source, convert, open_source
+from featgrad.readers.block import InvalidRows
 from featgrad.readers.formats import FORMATS, suffix_of
+from featgrad.readers.lines import read_head
 from featgrad.report import gather_facts, write_report
 from featgrad.report.describe import describe
 from featgrad.report.text import Described
@@ -94,24 +98,33 @@ def select(arguments: Namespace) -> None:
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
-        blocks = [fitted.block] if fitted.is_complete else rows.source
-        columns, every = (
-            load.features_named(rows.source, "write", names),
-            load.all_names(rows.source),
-        )
-        named = [every[i] for i in columns]
-        output.write_table(blocks, columns, named, arguments.target or "y", arguments.write)
+        _write(rows.source if not fitted.is_complete else [fitted.block], names, rows, arguments)
     lines = [str(described), *_about_task(selector.task_, arguments), *about_rows]
     warned = [f"warning: {concern.title.lower()}. {concern}" for concern in concerning]
     lines += [*warned, *explained]
     suspects = [name for each in concerning if each.kind == "leak" for name in each.features]
     answer["next"] = [
         *_without(suspects, rows.source, arguments),
-        *_next_steps(arguments, len(features), [row.name for row in described.rows]),
+        *_next_steps(arguments, len(features), load.columns_of(rows.source, names)),
     ]
     if answer["next"] and not arguments.quiet:
         lines += ["", *answer["next"]]
     show(answer, "\n".join(lines), json_output=arguments.json)
+
+
+def _write(blocks: Any, names: Sequence[str], rows: LoadedRows, arguments: Namespace) -> None:
+    """Write the selected columns of FILE as they are, or its features where it has no columns."""
+    table, target = load.table_of(arguments), arguments.target or "y"
+    if table is not None:
+        invalid = InvalidRows(table.name, arguments.on_bad_rows, "nan")
+        columns = [*load.columns_of(rows.source, names), target]
+        written = output.columns_of_table(table, columns, invalid)
+    else:
+        every = load.all_names(rows.source)
+        features = load.features_named(rows.source, "write", names)
+        named = [*(every[i] for i in features), target]
+        written = output.columns_of_blocks(blocks, features, named)
+    output.write_table(written, arguments.write)
 
 
 def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> list[str]:
@@ -125,8 +138,8 @@ def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> l
 
 
 def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list[str]:
-    """A command and a line of Python to go on with."""
-    if not columns:
+    """A command and a line of Python to go on with; columns are those of a table."""
+    if size == 0:
         return []
     more = [f"-k {size}"] if arguments.k == "auto" and arguments.fdr is None else []
     files = {"report": "report.html", "write": "selected.csv"}
@@ -134,10 +147,20 @@ def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list
     lines = [f"next: {' '.join([arguments.command_line, *more])}"] if more else []
     is_file = isinstance(arguments.file, Path) and str(arguments.file) not in arguments.copies
     reader = _PANDAS.get(suffix_of(arguments.file)) if is_file else None
-    is_plain = not any(note.startswith("read as separated") for note in arguments.notes)
-    if reader is not None and is_plain and len(columns) <= _SHOWN_COLUMNS:
+    if reader is not None and 0 < len(columns) <= _SHOWN_COLUMNS and _is_plain(arguments, columns):
         lines.append(f"in Python: pandas.{reader.format(str(arguments.file))}[{list(columns)!r}]")
     return lines
+
+
+def _is_plain(arguments: Namespace, columns: Sequence[str]) -> bool:
+    """Whether pandas needs no options to find columns in FILE: nothing was found out or given."""
+    table, given = load.table_of(arguments), [getattr(arguments, name) for name in load.DIALECT]
+    if table is None or table.notes or any(given):
+        return False
+    if suffix_of(arguments.file) != ".csv":
+        return True
+    first = read_head(arguments.file).decode("utf-8", "replace").splitlines()[:1]
+    return {*columns} <= {*chain.from_iterable(csv.reader(first))}
 
 
 def score(arguments: Namespace) -> None:

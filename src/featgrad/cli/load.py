@@ -29,7 +29,7 @@ from featgrad.search.knockoffs import Knockoffs
 from featgrad.selector import FeatureGradientSelector
 
 # Options of the command line that are arguments of `open_source`: how text is written, and others.
-_DIALECT = ("sep", "decimal", "encoding", "header", "na_values", "skip_rows", "sheet", "transpose")
+DIALECT = ("sep", "decimal", "encoding", "header", "na_values", "skip_rows", "sheet", "transpose")
 _OTHERS = ("format", "target", "weight", "names", "exclude", "categorical", "hash_dim",
            "on_bad_rows", "groups", "time", "block_rows")  # fmt: skip
 
@@ -114,13 +114,13 @@ class LoadedRows:
 
 def table_of(arguments: Namespace) -> Table | None:
     """FILE as a table, where it has columns."""
-    dialect = {name: getattr(arguments, name) for name in _DIALECT}
+    dialect = {name: getattr(arguments, name) for name in DIALECT}
     return open_table(arguments.file, format=arguments.format, **dialect)
 
 
 def open_file(arguments: Namespace) -> ProgressSource:
     """Open FILE with the options of the command line, and note how it was read."""
-    options: dict[str, Any] = {name: getattr(arguments, name, None) for name in _DIALECT + _OTHERS}
+    options: dict[str, Any] = {name: getattr(arguments, name, None) for name in DIALECT + _OTHERS}
     # Columns that are named are not left out, whatever they look like.
     named = [name for o in ("keep", "features") for name in getattr(arguments, o, None) or ()]
     table = table_of(arguments) if named else None

@@ -12,13 +12,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from featgrad._support.array_api import dense
 from featgrad._support.atomic import atomic_path
 from featgrad._support.sklearn_compat import FitCallback
 from featgrad._support.wording import visible
 from featgrad.cli.arguments import UsageError
 from featgrad.estimates.estimate import Estimate
+from featgrad.math.targets import is_missing
 from featgrad.readers import Block
+from featgrad.readers.block import InvalidRows
+from featgrad.readers.columns import Table
 from featgrad.readers.formats import FORMATS, VAGUE, is_named, suffix_of
 
 # Seconds between two counts.
@@ -108,19 +113,45 @@ def _as_cell(name: str) -> str:
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
-def write_table(
-    blocks: Iterable[Block], features: Any, names: Sequence[str], target: str, path: Path
-) -> None:
-    """Write the selected features and the target, block by block."""
+def columns_of_blocks(
+    blocks: Iterable[Block], features: Any, names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Some features and the target, whose name is last, of rows that have no columns."""
+    for block in blocks:
+        X = dense(block.X[:, features])
+        yield dict(zip(names, [*X.T, block.y], strict=True))
+
+
+def columns_of_table(
+    table: Table, names: Sequence[str], invalid: InvalidRows
+) -> Iterator[dict[str, Any]]:
+    """Columns of a table as they are, the target last, of the rows that have one."""
+    plain = {name for name in names if table.kinds[name] == "number"}
+    numbers = [n for n in names if n in plain and not getattr(table.kinds[n], "unit", "")]
+    texts = [name for name in names if name not in numbers]
+    for chunk in table.chunks(numbers, texts, invalid):
+        kept = np.ones(chunk.numbers.shape[1], bool)
+        kept[list(chunk.reasons)] = False
+        columns: dict[str, Any] = dict(zip(numbers, chunk.numbers, strict=True))
+        for name, tokens in chunk.texts.items():
+            present = tokens.trimmed().present
+            found = [tokens.token(i).decode("utf-8", "replace") for i in range(len(tokens))]
+            columns[name] = np.array(found, object)
+            columns[name][~present] = None
+        kept &= ~is_missing(columns[names[-1]])
+        yield {name: columns[name][kept] for name in names}
+
+
+def write_table(blocks: Iterable[dict[str, Any]], path: Path) -> None:
+    """Write columns, block by block."""
     import pyarrow as pa
 
-    columns, is_text = [*names, target], is_named(path, "csv") or is_named(path, "tsv")
-    columns = list(map(_as_cell, columns)) if is_text else columns
+    is_text = is_named(path, "csv") or is_named(path, "tsv")
     with atomic_path(path) as temporary, ExitStack() as stack:
         writer = None
         for block in blocks:
-            X = dense(block.X[:, features])
-            batch = pa.record_batch([*X.T, block.y], names=columns)
+            names = map(_as_cell, block) if is_text else block
+            batch = pa.record_batch([*block.values()], names=list(names))
             writer = writer or stack.enter_context(_writer(temporary, batch.schema))
             writer.write_batch(batch)
 
