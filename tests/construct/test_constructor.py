@@ -228,3 +228,12 @@ def test_a_device_prices_as_the_host_does(products, fitted):
     pytest.importorskip("torch")
     constructor = FeatureGradientConstructor(3, device="cpu", random_state=0).fit(*products)
     assert set(constructor.features_) == set(fitted.features_)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_booleans_are_numbers(container):
+    X = normal(400, 5) > 0
+    y = 2.0 * (X[:, 0] & X[:, 1]) + 0.2 * normal(400, 1, seed=1)[:, 0]
+    constructor = FeatureGradientConstructor(1, random_state=0, estimate=False)
+    assert constructor.fit(container(X), y).get_feature_names_out().tolist() == ["x0 * x1"]
+    assert constructor.transform(container(X)).dtype == np.float64

@@ -328,7 +328,8 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
                 self.constructed_.append(ConstructedFeature(text, feature.kind, parts, *numbers))
 
     def _as_rows(self, X: Any) -> Any:
-        """An array, or CSR rows of the kind that is an array."""
+        """An array of numbers, or CSR rows of the kind that is an array."""
+        X = X.astype(np.float64) if X.dtype == bool else X
         if self._is_dense or not sparse.issparse(X):
             return dense(X)
         return sparse.csr_array(X)
