@@ -219,6 +219,9 @@ def test_everything_that_is_said_of_a_table_names_its_columns(tmp_path, monkeypa
     assert found["candidates"] == 4
     path = answer(capsys, "path", "shops.csv", "--target", "price", "--sizes", "1", "2")["path"]
     assert [point["enter"] for point in path] == [["colour"], ["size"]]
+    scored = answer(capsys, "score", "shops.csv", "--target", "price", "--features", "colour")
+    assert scored["n_features"] == 1
+    assert answer(capsys, "score", "shops.csv", "--target", "price")["n_features"] == 4
     for command in (["select", "-k", "4", "--report", "report.html"], ["path"], ["score"]):
         assert main([command[0], "shops.csv", "--target", "price", *command[1:]]) == 0
         said = "".join(capsys.readouterr())

@@ -173,7 +173,9 @@ def score(arguments: Namespace) -> None:
     options |= {"sample_weight": rows.block.weight, "random_state": arguments.seed}
     options["preprocess"] = "robust" if arguments.robust else "zscore"
     data = Learnability(rows.block.X, rows.block.y, **options)
-    estimate = data.estimate(features)
+    named = variables_of(source) if features is None else arguments.features
+    count = len(load.variables_named(source, "features", named))
+    estimate = replace(data.estimate(features), n_features=count)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]
     lines += _about_task(data.task_, arguments)
