@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
 
 def write_command_help(*_):
     """The help of each command, as it is printed."""
-    commands = ("", "select", "score", "path", "watch", "info", "convert")
+    commands = ("", "select", "construct", "score", "path", "watch", "info", "convert")
     folder = HERE / "auto_help"
     folder.mkdir(exist_ok=True)
     for command in commands:

@@ -110,6 +110,14 @@ def test_discrete_rows_that_agree_by_chance_are_no_copies(rng):
     assert warned(X, X[:, 0] + rng.normal(size=N_ROWS)) == []
 
 
+def test_a_product_is_named_beside_a_column_of_two_values(rng):
+    X = rng.normal(size=(N_ROWS, 3))
+    X[:, 2] = np.resize([0, 1], N_ROWS)
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=N_ROWS)
+    (text,) = warned(X, y)
+    assert text.startswith(("The product of x0 and x1", "The product of x1 and x0"))
+
+
 @pytest.mark.parametrize("classes", [False, True])
 def test_a_product_is_named(rng, classes):
     X = pd.DataFrame(rng.normal(size=(N_ROWS, 6)), columns=list("abcdef"))

@@ -79,7 +79,7 @@ def _run(arguments: Namespace) -> None:
 
     def show(message: Any, category: type[Warning], *_: Any) -> None:
         # A selection shows these with the names of the file's columns.
-        if arguments.run == "select" and issubclass(category, DataWarning):
+        if arguments.run in ("select", "construct") and issubclass(category, DataWarning):
             return
         text = arguments.named(str(message))
         progress.note(f"note: {text}")

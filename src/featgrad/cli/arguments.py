@@ -24,6 +24,10 @@ _EXAMPLES = {
         "featgrad select big.parquet --target y --checkpoint fit.npz --write small.parquet",
         "featgrad select 'part-*.parquet' --target y --dask tcp://scheduler:8786",
     ],
+    "construct": [
+        "featgrad construct patients.csv --target diagnosis -k 6 --formula",
+        "featgrad construct sales.csv --target y --operations products,hinges --write small.csv",
+    ],
     "score": ["featgrad score patients.csv --target diagnosis --features age bmi"],
     "path": ["featgrad path patients.csv --target diagnosis --sizes 1 2 5 10 20"],
     "info": ["featgrad info export.csv", "featgrad info export.csv --sep ';' --decimal ,"],
@@ -79,9 +83,9 @@ def build_parser() -> ArgumentParser:
         added.set_defaults(run=name)
         return added
 
-    task, search = ArgumentParser(add_help=False), _search_options()
+    task, (held_out, search) = ArgumentParser(add_help=False), _search_options()
     task.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
-    select = add("select", "select features", task, search)
+    select = add("select", "select features", task, held_out, search)
     option = select.add_argument
     size = "number of features, default auto"
     option("-k", type=_size, default="auto", metavar="N|auto", help=size)
@@ -90,11 +94,21 @@ def build_parser() -> ArgumentParser:
     option("--report", type=Path, metavar="PATH", help="write a report: .html")
     option("--write", type=Path, metavar="PATH", help="write their columns and the target")
     option("--explain", action="store_true", help="print which search ran, and why")
+    text = "construct features as they are needed: products of columns, hinges and others"
+    option = add("construct", text, task, held_out).add_argument
+    option("-k", type=_size, default="auto", metavar="N|auto", help=size)
+    text = (
+        "some of products, hinges, bent, logs, roots, ratios, lags, rolling; default: %(default)s"
+    )
+    option("--operations", default="products,hinges,bent", metavar="A,B", help=text)
+    option("--formula", action="store_true", help="print all chosen features in one line")
+    option("--write", type=Path, metavar="PATH", help="write their columns and the target")
+    option("--report", type=Path, metavar="PATH", help="write a report: .html")
     score = add("score", "estimate how much features explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
     score.add_argument("--robust", action="store_true", help=_ROBUST)
     text = "estimate how much the best set of each size explains"
-    path = add("path", text, task, search)
+    path = add("path", text, task, held_out, search)
     text = "numbers of features, default 1 to 300"
     path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help=text)
     add("info", "describe the contents of a file", task)
@@ -141,15 +155,16 @@ def _reading_options() -> ArgumentParser:
     return shared
 
 
-def _search_options() -> ArgumentParser:
-    shared = ArgumentParser(add_help=False)
-    group = shared.add_argument_group("search")
-    add = group.add_argument
+def _search_options() -> tuple[ArgumentParser, ArgumentParser]:
+    """Which rows are held out and what is kept, and all else of a selection."""
+    held_out, others = ArgumentParser(add_help=False), ArgumentParser(add_help=False)
+    add = held_out.add_argument_group("search").add_argument
     add("--keep", nargs="+", metavar="COL", help="features that must be selected")
     text = "column or columns whose rows belong together, such as a patient: held out together"
     add("--group", nargs="+", metavar="COL", dest="groups", help=text)
     add("--in-order", action="store_true", help="rows are in order of time: hold out later ones")
     add("--time", metavar="COL", help="column of numbers or dates that gives the order of rows")
+    add = others.add_argument_group("search").add_argument
     add("--ungrouped", action="store_true", help="select single values of a text column")
     text = "halves of the rows for stability, default 0"
     add("--resamples", type=_count, default=0, metavar="N", help=text)
@@ -158,7 +173,7 @@ def _search_options() -> ArgumentParser:
     add("--dask", metavar="ADDRESS", help=text)
     add("--device", metavar="NAME", help="fit on an accelerator, such as cuda; needs torch")
     add("--robust", action="store_true", help=_ROBUST)
-    return shared
+    return held_out, others
 
 
 def _examples(commands: list[str]) -> str:

@@ -13,13 +13,22 @@ from typing import Any
 
 from featgrad._support.wording import counted
 from featgrad.cli import as_options, load, output
-from featgrad.cli.load import LoadedRows, encoded_rows, fit, load_rows, open_file, variables_of
+from featgrad.cli.construct import construct_file
+from featgrad.cli.load import (
+    LoadedRows,
+    about_rows,
+    about_task,
+    encoded_rows,
+    fit,
+    load_rows,
+    open_file,
+    variables_of,
+)
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
 from featgrad.estimates.diagnosis import Concern
 from featgrad.estimates.estimate import SelectionPath, decisions_of
 from featgrad.estimates.learnability import Learnability
-from featgrad.math.tasks import Task
 from featgrad.readers import Source, convert, open_source
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.formats import FORMATS, suffix_of
@@ -93,13 +102,13 @@ def select(arguments: Namespace) -> None:
         facts = gather_facts(selector, X, y, **known)
         write_report(facts, arguments.report)
         concerning = facts.concerns
-    about_rows = _about_rows(rows, arguments)
+    of_rows = about_rows(rows, arguments)
     answer |= {"warnings": list(map(str, concerning)), "notes": arguments.notes}
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         _write(rows.source if not fitted.is_complete else [fitted.block], names, rows, arguments)
-    lines = [str(described), *_about_task(selector.task_, arguments), *about_rows]
+    lines = [str(described), *about_task(selector.task_, arguments), *of_rows]
     warned = [f"warning: {concern.title.lower()}. {concern}" for concern in concerning]
     lines += [*warned, *explained]
     suspects = [name for each in concerning if each.kind == "leak" for name in each.features]
@@ -178,10 +187,10 @@ def score(arguments: Namespace) -> None:
     estimate = replace(data.estimate(features), n_features=count)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]
-    lines += _about_task(data.task_, arguments)
+    lines += about_task(data.task_, arguments)
     found = {"task": data.task_, "task_reason": data.task_.reason, "skipped": source.skipped}
     answer = {**as_json(estimate), **found}
-    show(answer, "\n".join([*lines, *_about_rows(rows, arguments)]), json_output=arguments.json)
+    show(answer, "\n".join([*lines, *about_rows(rows, arguments)]), json_output=arguments.json)
 
 
 def path(arguments: Namespace) -> None:
@@ -195,7 +204,7 @@ def path(arguments: Namespace) -> None:
         | {"features": [names[i] for i in point.features], "enter": enter, "leave": leave}
         for point, (enter, leave) in zip(sets, sets.changes, strict=True)
     ]
-    text = "\n".join([str(sets), *_about_task(selector.task_, arguments)])
+    text = "\n".join([str(sets), *about_task(selector.task_, arguments)])
     show({"path": answer, "skipped": rows.source.skipped}, text, json_output=arguments.json)
 
 
@@ -226,24 +235,9 @@ def convert_file(arguments: Namespace) -> None:
     show(answer, text, json_output=arguments.json)
 
 
-def _about_task(task: Task, arguments: Namespace) -> list[str]:
-    """What the target was taken for, and why."""
-    return [f"task: {task} ({task.reason})"] if arguments.task == "auto" else []
-
-
-def _about_rows(rows: LoadedRows, arguments: Namespace) -> list[str]:
-    """Notes on what counts as missing, on skipped rows and on random samples."""
-    lines = [note for note in rows.source.notes if note not in arguments.notes]
-    arguments.notes += lines
-    if rows.source.skipped:
-        lines.append(f"left out: {counted(rows.source.skipped, 'invalid row')}")
-    if not rows.is_complete:
-        lines.append(f"estimated from {len(rows.block):,} random rows of {rows.n_rows:,}")
-    return lines
-
-
 COMMANDS = {
     "select": select,
+    "construct": construct_file,
     "score": score,
     "path": path,
     "watch": watch,

@@ -12,11 +12,12 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from featgrad import plan
 from featgrad._support import Indices
+from featgrad._support.wording import counted
 from featgrad.cli.arguments import UsageError
 from featgrad.cli.output import Progress
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding
-from featgrad.math.tasks import RowsOf
+from featgrad.math.tasks import RowsOf, Task
 from featgrad.plan import AUTO_SIZES, CURVE_SIZES
 from featgrad.readers import Block, Source, open_source, prefetched
 from featgrad.readers.block import concatenate
@@ -183,7 +184,7 @@ def fit(rows: LoadedRows, arguments: Namespace) -> tuple[FeatureGradientSelector
         **wanted,
         keep=arguments.keep and variables_named(source, "keep", arguments.keep),
         n_resamples=arguments.resamples,
-        cv=_splitter(arguments),
+        cv=splitter(arguments),
         task=arguments.task,
         missing="mean",
         preprocess="robust" if arguments.robust else "zscore",
@@ -231,7 +232,7 @@ def _sizes(rows: LoadedRows, arguments: Namespace) -> dict[str, Any]:
     return {"n_features_to_select": most if is_path else arguments.k, "path_sizes": sizes}
 
 
-def _splitter(arguments: Namespace) -> TimeSeriesSplit | None:
+def splitter(arguments: Namespace) -> TimeSeriesSplit | None:
     """Holds out later rows where they are in order of time."""
     if not arguments.in_order and arguments.time is None:
         return None
@@ -334,3 +335,19 @@ def _origins(source: Source) -> list[tuple[str, Any]]:
         return [(name, None) for name in names]
     columns = (column for column in layout.columns for _ in range(column.width))
     return list(zip(names, columns, strict=True))
+
+
+def about_task(task: Task, arguments: Namespace) -> list[str]:
+    """What the target was taken for, and why."""
+    return [f"task: {task} ({task.reason})"] if arguments.task == "auto" else []
+
+
+def about_rows(rows: LoadedRows, arguments: Namespace) -> list[str]:
+    """Notes on what counts as missing, on skipped rows and on random samples."""
+    lines = [note for note in rows.source.notes if note not in arguments.notes]
+    arguments.notes += lines
+    if rows.source.skipped:
+        lines.append(f"left out: {counted(rows.source.skipped, 'invalid row')}")
+    if not rows.is_complete:
+        lines.append(f"estimated from {len(rows.block):,} random rows of {rows.n_rows:,}")
+    return lines

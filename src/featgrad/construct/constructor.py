@@ -116,6 +116,8 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         Those that were constructed, with `name`, `operation`, `parts`, `price` (an estimate of the
         explained fraction that each would add, when it entered), `gain` (what held-out rows lose
         without it) and its standard `error`; shown as a table.
+    entered_ : list
+        All constructed columns that were worth more than chance, chosen or not.
     formula_ : str
         All chosen features in one line.
     verdict_ : Verdict or None
@@ -123,7 +125,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         log-likelihood of classes by logistic models, correlation of numbers; `is_kept` says which
         was chosen. None where nothing was worth more than chance, or without `estimate`.
     selector_ : FeatureGradientSelector
-        Fitted to the given columns and those that entered, whose places `path_` has.
+        Fitted to the given columns and those of `entered_`, whose places `path_` has.
     n_features_, learnability_, score_, path_, sizes_, concerns_, plan_, task_
         As in `FeatureGradientSelector`, of construction and choice together.
     n_features_in_, feature_names_in_
@@ -314,7 +316,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         selector._adopt(choice._replace(outcome=outcome, concerns=concerns))
         for name in _RESULTS:
             setattr(self, name, getattr(selector, name))
-        self.selector_, self.verdict_ = selector, search.verdict
+        self.selector_, self.verdict_, self.entered_ = selector, search.verdict, list(own)
         point = selector.path_[selector._place]
         self.features_ = [columns[i] for i in point.features]
         texts = [feature.text(names) for feature in self.features_]

@@ -231,7 +231,8 @@ class _Rows:
         cut -= cut.mean(axis=0)
         residuals = self._residuals
         output = int(np.argmax(residuals.var(axis=0)))
-        x, e = cut[first], residuals[first, output]
+        # Centred: squares of columns of two values are nearly constant.
+        x, e = cut[first], residuals[first, output] - residuals[first, output].mean()
         variances = (x**2).T @ x**2 / len(x) - (x.T @ x / len(x)) ** 2
         prices = ((x.T * e) @ x) ** 2 / np.maximum(variances, 1e-6)
         i, j = np.unravel_index(np.argmax(np.triu(prices)), prices.shape)
@@ -253,7 +254,7 @@ class _Rows:
             f"{what} explains a further {added:.0%} of the variance of {of}: the relation is not "
             "linear."
         )
-        advice = "Give squares, products or splines as features, or use a model that bends."
+        advice = "Construct features (featgrad construct), or use a model that bends."
         pair = int(features[i]), int(features[j])
         return [Concern("nonlinear", "A relation that is not linear", text, advice, pair)]
 

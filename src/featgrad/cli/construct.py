@@ -1,0 +1,100 @@
+"""Construct features of FILE as they are needed, print what they are, and write them."""
+
+from argparse import Namespace
+from dataclasses import replace
+from typing import Any
+
+from featgrad.cli import load, output
+from featgrad.cli.arguments import UsageError
+from featgrad.construct.constructor import FeatureGradientConstructor
+from featgrad.construct.expressions import with_columns
+from featgrad.construct.operations import OPERATIONS
+from featgrad.readers.columns import EncodedColumn, Layout
+from featgrad.readers.missing import EncodedRows
+from featgrad.report import gather_facts, write_report
+from featgrad.report.text import Described
+from featgrad.report.warnings import concerns_of
+
+
+def construct_file(arguments: Namespace) -> None:
+    written = {"write": output.TABLE_FORMATS, "report": output.REPORT_FORMATS}
+    output.check_outputs(arguments, written)
+    names, target = arguments.operations.split(","), arguments.target or "y"
+    if unknown := [name for name in names if name not in OPERATIONS]:
+        every = ",".join(OPERATIONS)
+        raise UsageError(f"--operations {unknown[0]!r} is unknown: use some of {every}.")
+    arguments.ungrouped = True  # single texts of a column can be parts
+    rows = load.load_rows(load.open_file(arguments), read_all=True)
+    if not rows.is_complete and any(
+        getattr(OPERATIONS[name].curve, "is_ordered", False) for name in names
+    ):
+        raise UsageError(
+            f"--operations {arguments.operations} takes rows in their order, and "
+            f"{rows.source.name} is too large for memory: leave lags and rolling means out."
+        )
+    source, block = rows.source, rows.block
+    constructor = FeatureGradientConstructor(
+        arguments.k,
+        operations=names,
+        keep=arguments.keep and load.variables_named(source, "keep", arguments.keep),
+        cv=load.splitter(arguments),
+        task=arguments.task,
+        random_state=arguments.seed,
+    )
+    layout = Layout([EncodedColumn(name) for name in load.all_names(source)])
+    constructor.fit(EncodedRows(block.X, layout), block.y, block.weight, block.groups)
+    features = constructor.get_feature_names_out().tolist()
+    if arguments.write is not None:
+        blocks = [block] if rows.is_complete else source
+        built = (
+            dict(zip(features, (each.build(one.X) for each in constructor.features_), strict=True))
+            | {target: one.y}
+            for one in blocks
+        )
+        output.write_table(built, arguments.write)
+    # Described as a selection among all columns, given or constructed.
+    block = replace(block, X=with_columns(block.X, block.X, constructor.entered_))
+    rows = replace(rows, block=block).for_estimates()
+    selector, shown = constructor.selector_, rows.block
+    X, y, weight = shown.X, shown.y, shown.weight
+    described = Described(selector, X, y, weight, None)
+    concerns = concerns_of(described)
+    if arguments.report is not None:
+        about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
+        known: Any = {"target": arguments.target, "about": about, "command": arguments.command_line}
+        write_report(gather_facts(selector, X, y, sample_weight=weight, **known), arguments.report)
+    formula, result = f"{target} ~ {' + '.join(features) or '1'}", _result(constructor)
+    of_rows = load.about_rows(rows, arguments)
+    answer = {
+        "features": features,
+        "constructed": [one._asdict() for one in constructor.constructed_],
+        "result": result,
+        "formula": formula,
+        "learnability": output.as_json(constructor.learnability_),
+        "score": None if constructor.score_ is None else constructor.score_._asdict(),
+        "task": constructor.task_,
+        "task_reason": constructor.task_.reason,
+        "rows": rows.n_rows,
+        "skipped": source.skipped,
+        "warnings": list(map(str, concerns)),
+        "notes": arguments.notes,
+    }
+    lines = [str(described), result, *load.about_task(constructor.task_, arguments), *of_rows]
+    lines += [f"warning: {concern.title.lower()}. {concern}" for concern in concerns]
+    lines += [f"formula: {formula}"] if arguments.formula else []
+    output.show(answer, "\n".join(lines), json_output=arguments.json)
+
+
+def _result(constructor: Any) -> str:
+    """How many features are constructed or, where none is, why."""
+    verdict, count = constructor.verdict_, len(constructor.constructed_)
+    found = f"{count} of {constructor.n_features_} features are constructed"
+    if not count:
+        why = "no candidate is worth more than the best of as many columns of noise would be"
+        if verdict is not None:
+            why = "held-out rows are predicted as well without it"
+        found = f"nothing is constructed: {why}"
+    if verdict is None:
+        return found
+    with_, without = verdict.constructed, verdict.without
+    return f"{found} (held-out rows: {with_:.3f} with constructed features, {without:.3f} without)"
