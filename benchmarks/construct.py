@@ -14,24 +14,23 @@ import warnings
 import numpy as np
 from scipy import sparse, stats
 from sklearn import datasets
-from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.metrics import r2_score, roc_auc_score
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from benchmarks.helpers.record import RESULTS, Figure, record
-from benchmarks.helpers.sources import locate, read_staged
+from benchmarks.helpers.construct_sets import (
+    CONFIRMATION,
+    DEVELOPMENT,
+    FOLDER,
+    TITLE,
+    boosted,
+    is_number,
+    is_there,
+    judge,
+    split,
+    table,
+)
+from benchmarks.helpers.record import Figure, record
 from featgrad import FeatureGradientConstructor, FeatureGradientSelector
 
-FOLDER, TITLE = RESULTS / "construct", "Constructed features"
 TEST_ROWS = 2000
-# Constants may be chosen on training rows of these; the others only confirm.
-DEVELOPMENT = ("madelon", "mice_protein", "diabetes", "breast_cancer", "blood_brain", "digits")
-CONFIRMATION = (
-    "puma32h", "chicago_ridership", "noaa_weather", "covtype", "covtype_elevation", "mdrr",
-    "permeability", "semeion", "tecator", "hiv_nrti", "hiv_pi", "wine", "coil20",
-)  # fmt: skip
 
 
 def pairs(rng, n_rows, n_columns, n_pairs=5, noise=1.0):
@@ -69,13 +68,7 @@ def score(estimator, X, y, X_test, y_test):
     X, X_test = estimator.transform(X), estimator.transform(X_test)
     if X.shape[1] == 0:
         return 0.0 if str(estimator.task_) == "regression" else 0.5
-    if str(estimator.task_) == "regression":
-        model = make_pipeline(StandardScaler(), RidgeCV(np.geomspace(1e-3, 1e3, 13)))
-        return r2_score(y_test, model.fit(X, y).predict(X_test))
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
-    chances = model.fit(X, y).predict_proba(X_test)
-    chances = chances[:, 1] if chances.shape[1] == 2 else chances
-    return roc_auc_score(y_test, chances, multi_class="ovr")
+    return judge(X, y, X_test, y_test)
 
 
 def recovery(keep):
@@ -138,44 +131,18 @@ def honesty(keep, repeats):
     ])  # fmt: skip
 
 
-def table(name):
-    """X and y of a real table."""
-    own = {"diabetes": datasets.load_diabetes, "breast_cancer": datasets.load_breast_cancer,
-           "wine": datasets.load_wine, "digits": datasets.load_digits}  # fmt: skip
-    if name in own:
-        return own[name](return_X_y=True)
-    if name == "madelon":
-        parts = [read_staged(f"madelon_{part}") for part in ("train", "valid")]
-        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
-    X, y = read_staged(name.removesuffix("_elevation"))
-    X = np.asarray(X.toarray() if sparse.issparse(X) else X, np.float64)
-    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    if name == "covtype_elevation":
-        X, y = X[:, 1:], X[:, 0]
-    y = y[:, 0] if y.ndim == 2 else y
-    known = np.isfinite(y)
-    rows = np.random.default_rng(0).permutation(np.flatnonzero(known))[:15_000]
-    return X[rows], y[rows]
-
-
 def tables(keep, names, splits, operations, ceiling):
     """Test scores with 20 columns: as given, constructed, and all columns of LightGBM."""
     differences = []
     for name in names:
-        stem = name.removesuffix("_elevation")
-        if name not in ("diabetes", "breast_cancer", "wine", "digits") and not (
-            locate(f"{stem}.npz") or locate(f"{stem}_train.npz")
-        ):
+        if not is_there(name):
             print(f"{name} is not there")
             continue
         X, y = table(name)
         rows = []
         for seed in range(splits):
-            is_number = y.dtype.kind == "f" and len(np.unique(y)) > 20
-            stratify = None if is_number else y
-            parts = train_test_split(X, y, test_size=1 / 3, random_state=seed, stratify=stratify)
-            X_train, X_test, y_train, y_test = parts
-            task = "regression" if is_number else "auto"
+            X_train, X_test, y_train, y_test = parts = split(X, y, seed)
+            task = "regression" if is_number(y) else "auto"
             number = min(20, X.shape[1])
             plain = FeatureGradientSelector(number, task=task, estimate=False, random_state=0)
             more = FeatureGradientConstructor(
@@ -200,20 +167,6 @@ def tables(keep, names, splits, operations, ceiling):
         f"mean difference {np.mean(differences):+.4f}, worst {min(differences):+.4f}, p = {p:.4f}"
     )
     return p
-
-
-def boosted(X, X_test, y, y_test):
-    """Test score of LightGBM on all columns; NaN where it is not installed."""
-    try:
-        import lightgbm
-    except ModuleNotFoundError:
-        return np.nan
-    options = {"n_estimators": 300, "learning_rate": 0.05, "verbose": -1, "n_jobs": 1}
-    if y.dtype.kind == "f" and len(np.unique(y)) > 20:
-        return r2_score(y_test, lightgbm.LGBMRegressor(**options).fit(X, y).predict(X_test))
-    chances = lightgbm.LGBMClassifier(**options).fit(X, y).predict_proba(X_test)
-    chances = chances[:, 1] if chances.shape[1] == 2 else chances
-    return roc_auc_score(y_test, chances, multi_class="ovr")
 
 
 def parse():
