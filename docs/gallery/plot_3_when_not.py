@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import SplineTransformer
 
-from featgrad import FeatureGradientSelector, learnability
+from featgrad import FeatureGradientConstructor, FeatureGradientSelector, learnability
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((1000, 20))
@@ -29,17 +29,23 @@ print("forest:      ", cross_val_score(forest, X, y, cv=3).mean().round(2), "of 
 print("its best two:", np.argsort(-forest.fit(X, y).feature_importances_)[:2])
 
 # %%
-# **Instead**: importances of boosted trees or a forest; or give featgrad the products as features.
-products = np.column_stack([X, *(X[:, [i]] * X[:, i + 1 :] for i in range(19))])
-print("with products:", learnability(products, y))
+# **Instead**: importances of boosted trees or a forest; or
+# :class:`~featgrad.FeatureGradientConstructor`, which prices all products of columns, and builds
+# those that are worth more than chance (:ref:`sphx_glr_auto_howto_plot_construct.py`).
+constructor = FeatureGradientConstructor(2, operations="products", random_state=0).fit(X, y)
+print("constructed:", [feature.name for feature in constructor.constructed_])
+print("with it:    ", constructor.learnability_)
 
 # %%
 # A curve that goes up and down
 # -----------------------------
-# A feature of which only the square matters is just as invisible. Splines bring it back.
+# A feature of which only the square matters is just as invisible. Splines bring it back, and so do
+# constructed squares and hinges.
 y = X[:, 0] ** 2 + 0.5 * rng.standard_normal(1000)
-print("as it is:", learnability(X[:, :3], y))
-print("splines: ", learnability(SplineTransformer(5).fit_transform(X[:, :3]), y))
+print("as it is:   ", learnability(X[:, :3], y))
+print("splines:    ", learnability(SplineTransformer(5).fit_transform(X[:, :3]), y))
+constructor.set_params(operations=("products", "hinges")).fit(X[:, :3], y)
+print("constructed:", constructor.learnability_, [one.name for one in constructor.constructed_])
 
 # %%
 # Few rows, thousands of features, and no line to be drawn
