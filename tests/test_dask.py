@@ -154,7 +154,7 @@ def test_the_partition_of_missing_entries_is_named():
     sizes = uneven(N_ROWS)
     X[sum(sizes[:4]), 2] = np.nan
     with pytest.raises(ValueError, match="Partition 4: Input X contains NaN: pass missing='mean'"):
-        select().fit(array(X, sizes), array(y, sizes))
+        select(missing="error").fit(array(X, sizes), array(y, sizes))
 
 
 def test_the_partition_of_a_wrong_type_is_named():
@@ -366,9 +366,8 @@ def test_workers_read_row_groups_of_files(folder: Path):
     source = open_source(folder / "part-*.parquet", target="y", block_rows=32)
     parts = [sum(len(block) for block in part) for part in source.parts()]
     assert parts == [70, 70, 70, 40, 10, 70, 70, 70, 70, 60]
-    options = {"feature_groups": source.feature_groups}
-    found = select(8, **options).fit_source(source, client=Here())
-    assert_same(found, select(8, **options).fit_source(source))
+    found = select(8).fit_source(source, client=Here())
+    assert_same(found, select(8).fit_source(source))
 
 
 def test_the_row_of_a_file_that_cannot_be_read_is_named(folder: Path):
@@ -377,7 +376,7 @@ def test_the_row_of_a_file_that_cannot_be_read_is_named(folder: Path):
 
     path = folder / "part-1.parquet"
     table = pq.read_table(path)
-    y = [*table["y"].to_pylist()[:-1], None]
+    y = [*table["y"].to_pylist()[:-1], np.inf]
     pq.write_table(table.set_column(table.schema.get_field_index("y"), "y", pa.array(y)), path)
     source = open_source(folder, target="y")
     with pytest.raises(ValueError, match=r"Partition 4: .*part-1.parquet, row 10: .*target"):

@@ -107,7 +107,7 @@ def test_entries_that_are_no_numbers_are_refused(device, entry: float, message: 
     X, y = planted(50, 5, 2)
     X[3, 1] = entry
     with pytest.raises(ValueError, match=message):
-        FeatureGradientSelector(2, device=device).fit(X, y)
+        FeatureGradientSelector(2, device=device, missing="error").fit(X, y)
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -203,7 +203,7 @@ def test_missing_entries_are_refused_or_count_as_means(many: bool):
     source = open_source(X, target=y, missing="nan", block_rows=100)
     assert support(select(3, missing="mean").fit_source(source)) == chosen
     with pytest.raises(ValueError, match="missing='mean'"):
-        select(3).fit_source(source)
+        select(3, missing="error").fit_source(source)
 
 
 def test_names_come_from_the_source():

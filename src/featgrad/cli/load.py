@@ -221,7 +221,9 @@ def _sizes(rows: LoadedRows, arguments: Namespace) -> dict[str, Any]:
     Usual ones are up to half the number of rows: beyond, an estimate is mostly noise.
     """
     is_path, n_features = arguments.run == "path", len(variables_of(rows.source))
-    asked = arguments.sizes if is_path else None if arguments.k == "auto" else [arguments.k]
+    if not is_path and arguments.k == "auto":
+        return {}
+    asked = arguments.sizes if is_path else [arguments.k]
     usual = AUTO_SIZES if asked is None else () if is_path or not arguments.report else CURVE_SIZES
     largest = max(1, min(n_features, rows.n_rows // 2))
     sizes = [*(asked or ()), *(size for size in usual if size <= largest)]
