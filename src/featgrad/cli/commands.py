@@ -182,8 +182,9 @@ def score(arguments: Namespace) -> None:
     options |= {"sample_weight": rows.block.weight, "random_state": arguments.seed}
     options["preprocess"] = "robust" if arguments.robust else "zscore"
     data = Learnability(rows.block.X, rows.block.y, **options)
-    named = variables_of(source) if features is None else arguments.features
-    count = len(load.variables_named(source, "features", named))
+    count = len(variables_of(source))
+    if features is not None:
+        count = len(load.variables_named(source, "features", arguments.features))
     estimate = replace(data.estimate(features), n_features=count)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]
