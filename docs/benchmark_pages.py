@@ -107,7 +107,9 @@ def figures(folder):
     tables, commands = {True: [], False: []}, {}
     for entry, row, blamed in zip(entries, rows, blame(folder), strict=True):
         date, commit = entry.get("date", blamed[0]), entry.get("commit", blamed[1])
-        tables[date >= PRESENT_SEARCH].append(f"{row} {date}, {commit} |")
+        # Hyphens at which no line breaks.
+        shown = date.replace("-", "\N{NON-BREAKING HYPHEN}")
+        tables[date >= PRESENT_SEARCH].append(f"{row} {shown}, {commit} |")
         commands[f"- `{entry['command']}`"] = None
     parts = []
     for is_present, title in ((True, None), (False, f"## Older\n\n{OLDER}")):

@@ -1,6 +1,7 @@
 """How the documentation is built: `make docs`."""
 
 import io
+import re
 import shutil
 import sys
 from contextlib import redirect_stdout, suppress
@@ -33,6 +34,10 @@ extensions = [
 html_theme = "furo"
 html_title = f"featgrad {release}"
 html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+templates_path = ["_templates"]
+smartquotes_action = "qe"  # options such as --report keep both hyphens
 html_show_sourcelink = False
 copyright = author
 exclude_patterns = ["_build", "gallery", "howto"]
@@ -81,9 +86,23 @@ def write_math(self, node):
     raise SkipNode
 
 
+def begin_with_picture(app, docname, source):
+    """What a how-to draws stands below its introduction as well."""
+    folder, _, name = docname.rpartition("/")
+    if folder == "auto_howto" and name.startswith("plot_"):
+        picture = (
+            f".. image:: images/sphx_glr_{name}_001.png\n   :width: 420px\n   :align: center\n\n"
+        )
+        code = ".. GENERATED FROM"
+        source[0] = source[0].replace(code, picture + code, 1)
+
+
 def keep_underscores(app, what, name, obj, options, lines):
     """A fitted attribute in a shape, as in (n_features_in_,), is no link."""
-    lines[:] = [line.replace("_,)", "\\_,)") for line in lines]
+    lines[:] = [
+        re.sub(r"_(?=[,)])", r"\\_", line) if " of shape (" in line else line.replace("_,)", "\\_,)")
+        for line in lines
+    ]
 
 
 def setup(app):
@@ -91,4 +110,5 @@ def setup(app):
     app.connect("builder-inited", write_command_help)
     app.connect("builder-inited", write_benchmark_pages)
     app.connect("builder-inited", draw_pictures)
+    app.connect("source-read", begin_with_picture)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
