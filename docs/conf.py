@@ -36,6 +36,7 @@ html_title = f"featgrad {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_theme_options = {"light_css_variables": {"sidebar-item-font-size": "82%"}}
 templates_path = ["_templates"]
 smartquotes_action = "qe"  # options such as --report keep both hyphens
 html_show_sourcelink = False
@@ -43,6 +44,7 @@ copyright = author
 exclude_patterns = ["_build", "gallery", "howto"]
 suppress_warnings = ["config.cache"]
 numpydoc_show_class_members = False
+autodoc_typehints = "none"  # docstrings say them in words
 
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery", "howto"],
@@ -99,10 +101,7 @@ def begin_with_picture(app, docname, source):
 
 def keep_underscores(app, what, name, obj, options, lines):
     """A fitted attribute in a shape, as in (n_features_in_,), is no link."""
-    lines[:] = [
-        re.sub(r"_(?=[,)])", r"\\_", line) if " of shape (" in line else line.replace("_,)", "\\_,)")
-        for line in lines
-    ]
+    lines[:] = [re.sub(r"(\(n_[\w, ]*?)_(?=,?\))", r"\1\\_", line) for line in lines]
 
 
 def setup(app):
