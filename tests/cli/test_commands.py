@@ -373,7 +373,7 @@ def test_a_closed_pipe_is_no_error(table, capsys, monkeypatch):
 def test_completion_knows_commands_and_options(shell, capsys):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert "select score path info watch convert completion" in script
+    assert "select construct score path info watch convert completion" in script
     assert "target" in script
 
 

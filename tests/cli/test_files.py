@@ -202,7 +202,7 @@ def test_identifiers_are_left_out_and_named(folder, capsys):
     assert (
         "left out as identifiers: name (more than 1,000 different texts), row (it numbers" in text
     )
-    assert answer(capsys, *given)["n_features"] == 7
+    assert answer(capsys, *given)["n_features"] == 5
     assert answer(capsys, *given, "--features", "row")["n_features"] == 1
     assert main([*given, "--categorical", "name"]) == 1
     assert "has more than 1,000 different texts: pass --exclude 'name'" in capsys.readouterr().err
