@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
@@ -270,6 +271,8 @@ def test_standard_input_is_read(sales, capsys, monkeypatch):
 def test_a_signal_leaves_no_copy_of_standard_input(folder, number):
     command = [sys.executable, "-m", "featgrad", "select", "-", "--target", "y"]
     options = {"env": {**os.environ, "TMPDIR": str(folder)}, "stdin": subprocess.PIPE}
+    # Whoever runs the tests may ignore the signal, as nohup does.
+    options["preexec_fn"] = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(command, **options) as process:
         process.stdin.write(b"a,b,y\n" + b"1,2,3\n" * 10_000)
         process.stdin.flush()
