@@ -50,6 +50,12 @@ def test_a_quoted_field_may_begin_with_a_separator_and_go_on_in_the_next_line(
     np.testing.assert_array_equal(found.X[:, -1], [1, 2, 3])
 
 
+def test_unquoted_carriage_returns_in_names_cut_no_rows_off(write):
+    rows = b"".join(b"%d,%d,word,%d\n" % (i, i % 3, i % 2) for i in range(40))
+    source = open_source(write("rows.csv", b"a\rb,c,t\ru,y\n" + rows), target="y", include=["a\rb"])
+    assert len(read(source).X) == 40
+
+
 def test_a_name_may_hold_a_carriage_return(write):
     source = open_source(write("rows.csv", b'y,"a\rb",c\n1,2,3\n0,5,6\n'), target="y")
     assert list(source.feature_names) == ["a\rb", "c"]

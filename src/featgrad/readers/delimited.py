@@ -8,6 +8,7 @@ thousands, dates, per cent, encodings and compression are not theirs (`benchmark
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, time, timedelta
@@ -211,7 +212,7 @@ class DelimitedTable:
         """Fields of a chunk of text."""
         sep, decimal, n_texts = *map(ord, self.dialect[:2]), int(np.count_nonzero(places < -1))
         # A byte ends each field; one record may be invalid.
-        n_records = min(count_lines(content), 1 + len(content) // len(places))
+        n_records = min(1 + count_lines(content), 1 + len(content) // len(places))
         values, lines = np.empty((n_records, n_numbers)), np.empty(n_records, np.int64)
         others = np.empty((n_records * n_numbers, 4), np.int64)
         starts, ends = np.empty((2, n_texts, n_records), np.int64)
@@ -289,7 +290,7 @@ def _without_last(chunks: Iterator[bytes], n_lines: int) -> Iterator[bytes]:
     """Chunks without the last lines of the last one."""
     for text, following in pairwise(chain(chunks, [None])):
         text = text or b""
-        yield text if following else b"".join(text.splitlines(keepends=True)[:-n_lines])
+        yield text if following else b"".join(re.findall(b"[^\n]*\n", text)[:-n_lines])
 
 
 class _Records(NamedTuple):

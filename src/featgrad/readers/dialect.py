@@ -88,7 +88,7 @@ def dialect_of(
 ) -> Dialect:  # fmt: skip
     """From the first lines, as UTF-8; None is found."""
     text, skipped = head.decode("utf-8", "replace"), skip_rows or 0
-    text = "".join(text.splitlines(keepends=True)[skipped:]) if skipped else text
+    text = "\n".join(text.split("\n")[skipped:]) if skipped else text
     first_line = text.split("\n", 1)[0].strip(" \r")
     if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
         # The line that names the separator for Excel.
@@ -149,7 +149,7 @@ def footers_of(text: str, dialect: Dialect, *, is_whole: bool) -> tuple[int, lis
     """How many of the last lines are no rows, but footnotes or totals of the columns; and notes."""
     records, n_last, found = list[list[str]](), 0, dict[str, int]()
     with suppress(csv.Error):
-        for line in text.splitlines()[dialect.header_lines * is_whole :]:
+        for line in text.removesuffix("\n").split("\n")[dialect.header_lines * is_whole :]:
             fields = next(csv.reader([line], delimiter=dialect.sep), [])
             records.append([field.strip() for field in fields])
             if line.count('"') % 2:
