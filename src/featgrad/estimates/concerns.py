@@ -31,7 +31,7 @@ _COLUMNS, _ENTRIES = 200, 1 << 21
 _ROWS, _FEWEST, _FEWEST_ROWS = 4000, 10, 60
 # Share of the target's variance from which a feature is suspected to hold the target itself, how
 # often one of noise may reach it, and the correlation from which two features are redundant.
-_LEAK, _CHANCE, _DUPLICATE = 0.9, 0.01, 0.99
+LEAK, _CHANCE, _DUPLICATE = 0.9, 0.01, 0.99
 # Share of the first and of the last rows that are compared, smallest shift in standard deviations
 # and in standard errors.
 _END, _SHIFT, _STANDARD_ERRORS = 0.2, 0.5, 5.0
@@ -238,11 +238,11 @@ def _leaks(
     for variable, count in zip(*np.unique(variables, return_counts=True), strict=True):
         own = np.flatnonzero(variables == variable)
         along = products[own]
-        if count == 1 and np.sum(along**2) < _LEAK * total:
+        if count == 1 and np.sum(along**2) < LEAK * total:
             continue
         model, _, rank, _ = np.linalg.lstsq(correlations[np.ix_(own, own)], along, rcond=1e-9)
         explained, free = min(float(np.sum(model * along)) / total, 1.0), n_rows - int(rank) - 1
-        if free > 0 and (1 - explained) * (n_rows - 1) <= (1 - _LEAK) * free:
+        if free > 0 and (1 - explained) * (n_rows - 1) <= (1 - LEAK) * free:
             by_chance = n_candidates * betaincc(rank / 2, free / 2, explained)
             suspects |= {int(variable): explained} if by_chance < _CHANCE else {}
     ranked = sorted(suspects, key=suspects.__getitem__, reverse=True)

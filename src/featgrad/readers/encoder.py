@@ -144,9 +144,9 @@ class TableEncoder:
         stored = (places.T >= 0) & (values.T != 0)
         indptr = np.append(0, np.cumsum(stored.sum(axis=1))).astype(np.int32)
         X = csr(values.T[stored], places.T[stored], indptr, n_features)
-        # Parts of one column follow each other, but not its flag.
-        X.has_sorted_indices = False
-        X.sort_indices()
+        if self._grows:  # features of later texts come after those of other columns
+            X.has_sorted_indices = False
+            X.sort_indices()
         return X
 
     def _entries(self, chunk: Chunk) -> Iterator[tuple[int | Indices, Any]]:

@@ -46,7 +46,7 @@ class TableSource(BaseSource):
             for column in columns:
                 check_column(argument, column, table.name, table.columns)
         check_kinds(table, exclude)
-        self._table, self._target, self._weight, self._time = table, target, weight, time
+        self.table, self._target, self._weight, self._time = table, target, weight, time
         self._groups = groups
         self._is_text = frozenset(name for name, kind in table.kinds.items() if kind == "text")
         # Classes keep their names.
@@ -84,9 +84,9 @@ class TableSource(BaseSource):
         return self.encoder.left_out
 
     def parts(self) -> Sequence[Self]:
-        if not hasattr(self._table, "parts"):
+        if not hasattr(self.table, "parts"):
             return [self]
-        return [self._part(table.path, _table=table) for table in self._table.parts()]
+        return [self._part(table.path, table=table) for table in self.table.parts()]
 
     def tokens_of(self, buckets: Any, *, most: int = 3) -> dict[int, list[str]]:
         """The most frequent texts in each of these features; reads the source again.
@@ -125,9 +125,9 @@ class TableSource(BaseSource):
     @property
     def notes(self) -> list[str]:
         """What a reader should know of how the table was read."""
-        notes = list(self._table.notes)
+        notes = list(self.table.notes)
         for kind, unit in (("date", "days"), ("time", "days"), ("percent", "fractions")):
-            names = [name for name in self._numbers if self._table.kinds[name] == kind]
+            names = [name for name in self._numbers if self.table.kinds[name] == kind]
             if names:
                 notes.append(f"read as numbers, in {unit}: {', '.join(names[:10])}")
         if self.left_out:
@@ -136,13 +136,13 @@ class TableSource(BaseSource):
             some_repeat = any("different texts" in reason for reason in self.left_out.values())
             listed[-1] += belong if some_repeat else ""
             notes.append(f"left out as identifiers: {', '.join(listed)}")
-        used, remarks = {*self._numbers, *self._texts}, self._table.remarks.items()
+        used, remarks = {*self._numbers, *self._texts}, self.table.remarks.items()
         notes += [f"{name}: {remark}" for name, remark in remarks if name in used]
         return notes + super().notes
 
     def _read(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Chunk]:
         self._invalid.restart()
-        return self._table.chunks(numbers, texts, self._invalid)
+        return self.table.chunks(numbers, texts, self._invalid)
 
     def _chunks(self) -> Iterator[Block]:
         for chunk in self._read(self._numbers, self._texts):
@@ -156,7 +156,7 @@ class TableSource(BaseSource):
         others = dict(zip(self._numbers[n_features:], chunk.numbers[n_features:], strict=True))
         if self._target in self._is_text:
             y = texts_of(self._target, chunk.texts[self._target], chunk.reasons)
-            declared = getattr(self._table, "levels", {}).get(self._target)
+            declared = getattr(self.table, "levels", {}).get(self._target)
             y = y if declared is None else Level.array(y.tolist(), declared)
         else:
             y = np.ascontiguousarray(others[self._target])

@@ -11,6 +11,7 @@ from featgrad._support import Floats, Indices
 from featgrad._support.wording import counted
 from featgrad.columns.extremes import far_off
 from featgrad.columns.sample import KeyedSample, n_bytes
+from featgrad.estimates.concerns import LEAK
 from featgrad.plan import ID_LIKE_ROWS, ID_LIKE_SHARE, LOADED_SAMPLE_BYTES, MOST_TEXTS
 from featgrad.readers.block import Block, InvalidRows
 from featgrad.readers.columns import numbered
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 
 # Variables that are described, values of each that are named, and characters of a text.
 MOST_DESCRIBED, _NAMED, _LONGEST = 2000, 3, 24
-# Bins of numbers and classes of the target for what is explained; shares of the target that missing
-# values have to explain to be named, and variables to be suspected to hold it; skewness from which
-# a logarithm helps.
-_BINS, _CLASSES, _TELLING, _LEAKING, _SKEWED = 20, 50, 0.05, 0.9, 2.0
+# Bins of numbers and classes of the target for what is explained; share of the target that missing
+# values have to explain to be named; skewness from which a logarithm helps.
+_BINS, _CLASSES, _TELLING, _SKEWED = 20, 50, 0.05, 2.0
 
 
 class VariableSummary(NamedTuple):
@@ -187,7 +187,7 @@ def _is_skewed(values: Floats, counts: Indices) -> bool:
 
 def _of_target(x: Floats, outputs: Floats, explains: float) -> str:
     """What a variable says of the target that should be looked at."""
-    if explains >= _LEAKING:
+    if explains >= LEAK:
         return "explains the target by itself: a leak?"
     told = _explained(np.isnan(x).astype(float), outputs) if np.isnan(x).any() else 0.0
     return f"where it is missing explains {told:.0%} of the target" if told >= _TELLING else ""

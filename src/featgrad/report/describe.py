@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from featgrad._support.array_api import dense
-from featgrad._support.wording import counted, listed, visible
+from featgrad._support.wording import aligned, counted, listed, visible
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding, centre
 from featgrad.math.tasks import RowsOf, Task
@@ -84,12 +84,10 @@ class Description:
         return rows if self.task else [[*row[:-2], row[-1]] for row in rows]
 
     def __str__(self) -> str:
-        lines, table = self._lines(), [list(map(visible, row)) for row in self._table()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        rows = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        lines = [f"{label:<14}  {visible(line)}" for label, line in self._lines()]
         more = self.n_variables - len(self.variables[:_PRINTED])
-        rows += [f"and {counted(more, 'more variable')}"] if more > 0 else []
-        return "\n".join([*(f"{label:<14}  {visible(line)}" for label, line in lines), "", *rows])
+        rows = [aligned(*self._table()), *[f"and {counted(more, 'more variable')}"] * (more > 0)]
+        return "\n".join([*lines, "", *rows])
 
     def _repr_html_(self) -> str:
         above = "".join(f"<div>{escape(f'{label}: {line}')}</div>" for label, line in self._lines())

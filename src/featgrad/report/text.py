@@ -168,7 +168,7 @@ class Described:
         self.names = feature_names(selector) if names is None else names
         self._variables, self.layout = selector._variables, selector._layout
         self.labels = _labels(selector)
-        self._outputs = encode(y, selector.task_)[0][:, 0]
+        self._y = y
         # Position of the chosen set in the path.
         self.place = [point.size for point in selector.path_].index(selector.n_features_)
         self.chosen: PathPoint = selector.path_[self.place]
@@ -202,11 +202,11 @@ class Described:
             return self.matrix
         of_column, encoded = self._variables.of_column, self.layout.encoded.values()
         first, weights = np.unique(of_column, return_index=True)[1], np.zeros(len(of_column))
-        weights[first] = 1
+        weights[first], output = 1, encode(self._y, self.selector.task_)[0][:, 0]
         for column, features in encoded:
             if column.kind == "one-hot":
                 own = self.matrix[:, features]
-                weights[features] = own.T @ self._outputs / np.maximum(own.sum(axis=0), 1)
+                weights[features] = own.T @ output / np.maximum(own.sum(axis=0), 1)
         shape = len(of_column), self._variables.count
         columns = np.flatnonzero(weights)
         places = columns, of_column[columns]
