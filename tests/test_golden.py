@@ -21,6 +21,9 @@ FOLDER = Path(__file__).with_name("golden")
 CASES = [(table, name) for table, cases in TABLES.items() for name in cases]
 # Sums may be taken in another order; formulas may not change.
 RELATIVE, ABSOLUTE = 3e-5, 1e-8
+# Masks of mini-batches are of order 1, in single precision, and close to 0 where they cross it:
+# what processors round differently adds up over the steps.
+ABSOLUTE_OF_MASKS = 3e-6
 # Of large sets, and of features that are not chosen, rounding decides the order: few are recorded.
 N_BEST, N_NEXT = 12, 3
 PARTS = {
@@ -72,25 +75,27 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: record(getattr(value, name)) for name in names}
 
 
-def differences(found: Any, recorded: Any, where: str = "") -> list[str]:
+def differences(
+    found: Any, recorded: Any, where: str = "", absolute: float = ABSOLUTE
+) -> list[str]:
     if isinstance(found, dict) and isinstance(recorded, dict) and {*found} == {*recorded}:
         pairs = [(found[key], recorded[key], f"{where}.{key}") for key in recorded]
     elif isinstance(found, list) and isinstance(recorded, list) and len(found) == len(recorded):
         pairs = [
             (*pair, f"{where}[{i}]") for i, pair in enumerate(zip(found, recorded, strict=True))
         ]
-    elif found == recorded or (isinstance(recorded, float) and _close(found, recorded)):
+    elif found == recorded or (isinstance(recorded, float) and _close(found, recorded, absolute)):
         return []
     else:
         return [f"{where}: {found!r}, recorded {recorded!r}"]
-    return [line for pair in pairs for line in differences(*pair)]
+    return [line for pair in pairs for line in differences(*pair, absolute)]
 
 
-def _close(found: Any, recorded: float) -> bool:
+def _close(found: Any, recorded: float, absolute: float) -> bool:
     if math.isnan(recorded):
         return isinstance(found, float) and math.isnan(found)
     return isinstance(found, float | int) and math.isclose(
-        found, recorded, rel_tol=RELATIVE, abs_tol=ABSOLUTE
+        found, recorded, rel_tol=RELATIVE, abs_tol=absolute
     )
 
 
@@ -100,7 +105,8 @@ def records(table: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("table", "name"), CASES)
 def test_results_are_the_recorded_ones(table: str, name: str):
-    found = differences(record(TABLES[table][name]()), records(table)[name])
+    absolute = ABSOLUTE_OF_MASKS if table == "mini_batches" else ABSOLUTE
+    found = differences(record(TABLES[table][name]()), records(table)[name], absolute=absolute)
     assert not found, "\n".join(found[:30])
 
 
