@@ -344,7 +344,7 @@ def test_several_parquet_files_are_read_together(sales, capsys):
 
 
 def test_leaks_are_warned_of_on_the_terminal_and_in_json(sales, capsys):
-    sales.assign(copy=2 * sales["price"]).drop(columns="colour").to_csv("leak.csv", index=False)
+    sales.assign(copy=2 * sales["price"]).to_csv("leak.csv", index=False)
     given = ("select", "leak.csv", "--target", "price", "-k", "1")
     found = answer(capsys, *given)
     assert any("“copy” explains" in text for text in found["warnings"])

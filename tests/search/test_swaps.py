@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from featgrad.search.swaps import Swaps
+from featgrad.moments.folds import Totals
+from featgrad.search.elimination import Candidates
+from featgrad.search.swaps import Swaps, choose, refine
+from featgrad.search.units import Units
 
 N_COLUMNS = 14
 MEMBERS = np.array([[1, 4, 5, 11], [0, 2, 9, 13]])
@@ -85,3 +88,33 @@ def test_arrays_that_are_given_stay_as_they_are(xp, covariances):
     Swaps(*given).swap(*map(xp.asarray, ([0, 1], [1, 1], BOTH)))
     for found, expected in zip(given, (*covariances, MEMBERS, NOTHING_KEPT), strict=True):
         np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_units_of_several_columns_are_swapped_where_it_pays():
+    """The best single unit is a copy of what three make up, which elimination by a ridge misses."""
+    rng = np.random.default_rng(0)
+    parts = rng.normal(size=(400, 3))
+    y = parts @ [1.0, 2.0, 1.0]
+    X = np.column_stack([parts, y, rng.normal(size=(400, 2))])
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    totals = Totals(X.T @ X / 400, (X.T @ y / 400)[:, None], 1.0, 400.0)
+    # The last two columns are one unit.
+    units = Units(np.array([0, 1, 2, 3, 4, 4]), np.ones(5), np.zeros(5, bool))
+    first = np.arange(5) == 1
+    (found,) = refine([Candidates(totals, units, np.arange(5), 1.0, 0.1)], [first])
+    np.testing.assert_array_equal(found, np.arange(5) == 3)
+
+
+def test_a_wide_unit_of_noise_is_not_swapped_for_a_true_column():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 41)), rng.normal(size=2000)
+    y += 0.1 * X[:, 0]
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    totals = Totals(X.T @ X / 2000, (X.T @ y / 2000)[:, None], 1.0, 2000.0)
+    units = Units(np.minimum(np.arange(41), 1), np.ones(2), np.zeros(2, bool))
+    explained = [np.linalg.lstsq(part, y)[0] @ part.T @ y for part in (X[:, :1], X[:, 1:])]
+    assert explained[1] > explained[0]  # by chance
+    candidates = Candidates(totals, units, np.arange(2), 1.0, 0.01)
+    (chosen,) = choose([candidates])
+    (found,) = refine([candidates], [chosen])
+    np.testing.assert_array_equal(found, [True, False])

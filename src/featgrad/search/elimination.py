@@ -3,6 +3,9 @@
 With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the columns g costs
 ``B_g^T H_gg^-1 B_g`` of explained variance, and H and B without them follow by a rank-|g| update.
 While many units are present a few go at once.
+
+Units of several columns explain more by chance than single ones: of noise with the variance v of n
+rows about ``v / n (|g| - ridge tr H_gg)``, which is taken off their losses.
 """
 
 from collections.abc import Sequence
@@ -52,13 +55,16 @@ def _units_of(task: Candidates) -> Flags:
     totals = task.totals.columns(columns)
     H = _inverse(totals, task.ridge)
     B = H @ totals.cross.astype(np.float32)
+    noise = 0.0 if units.are_single_columns else _noise(totals, H, B, task.ridge)
     is_free, left_out = ~units.kept, list[int]()
     n_present, excess = units.count, float(units.costs.sum()) - budget
     n_free = int(np.count_nonzero(is_free))
     while excess > 1e-9 * budget and n_free:
-        losses = _losses(H, B, units)
+        losses = unit_losses(H, B, units)
         if task.advantage is not None:
             losses = (np.sqrt(losses) + task.advantage[names]) ** 2
+        if noise:
+            losses -= noise * units.total(1 - task.ridge * H.diagonal().astype(np.float64))
         losses = np.where(is_free, losses / units.costs, np.inf)
         count = min(max(1, n_present // ELIMINATED_AT_ONCE), n_free)
         # Of equal losses the later columns go first.
@@ -144,7 +150,7 @@ def remaining(totals: Totals, units: Units, chosen: Flags, ridge: float) -> Rema
     inner, columns = units.only(np.flatnonzero(chosen))
     own = totals.columns(columns)
     H = _inverse(own, ridge)
-    losses = _losses(H, H @ own.cross.astype(np.float32), inner)
+    losses = unit_losses(H, H @ own.cross.astype(np.float32), inner)
     return Remaining(np.flatnonzero(chosen), columns, losses)
 
 
@@ -165,7 +171,14 @@ def _inverse(totals: Totals, ridge: float) -> Singles:
     return np.ascontiguousarray(triangle + np.triu(triangle, 1).T)
 
 
-def _losses(H: Singles, B: Singles, units: Units) -> Floats:
+def _noise(totals: Totals, H: Singles, B: Singles, ridge: float) -> float:
+    """What a column of noise explains, by the rows that ridge regression leaves free."""
+    freedom = totals.n_effective - float(np.sum(1 - ridge * H.diagonal()))
+    left = totals.variance - float(np.sum(B * to_numpy(totals.cross)))
+    return max(left, 0.0) / max(freedom, 1.0)
+
+
+def unit_losses(H: Floats | Singles, B: Floats | Singles, units: Units) -> Floats:
     """Explained variance that would be lost without each unit, from the lower triangle of H."""
     # Right for units of one column; wider ones are overwritten below, by their width.
     losses = units.total(np.add.reduce(B * B, axis=1) / H.diagonal())

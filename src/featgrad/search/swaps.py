@@ -15,7 +15,10 @@ For a set A let ``H = (C_AA + ridge I)^-1``, ``B = H b_A`` and ``M = C_:A H``; c
 of A these become ``l_m + M_mj B_j / H_jj`` and ``o_m + M_mj^2 / H_jj``, and m explains
 ``l_m^2 / o_m`` beyond the rest; j itself explains ``B_j^2 / H_jj``. All pairs come out at once.
 
-After a swap everything follows by corrections of rank two. Without j, H loses
+Units of several columns are swapped by the same formulas with the blocks of their columns in place
+of numbers, worked out anew after each swap.
+
+After a swap of columns everything follows by corrections of rank two. Without j, H loses
 ``h_j h_j^T / H_jj`` and M ``M_:j h_j^T / H_jj``. With m in its place let ``w = H C_Am``, and -1 at
 the place of m, and ``e_d = C_dm - M_d C_Am``: H gains ``w w^T / o_m``, M loses ``e w^T / o_m``, B
 loses ``w l_m / o_m``, and the others ``e l_m / o_m`` and ``e^2 / o_m``.
@@ -27,11 +30,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featgrad._support import Flags, Indices
+from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
-from featgrad.search.elimination import Candidates, eliminate
+from featgrad.search.elimination import Candidates, eliminate, unit_losses
+from featgrad.search.units import Units
 
 # What is left of a column that others explain is no less.
 _LEAST = 1e-12
@@ -44,8 +48,8 @@ _AT_ONCE = 8
 def choose(tasks: Sequence[Candidates]) -> list[Flags]:
     """The best of the candidates of each task within its budget, before swaps.
 
-    A ridge takes copies of good columns for good ones. Groups and columns of unequal costs, which
-    are not swapped, are therefore chosen twice: by least squares from twice the budget.
+    A ridge takes copies of good columns for good ones. Groups and columns of unequal costs are
+    therefore chosen twice: by least squares from twice the budget.
     """
     unequal = [i for i, task in enumerate(tasks) if not task.units.are_single_columns]
     twice = {i: CANDIDATES_FACTOR * tasks[i].budget for i in unequal}
@@ -67,14 +71,16 @@ def choose(tasks: Sequence[Candidates]) -> list[Flags]:
 def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
     """Sets after all swaps that pay, without columns that fit noise only; kept units stay.
 
-    Sets with few rows for each of their columns, and sets of groups or of columns of unequal costs,
-    are left as they are.
+    Sets with few rows for each of their columns, and sets of units of unequal costs, are left as
+    they are.
     """
     found, swapping, incomplete = list(chosen), list[int](), list[int]()
     for i, (task, own) in enumerate(zip(tasks, chosen, strict=True)):
         size, n_effective = int(np.count_nonzero(own)), task.totals.n_effective
         few = size * FILL_ROWS_PER_UNIT > n_effective
-        if not few and size < task.units.count and task.units.are_single_columns:
+        if task.units.has_equal_costs and not task.units.are_single_columns:
+            found[i] = _swapped_units(task, own)
+        elif not few and size < task.units.count and task.units.are_single_columns:
             (swapping if can_swap(n_effective, size) else incomplete).append(i)
     sets = [Swapping(tasks[i].totals, chosen[i], tasks[i].units.kept) for i in swapping]
     for i, (careful, free) in zip(swapping, swapped(sets), strict=True):
@@ -91,6 +97,45 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
             scores = np.where(needed, np.inf, explained)
             found[i] = units.best_within(scores, float(found[i].sum()))
     return found
+
+
+def _swapped_units(task: Candidates, chosen: Flags) -> Flags:
+    """A set of units of several columns after swaps that bring more than chance."""
+    totals, units, inside = task.totals, task.units, chosen.copy()
+    C = to_numpy(totals.covariance).astype(np.float64)
+    C[np.diag_indices(len(C))] += swap_ridge(totals)
+    b, widths = to_numpy(totals.cross), units.total(np.ones(len(C)))
+    for _ in range(int(np.count_nonzero(inside))):
+        count = int(widths[inside].sum())
+        if not can_swap(totals.n_effective, count):
+            break
+        gains, explained = _gains_of_units(C, b, units, inside)
+        left = max(totals.variance - explained, 0.0)
+        least = np.array([_chance(totals, count, int(width)) for width in widths])
+        gains -= least * left + _ROUNDING * totals.variance
+        out, into = np.unravel_index(gains.argmax(), gains.shape)
+        if gains[out, into] <= 0:
+            break
+        inside[out], inside[into] = False, True
+    return inside
+
+
+def _gains_of_units(C: Floats, b: Floats, units: Units, inside: Flags) -> tuple[Floats, float]:
+    """What is gained with each unit in the place of each other one, and what the set explains."""
+    members = units.columns_of(np.flatnonzero(inside))
+    H = np.linalg.inv(C[np.ix_(members, members)])
+    M, B = C[:, members] @ H, H @ b[members]
+    left, own = b - C[:, members] @ B, C - M @ C[members]
+    gains = np.full((units.count, units.count), -np.inf)
+    for unit in np.flatnonzero(inside & ~units.kept):
+        places = np.flatnonzero(units.of_column[members] == unit)
+        along = M[:, places] @ np.linalg.inv(H[np.ix_(places, places)])
+        rest = own + along @ M[:, places].T
+        stay = np.delete(members, places)
+        rest[stay, stay] = 1.0  # nothing is left of them
+        worth = unit_losses(rest, left + along @ B[places], units)
+        gains[unit] = np.where(inside, -np.inf, worth - worth[unit])
+    return gains, float(np.sum(B * b[members]))
 
 
 def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool]:
@@ -118,15 +163,15 @@ def swap_ridge(totals: Totals) -> float:
     return SWAP_RIDGE * totals.mean_variance
 
 
-def _chance(totals: Totals, count: int) -> float:
+def _chance(totals: Totals, count: int, width: int = 1) -> float:
     """What the best of p columns of noise explains of C outputs, as a share of the residual.
 
-    A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = C - 1``,
+    A bound of the largest of p chi-squares: with ``L = log(p)`` and ``d = width C - 1``,
     ``d + 2 sqrt(d L) + 2 L`` times the variance of one coefficient, by the rows that so many chosen
-    columns leave free.
+    columns leave free. Width is the number of columns that enter as one.
     """
     n_columns, n_outputs = totals.cross.shape
-    others, log = n_outputs - 1, math.log(n_columns)
+    others, log = width * n_outputs - 1, math.log(n_columns)
     quantile = others + 2 * math.sqrt(others * log) + 2 * log
     return float(quantile / n_outputs / (totals.n_effective - count))
 

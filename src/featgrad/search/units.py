@@ -77,7 +77,12 @@ class Units:
     def are_single_columns(self) -> bool:
         """Whether every unit is one column of cost 1, in their order; columns may be excluded."""
         single = np.array_equal(self.of_column[self.of_column >= 0], np.arange(self.count))
-        return single and bool(np.all(self.costs == 1))
+        return single and self.has_equal_costs
+
+    @cached_property
+    def has_equal_costs(self) -> bool:
+        """Whether every unit takes 1 from the budget."""
+        return bool(np.all(self.costs == 1))
 
     @property
     def smallest_budget(self) -> float:
@@ -139,7 +144,7 @@ class Units:
         left = budget - float(self.costs[chosen].sum())
         # Rounding in sums of costs must not cost a unit.
         slack = 1e-9 * budget
-        if np.all(self.costs == 1):
+        if self.has_equal_costs:
             count = max(0, int(left + slack))
             ranked = best_first(scores, count + int(np.count_nonzero(chosen)))
             chosen[ranked[~chosen[ranked]][:count]] = True
