@@ -15,7 +15,9 @@ from featgrad.readers import open_source
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_damaged_files_are_refused_skipped_or_read_rightly(seed: int):
-    assert mutations.run(150, seed).total() == 150
+    outcomes = mutations.run(150, seed)
+    assert outcomes.total() == 150
+    assert not any(outcome.endswith("FAILED") for outcome in outcomes)
 
 
 SHAPE = {"n_rows": 3000, "n_features": 20_000, "per_row": 50, "n_planted": 10}

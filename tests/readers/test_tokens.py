@@ -204,3 +204,11 @@ def test_each_column_has_a_decimal_sign_of_its_own(write):
     block = read(source)
     np.testing.assert_array_equal(block.X, np.arange(40)[:, None] + [[0.5, 0.25]])
     np.testing.assert_array_equal(block.y, np.arange(40) + 0.125)
+
+
+def test_a_few_decimal_commas_do_not_make_thousands_of_points(write):
+    rows = "".join(f"{1 + i / 8:.3f};{i}\n" for i in range(40))
+    source = open_source(write("rows.csv", f"a;y\n{rows}1,5;40\n".encode()), target="y")
+    values = [*(1 + np.arange(40) / 8), np.nan]
+    np.testing.assert_array_equal(read(source).X[:, 0], values)
+    assert "a: '1,5' (1) count as missing" in source.notes

@@ -42,10 +42,11 @@ def value(text: bytes) -> float:
 
 
 def plain(field: bytes) -> bytes:
-    """A number without groups of thousands; nothing for a word that stands for a missing one."""
+    """A number without signs as in <5 or groups of thousands; nothing for a word of missing ones."""
     field = field.strip(b" \t")
     if field in [word.encode() for word in NA_WORDS]:
         return b""
+    field = re.sub(rb"^([<>~]=?|') *(?=.)", b"", field)
     brackets = len(field) > 2 and field[:1] == b"(" and field[-1:] == b")"
     inner = (field[1:-1] if brackets else field).rstrip(b" $")
     before = re.match(rb"[ $+-]*", inner)[0]

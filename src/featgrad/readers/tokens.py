@@ -186,7 +186,7 @@ def kinds_of(
 def _kind_of(column: Tokens, decimal: str, may_be_compact: bool) -> Kind:
     """What most tokens are, none of which is missing; "text" if more than a few differ."""
     best, most = Kind("number"), 0
-    for kind in _ways(column, may_be_compact, "." if decimal == "," else ","):
+    for kind in _ways(column, may_be_compact, decimal):
         count = int(column.numbers(kind, decimal)[1].sum())
         if count > most and (kind != "boolean" or column.is_pair()):
             best, most = kind, count
@@ -203,13 +203,17 @@ def _kind_of(column: Tokens, decimal: str, may_be_compact: bool) -> Kind:
     return Kind("text", remark=remark if strays <= most else "")
 
 
-def _ways(column: Tokens, may_be_compact: bool, other_decimal: str) -> Iterator[Kind]:
+def _ways(column: Tokens, may_be_compact: bool, decimal: str) -> Iterator[Kind]:
     """How the tokens may be read, one way after the other."""
     if may_be_compact:
         yield Kind("date", order=COMPACT)
     yield from map(Kind, KINDS[:3])
-    yield from (Kind(name, decimal=other_decimal) for name in KINDS[:2])
     texts = [column.token(row).decode(errors="replace") for row in range(len(column))]
+    other, is_number = "." if decimal == "," else ",", column.numbers("number", decimal)[1]
+    usual = [texts[i] for i in np.flatnonzero(is_number)]
+    # A few numbers with the other sign do not make thousands of those with the usual one.
+    if sum(other in text for text in texts) > sum(decimal in text for text in usual):
+        yield from (Kind(name, decimal=other) for name in KINDS[:2])
     is_dotted = any(map(_DOTTED.match, texts))
     orders = ("dmy", "mdy", "ymd") if is_dotted else ORDERS
     yield from (Kind("date", order=order) for order in orders)
