@@ -42,7 +42,7 @@ def value(text: bytes) -> float:
 
 
 def plain(field: bytes) -> bytes:
-    """A number without signs as in <5 or groups of thousands; nothing for a word of missing ones."""
+    """A number without signs as in <5 or groups of thousands; nothing for words of missing ones."""
     field = field.strip(b" \t")
     if field in [word.encode() for word in NA_WORDS]:
         return b""

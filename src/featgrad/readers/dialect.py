@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad._support.wording import listed
+from featgrad.plan import STRAY_SHARE
 from featgrad.readers.columns import repeated
 from featgrad.readers.tokens import NA_WORDS, Tokens
 
@@ -252,16 +253,25 @@ def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
 
 
 def decimal_of(records: Sequence[Sequence[str]], sep: str) -> str:
-    """The decimal sign that makes most fields numbers."""
+    """The decimal sign that makes numbers of most columns."""
     if not any("," in "".join(record) for record in records):
         return "."
-    fields = [field for record in records for field in record if "," in field or "." in field]
-    with_point, with_comma = (_are_numbers(fields, decimal) for decimal in ".,")
-    if sum(with_point) != sum(with_comma):
-        return "." if sum(with_point) > sum(with_comma) else ","
-    # Where every comma could also stand before thousands.
+    signed = [
+        (place, field)
+        for record in records
+        for place, field in enumerate(record)
+        if "," in field or "." in field
+    ]
+    places, fields = map(list, zip(*signed, strict=True))
+    with_point, with_comma = (np.array(_are_numbers(fields, decimal)) for decimal in ".,")
+    more = np.bincount(places, with_comma) - np.bincount(places, with_point)
+    # A few numbers with commas do not make thousands of those with points.
+    is_many = more > STRAY_SHARE * np.bincount(places)
+    votes = np.count_nonzero(is_many) - np.count_nonzero(more < 0)
     both = "".join(field for field, number in zip(fields, with_comma, strict=True) if number)
-    return "," if sep == ";" and "," in both and "." not in both else "."
+    # Where every comma could also stand before thousands.
+    is_comma = sep == ";" and "," in both and "." not in both
+    return "," if votes > 0 or (votes == 0 and is_comma) else "."
 
 
 def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
