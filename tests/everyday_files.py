@@ -527,7 +527,7 @@ DIRTY = [
     File("blanks_in_labels.csv", csv(ROWS.assign(price=CHOICE))),
     File(
         "remarks.csv",
-        with_column([f"{WORDS} {i % 250}" for i in range(N_ROWS)]),
+        with_column([f"{WORDS} {i % 290}" for i in range(N_ROWS)]),
         info={"more": "like an identifier"},
     ),
     File("padded_ids.csv", with_column([f"{i:07}" for i in range(N_ROWS)], "client")),

@@ -128,7 +128,7 @@ CLASS_ADVANTAGE = 0.4
 
 # Columns of tables: most different texts of a column that is encoded; texts of which at least this
 # share differ, in at least so many rows, are like an identifier and left out.
-MOST_TEXTS, ID_LIKE_SHARE, ID_LIKE_ROWS = 1000, 0.5, 20
+MOST_TEXTS, ID_LIKE_SHARE, ID_LIKE_ROWS = 1000, 0.9, 20
 # Words among numbers or dates count as missing up to this share, and up to so many in any case.
 STRAY_SHARE, FEW_STRAYS = 0.1, 20
 # That a value is missing is a feature where, in at least so many rows, it says more of the target
