@@ -282,7 +282,10 @@ class Fit:
                 "one row of each group, or use search='auto'."
             )
         if not (needs.groups_and_costs or self.budgets.units.are_single_columns):
-            raise ValueError(f"{name} takes neither groups nor costs: use search='auto'.")
+            raise ValueError(
+                f"{name} takes neither groups nor costs: use search='auto', or encode columns of "
+                "text and dates, which are groups, beforehand."
+            )
         if not needs.repeats and (self.budgets.chosen is None or self.given["n_resamples"]):
             raise ValueError(
                 f"{name} is not repeated, as comparing sizes and resampling need it: give "

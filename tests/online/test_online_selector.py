@@ -496,3 +496,9 @@ def test_rows_that_depend_on_those_before_raise_no_alarms():
     rows = lfilter([1], [1, -correlation], noise, axis=0)
     X, y = rows[:, :20], rows[:, :10].sum(axis=1) / np.sqrt(10) + rows[:, 20]
     assert OnlineFeatureSelector(5).partial_fit(X, y).alarms_ == []
+
+
+def test_columns_of_text_are_refused_with_advice():
+    rows = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", "v"]})
+    with pytest.raises(ValueError, match="encode columns of text"):
+        OnlineFeatureSelector(1).partial_fit(rows, [0.0, 1.0])

@@ -367,3 +367,9 @@ def test_columns_that_are_not_wanted_change_nothing(write, rows, wanted):
     for name, place in zip(names, sorted(wanted), strict=True):
         found = [c.texts[name].token(k).decode() for c in chunks for k in range(len(c.texts[name]))]
         assert found == [row[place] for row in expected]
+
+
+def test_a_last_row_is_no_footnote_where_others_are_as_short(write):
+    rows = "".join(f"name {i},,,\n" if i % 3 else f"name {i},{i},2,3\n" for i in range(1, 30))
+    source = open_source(write("rows.csv", f"n,a,b,c\n{rows}".encode()), target="n")
+    assert len(read(source).X) == 29

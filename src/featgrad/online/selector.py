@@ -21,6 +21,7 @@ from featgrad.checks import (
     check_number,
     check_option,
     check_raw_weights,
+    naming_columns,
     unchanged_by_errors,
 )
 from featgrad.columns.extremes import refuse_huge
@@ -179,9 +180,10 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             if "_names" in self.__dict__:
                 raise ValueError("X is a table but was a list of dicts: keep to one of them.")
-            X, y = validate_data(
-                self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
-            )
+            with naming_columns():
+                X, y = validate_data(
+                    self, X, y, reset=state is None, multi_output=True, y_numeric=False, **_MATRIX
+                )
         check_missing(X, self.missing)
         weights = check_raw_weights(sample_weight, X.shape[0])
         if not np.all(weights):

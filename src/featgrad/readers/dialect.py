@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import product
+from functools import partial
+from itertools import dropwhile, product
 from typing import NamedTuple
 
 import numpy as np
@@ -177,8 +178,10 @@ def _footer(
     are_numbers = _are_numbers(filled, dialect.decimal)
     if width < 3 or not above:
         return None
-    is_short = 2 * len(filled) <= width and (len(filled) == 1 or len(last) < width)
-    if is_short and last[0] and not are_numbers[0]:
+    is_short = partial(_is_short, width=width)
+    # Other footnotes may stand right above; where rows of the table are as short, this may be one.
+    rows = dropwhile(is_short, reversed([record for record in above if any(record)]))
+    if is_short(last) and last[0] and not are_numbers[0] and not any(map(is_short, rows)):
         return "footnote"
     words = [field for field, is_number in zip(filled, are_numbers, strict=True) if not is_number]
     is_label = len(words) == 1 and _TOTALS.fullmatch(words[0]) is not None
@@ -187,6 +190,12 @@ def _footer(
     may_be_sums = is_whole and not words and len(filled) > 1
     are_sums = may_be_sums and _are_sums(last, above, dialect.decimal)
     return "row of totals" if are_sums else None
+
+
+def _is_short(record: Sequence[str], width: int) -> bool:
+    """Whether at most half of the columns have a field here, and only one or the first ones."""
+    n_filled = sum(map(bool, record))
+    return 2 * n_filled <= width and (n_filled == 1 or len(record) < width)
 
 
 def _are_sums(last: Sequence[str], above: Sequence[Sequence[str]], decimal: str) -> bool:
