@@ -141,12 +141,16 @@ def examine(kind: Kind, content: bytes, folder: Path) -> str:
             assert sum(map(len, blocks)) >= n_rows
             continue
         skipped, n_rows = source.skipped, sum(map(len, blocks))
-        is_usual = b'"' not in content and not any("before decimals" in s for s in source.notes)
-        if kind.reference is not None and is_usual:
+        if kind.reference is not None and b'"' not in content and not _is_read_otherwise(source):
             _check_rows(blocks, source, *kind.reference(content), on_bad_rows)
     if kind.reference is not None and b'"' not in content:
         _check_error(error, kind.reference(content)[1])
     return "refused" if error and not skipped else "skipped" if skipped else "read"
+
+
+def _is_read_otherwise(source) -> bool:
+    """Whether damage made text or numbers with decimal commas of a column, and notes say so."""
+    return any(": text, as" in note or "before decimals" in note for note in source.notes)
 
 
 def _check_block(block, n_features: int, missing: str) -> None:
