@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from numbers import Integral
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy.ndimage import median_filter
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import to_numpy
@@ -75,7 +75,8 @@ class Comparison:
 
         This leaves steps as they are and removes what chance adds to a single budget.
         """
-        return np.asarray(median_filter(self._means, SMOOTHED_SIZES, mode="nearest"))
+        padded = np.pad(self._means, SMOOTHED_SIZES // 2, mode="edge")
+        return np.median(sliding_window_view(padded, SMOOTHED_SIZES), axis=1)
 
     @property
     def _means(self) -> Floats:
