@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.helpers.gpu import fits, kernels, webspam
+from benchmarks.helpers.gpu import construct, fits, kernels, webspam
 from benchmarks.helpers.record import RESULTS, record
 
 PARTS = {
     "kernels": kernels.figures,
     "fits": fits.figures,
     "blocks": fits.large_figures,
+    "construct": construct.figures,
     "webspam": webspam.pricing,
     "webspam_fits": webspam.fits,
 }

@@ -162,8 +162,9 @@ CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 BUILT, CONSTRUCTED, KNOTS, VARIANCE_ROWS = 256, 256, 8, 500
 LONGEST_LAG = 200
 NEAR_ZERO = 0.1  # mean of a column, in deviations, up to which products are of the column as it is
-# Multiplications up to which all pairs are priced; of more, those with one of the best columns.
-PAIR_WORK = 1 << 38
+# Multiplications up to which all pairs are priced, on the host and on an accelerator; of more,
+# those with one of the best columns.
+PAIR_WORK, DEVICE_PAIR_WORK = 1 << 38, 1 << 44
 PARENTS = 1000  # those, where they are asked for
 DENSE_ENTRIES = 1 << 26  # of an encoded data frame, up to which its columns can be curved
 # Features whose residuals are priced where held-out rows choose the number, and rows for each.

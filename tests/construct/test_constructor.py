@@ -224,10 +224,18 @@ def test_columns_of_extreme_size_are_parts():
     assert constructor.get_feature_names_out().tolist() == ["x0 * x1"]
 
 
-def test_a_device_prices_as_the_host_does(products, fitted):
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_rows_on_a_device_give_what_those_of_the_host_do(has_missing: bool, products):
     pytest.importorskip("torch")
-    constructor = FeatureGradientConstructor(3, device="cpu", random_state=0).fit(*products)
-    assert set(constructor.features_) == set(fitted.features_)
+    X, y = products[0].copy(), products[1]
+    X[:: 50 if has_missing else len(X), 0] = np.nan if has_missing else 0
+    host, there = (
+        FeatureGradientConstructor(3, device=device, random_state=0).fit(X, y)
+        for device in (None, "cpu")
+    )
+    assert "on an accelerator" in str(there.plan_)
+    assert set(there.features_) == set(host.features_)
+    np.testing.assert_allclose(there.transform(X), host.transform(X))
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

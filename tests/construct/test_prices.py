@@ -91,6 +91,15 @@ def test_parents_are_as_many_as_the_work_allows(n_columns: int):
     assert few[-1] == n_columns - 1
 
 
+def test_an_accelerator_prices_all_pairs_of_more_columns():
+    torch = pytest.importorskip("torch")
+    n_rows, n_columns = PAIR_WORK // 4000**2, 8000
+    parts = Parts(None, None, range(n_columns), np.arange(n_columns), np.inf, None, *([None] * 3))
+    host = parts._replace(values=np.broadcast_to(np.float32(0), (n_rows, n_columns)))
+    device = parts._replace(values=torch.zeros(1).expand(n_rows, n_columns))
+    assert len(host.parents(1)) < n_columns == len(device.parents(1))
+
+
 def test_prices_are_of_what_the_model_does_not_have(residuals):
     model = columns(1).astype(float)
     basis = np.linalg.qr(

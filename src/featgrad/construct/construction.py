@@ -19,8 +19,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from featgrad._support import Floats, Indices
+from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
-from featgrad.construct.expressions import Constructed, Given, with_columns
+from featgrad.construct.expressions import Constructed, Given, in_columns, with_columns
 from featgrad.construct.operations import Operation
 from featgrad.construct.prices import Parts, Residuals, on_one_scale
 from featgrad.dataset.base import Dataset
@@ -64,7 +65,6 @@ def construct(
     n_rounds: int,
     most_parents: float,
     operations: Sequence[Operation],
-    device: str | None,
 ) -> Pools:
     """Columns that are worth more than chance in each division, with their prices.
 
@@ -89,12 +89,11 @@ def construct(
             is_part = (units.of_column >= 0) & (np.arange(len(every)) < X.shape[1])
             is_part[subset.features] = True
             own = np.flatnonzero(is_part)
-            expressions, values = [every[i] for i in own], matrix[residuals.rows]
+            expressions = [every[i] for i in own]
+            values = matrix[placed_like(matrix, residuals.rows)]
             ranked = best_first(subset.scores[own], len(own))
-            scaled = on_one_scale(values if is_part.all() else values[:, own])
+            scaled = on_one_scale(values if is_part.all() else values[:, placed_like(matrix, own)])
             parts = Parts(X, residuals.rows, expressions, ranked, most_parents, *scaled)
-            if device is not None:
-                parts = parts._replace(values=_on_device(parts.values, device))
             found = _entering(parts, residuals, operations)
             if found.keys() - pool.keys():
                 active.append(folds)
@@ -105,38 +104,29 @@ def construct(
     return pools
 
 
-def _on_device(values: Any, device: str) -> Any:
-    """Columns where they are priced."""
-    # Imported where it is needed: torch need not be there.
-    import torch
-
-    from featgrad.dataset.device import named_device
-
-    return torch.asarray(values, device=named_device(device))
-
-
 def _entering(parts: Parts, residuals: Residuals, operations: Sequence[Operation]) -> Pool:
     """The best of what is worth more than the best of all candidates would be by chance."""
     best = [operation.best(parts, residuals, BUILT) for operation in operations]
     count, found = sum(one for one, _ in best), Pool()
     for _, columns in best:
         if columns:
-            built = np.column_stack([column.build(parts.X)[parts.rows] for column in columns])
+            rows = placed_like(parts.X, parts.rows)
+            built = in_columns([column.build(parts.X)[rows] for column in columns])
             prices, worth = residuals.price(built, count)
             found |= {columns[i]: float(prices[i]) for i in np.flatnonzero(worth)}
     return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED])
 
 
-def _residuals(dataset: Dataset, columns: Indices, folds: Folds) -> Residuals:
+def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
     """What ridge models of some columns leave of each fold of a division, of its other folds."""
-    sample = dataset.sample(columns)
+    sample = dataset.sample(columns, to_price=True)
     used = np.flatnonzero(np.isin(sample.folds, folds))
     of_row, outputs, weights = sample.folds[used], sample.outputs[used], sample.weights[used]
     if sample.task == "binary":  # classes count alike
         is_second = outputs[:, 0] > 0
         weights = weights / np.where(is_second, weights @ is_second, weights @ ~is_second)
     weights = weights / weights.sum()
-    given = Weighted(sample.columns.values()[used], outputs, weights)
+    given = Weighted(to_numpy(sample.columns.values())[used], outputs, weights)
     left: Floats = np.empty_like(outputs)
     for fold in folds:
         own = of_row == fold
@@ -215,7 +205,7 @@ def _scores(dataset: Dataset, sets: Sequence[Subset]) -> Floats:
     # Of centred outputs: one per class, or one that is positive for the second.
     labels = np.argmax(np.column_stack([0 * sample.weights, sample.outputs]), axis=1)
     weights = len(labels) * sample.weights
-    values = np.column_stack([0 * weights, sample.columns.values()])
+    values = np.column_stack([0 * weights, to_numpy(sample.columns.values())])
     for j, split in enumerate(dataset.splits):
         train, test = (np.flatnonzero(np.isin(sample.folds, folds)) for folds in split)
         test = test[np.isin(labels[test], labels[train])]

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from featgrad._support.array_api import dense, on_host
+from featgrad._support.array_api import dense, namespace, on_host
 from featgrad.checks import (
     MATRIX,
     check_missing,
@@ -28,14 +28,13 @@ from featgrad.construct.construction import WithConstructed, construct
 from featgrad.construct.expressions import Expression, Given, with_columns
 from featgrad.construct.operations import OPERATIONS, Operation
 from featgrad.dataset.memory import InMemory
-from featgrad.fitting import Choice, new_fit
+from featgrad.fitting import Choice, Fit, new_fit
 from featgrad.plan import CONSTRUCTION_SIZE, DENSE_ENTRIES, PARENTS, ROWS_PER_CONSTRUCTION
-from featgrad.search.units import Units
 from featgrad.selector import FeatureGradientSelector
 
 _SHARED = (
     "n_features_to_select", "min_features_to_select", "keep", "exclude", "estimate", "cv", "task",
-    "missing", "random_state",
+    "missing", "device", "random_state",
 )  # fmt: skip
 _RESULTS = (
     "concerns_",
@@ -103,7 +102,8 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
     min_features_to_select, keep, exclude, cv, task, missing, random_state
         As in `FeatureGradientSelector`. Excluded columns are part of nothing.
     device : str or None, default=None
-        Where dense columns are priced: a device of torch such as "cuda", or None for the host.
+        Where dense columns are kept and priced: a device of torch such as "cuda"; None for the
+        host, or for that of X.
     estimate : bool, default=True
         Whether to hold out rows. Without, what is worth more than chance is taken, in a quarter of
         the time. "auto" holds them out anyway.
@@ -201,7 +201,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         shared["random_state"] = check_random_state(self.random_state).randint(1 << 31)
         reader = self._reader = FeatureGradientSelector(**shared)
         reader._check_parameters()
-        _, X, y = reader._validated(X, y)
+        storage, X, y = reader._validated(X, y)
         # Tables of numbers and some texts are dense to be curved.
         self._is_dense = reader._layout is not None and np.prod(X.shape) <= DENSE_ENTRIES
         X = self._as_rows(X)
@@ -217,13 +217,16 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
                 shared[name] = own if variables is None else variables.columns(own)
         # The number may be larger than that of the given columns.
         anything = FeatureGradientSelector(**{**shared, "n_features_to_select": "auto"})
-        fit, choices = new_fit(anything, "memory", X.shape[1]), list[Choice]()
+        storage = "memory" if sparse.issparse(X) else storage
+        fit, choices = new_fit(anything, storage, X.shape[1]), list[Choice]()
         selector = FeatureGradientSelector(**shared)
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
             fit = fit.as_numbers(choices[-1].task) if choices else fit
             rows = fit.of_rows(in_range(X, selector.preprocess), y, sample_weight, groups)
             assert isinstance(rows, InMemory)
-            choices.append(self._choose(selector, X, rows, fit.budgets.units, operations))
+            if storage == "device":
+                X = rows.X.resident()
+            choices.append(self._choose(selector, X, rows, fit, operations))
         self._adopt(selector, choices[0] if choices[-1].is_empty else choices[-1])
         return self
 
@@ -273,11 +276,11 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         selector: FeatureGradientSelector,
         X: Any,
         rows: InMemory,
-        units: Units,
+        fit: Fit,
         operations: list[Operation],
     ) -> Choice:
         """Construct, and choose among all columns."""
-        number = self.n_features_to_select
+        number, units = self.n_features_to_select, fit.budgets.units
         few = CONSTRUCTION_SIZE, max(1, rows.n_rows // ROWS_PER_CONSTRUCTION)
         size = min(few) if number == "auto" else int(number)
         divisions = [rows.whole.folds]
@@ -285,9 +288,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             divisions += [split.training for split in rows.splits]
         most = PARENTS if self.parents == "any" else math.inf
         search = WithConstructed()
-        search.pools = construct(
-            X, rows, divisions, units, size, self.rounds, most, operations, self.device
-        )
+        search.pools = construct(X, rows, divisions, units, size, self.rounds, most, operations)
         columns, names = search.pools.columns, self._names()
         search.n_given, with_all = rows.n_features, copy(selector).set_params(search=search)
         if number != "auto":
@@ -296,7 +297,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         names = [*names, *(column.text(names) for column in columns)]
         with_all.feature_names_in_ = np.array(names, dtype=object)
         every = rows.with_matrix(with_columns(X, X, columns))
-        return new_fit(with_all, "memory", len(names)).choose(every)
+        return new_fit(with_all, fit.storage, len(names)).choose(every)
 
     def _adopt(self, selector: FeatureGradientSelector, choice: Choice) -> None:
         search, names = choice.plan.search, self._names()
@@ -331,10 +332,11 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
 
     def _as_rows(self, X: Any) -> Any:
         """An array of numbers, or CSR rows of the kind that is an array."""
-        X = X.astype(np.float64) if X.dtype == bool else X
-        if self._is_dense or not sparse.issparse(X):
-            return dense(X)
-        return sparse.csr_array(X)
+        X = dense(X) if self._is_dense else X
+        if sparse.issparse(X):
+            return sparse.csr_array(X, dtype=np.result_type(X.dtype, np.float32))
+        xp = namespace(X)
+        return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
 
     def _names(self, input_features: Any = None) -> Any:
         """Of given columns, as they are searched."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featgrad._support import Floats
+from featgrad._support.array_api import namespace, placed_like, to_numpy
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Given:
 
     index: int
 
-    def build(self, X: Any) -> Floats:
-        column = X[:, [self.index]].toarray() if sparse.issparse(X) else X[:, self.index]
-        return np.asarray(column, np.float64).ravel()
+    def build(self, X: Any) -> Any:
+        column = X[:, [self.index]].toarray().ravel() if sparse.issparse(X) else X[:, self.index]
+        return namespace(column).astype(column, namespace(column).float64)
 
     def text(self, names: Sequence[str]) -> str:
         return names[self.index]
@@ -39,8 +39,9 @@ class Curved:
     def kind(self) -> str:
         return str(self.curve.name)
 
-    def build(self, X: Any) -> Floats:
-        return np.asarray(self.curve.apply(self.part.build(X), self.number))
+    def build(self, X: Any) -> Any:
+        x = self.part.build(X)
+        return placed_like(x, self.curve.apply(to_numpy(x), self.number))
 
     def text(self, names: Sequence[str]) -> str:
         return str(self.curve.text(self.part.text(names), self.number))
@@ -57,7 +58,7 @@ class Product:
     origins: tuple[float, float]
     kind = "product"
 
-    def build(self, X: Any) -> Floats:
+    def build(self, X: Any) -> Any:
         first, second = (part.build(X) for part in self.parts)
         return (first - self.origins[0]) * (second - self.origins[1])
 
@@ -90,10 +91,17 @@ def rounded(values: Any, scales: Any) -> Any:
     return np.where(scales > 0, np.round(values * power) / power, values)
 
 
+def in_columns(columns: Sequence[Any]) -> Any:
+    return namespace(columns[0]).stack(columns, axis=1)
+
+
 def with_columns(before: Any, X: Any, columns: Sequence[Expression]) -> Any:
-    """Columns of X, or built of them, next to others; sparse where X is."""
+    """Columns of X, or built of them, next to others; sparse where X is, and in its library."""
     built = [column.build(X) for column in columns]
     if not sparse.issparse(X):
-        return np.column_stack([before, *built]) if built else before
+        xp = namespace(X)
+        return (
+            xp.concat([before, xp.astype(in_columns(built), X.dtype)], axis=1) if built else before
+        )
     more = [sparse.csc_array(column[:, None]) for column in built]
     return sparse.hstack([before, *more], format="csr") if built else before

@@ -13,11 +13,18 @@ from scipy import sparse
 from scipy.special import fdtri
 
 from featgrad._support import Flags, Floats, Indices, Singles
-from featgrad._support.array_api import dense, namespace, placed_like, to_numpy
+from featgrad._support.array_api import dense, is_foreign, namespace, placed_like, to_numpy
 from featgrad.construct.curves import Curve
 from featgrad.construct.expressions import Expression, Given, rounded
 from featgrad.dataset.sums import Prices
-from featgrad.plan import LEAST_OWN_VARIANCE, NEAR_ZERO, PAIR_WORK, RARE_RANK, VARIANCE_ROWS
+from featgrad.plan import (
+    DEVICE_PAIR_WORK,
+    LEAST_OWN_VARIANCE,
+    NEAR_ZERO,
+    PAIR_WORK,
+    RARE_RANK,
+    VARIANCE_ROWS,
+)
 
 # Entries of a block of prices.
 _BLOCK_ENTRIES = 1 << 22
@@ -34,33 +41,36 @@ class Residuals(NamedTuple):
     # A constant and the columns of the model, orthonormal, times roots of the weights.
     basis: Floats
 
-    def price(self, columns: Floats, count: int) -> tuple[Floats, Flags]:
+    def price(self, columns: Any, count: int) -> tuple[Floats, Flags]:
         """What columns would add, and whether it is more than the best of so many of noise would.
 
         That is by what the model's columns do not have of them. Noise is that of all rows, and that
         of the rows where a column is large, which may be few: Student's t takes the place of the
         normal distribution.
         """
-        roots = np.sqrt(self.weights)[:, None]
-        missing = np.isnan(columns)
-        means = (
-            self.weights
-            @ np.where(missing, 0.0, columns)
-            / np.maximum(self.weights @ ~missing, 1e-300)
+        xp, n_outputs = namespace(columns), self.values.shape[1]
+        weights, values, basis = (
+            placed_like(columns, part) for part in (self.weights, self.values, self.basis)
         )
-        centred = roots * np.where(missing, 0.0, columns - means)
-        variance = np.sum(centred**2, axis=0)
-        left = centred - self.basis @ (self.basis.T @ centred)
-        own_variance = np.sum(left**2, axis=0)
+        roots, missing = weights[:, None] ** 0.5, xp.isnan(columns)
+        known = xp.clip(weights @ xp.astype(~missing, xp.float64), 1e-300, None)
+        means = weights @ xp.where(missing, 0.0, columns) / known
+        centred = roots * xp.where(missing, 0.0, columns - means)
+        variance = xp.sum(centred**2, axis=0)
+        left = centred - basis @ (basis.T @ centred)
+        own_variance = xp.sum(left**2, axis=0)
         varies = (own_variance > LEAST_OWN_VARIANCE * variance) & (variance > (1e-9 * means) ** 2)
-        left /= roots * np.sqrt(np.where(varies, own_variance, 1.0))
-        n_outputs, squares = self.values.shape[1], np.sum(self.values**2, axis=1)
+        left /= roots * xp.where(varies, own_variance, 1.0) ** 0.5
+        along = xp.sum((left.T @ values) ** 2, axis=1) / n_outputs
+        own, shares = (
+            xp.sum(values**2, axis=1) @ left**2 / n_outputs,
+            (weights[:, None] * left) ** 2,
+        )
+        n_rows = xp.sum(shares, axis=0) ** 2 / xp.clip(xp.sum(shares**2, axis=0), 1e-300, None)
+        varies, along, own, n_rows = map(to_numpy, (varies, along, own, n_rows))
         noise = np.linalg.eigvalsh(self.values.T @ self.values) / n_outputs
-        along = np.sum((left.T @ self.values) ** 2, axis=1) / n_outputs
-        own, shares = squares @ left**2 / n_outputs, (self.weights[:, None] * left) ** 2
         chance = Prices(along, noise).chance(RARE_RANK, count)
         freedom = noise.sum() ** 2 / max(np.sum(noise**2), 1e-300)
-        n_rows = shares.sum(axis=0) ** 2 / np.maximum(np.sum(shares**2, axis=0), 1e-300)
         ratio = fdtri(freedom, np.maximum(n_rows - 1, 1e-3), 1 - (RARE_RANK - 0.3) / count)
         ratio = np.minimum(ratio, 1e100)  # of one row, older versions of SciPy say infinite
         limit = own * n_rows * ratio / np.maximum(n_rows - 1 + freedom * ratio, 1e-300)
@@ -91,7 +101,8 @@ class Parts(NamedTuple):
         n, rows = len(self.expressions), self.values.shape[0]
         if sparse.issparse(self.values):  # in which both columns are other than 0, on average
             rows = _SPARSE_WORK * max(1, self.values.nnz**2 // (rows * n**2))
-        most = min(self.most_parents, n, max(1, PAIR_WORK // int(1 + work * rows * n)))
+        possible = DEVICE_PAIR_WORK if is_foreign(self.values) else PAIR_WORK
+        most = min(self.most_parents, n, max(1, possible // int(1 + work * rows * n)))
         return np.sort(self.ranked[: int(most)])
 
     def curves(self, curve: Curve, columns: Indices) -> Iterator[tuple[Indices, Floats, Singles]]:
@@ -100,7 +111,8 @@ class Parts(NamedTuple):
         columns = np.array([i for i in columns.tolist() if i in given], np.intp)
         if sparse.issparse(self.X) or len(columns) == 0:
             return
-        raw = np.asarray(self.X[:, [given[i] for i in columns.tolist()]], np.float64)
+        chosen = placed_like(self.X, np.array([given[i] for i in columns.tolist()]))
+        raw = to_numpy(self.X[:, chosen]).astype(np.float64)
         raw = np.where(np.isnan(raw), self.origins[columns], raw)
         own = raw[self.rows]
         for numbers in curve.numbers(own):
@@ -128,14 +140,26 @@ def on_one_scale(values: Any) -> tuple[Any, Floats, Floats, Flags]:
         values = sparse.csr_array(values, dtype=np.float32, copy=True)
         values.data /= scales[values.indices]
         return values, np.zeros(len(scales)), scales, np.zeros(len(scales), bool)
-    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-    is_binary = np.all((values == low) | (values == high) | np.isnan(values), axis=0)
-    means, scales = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    xp = namespace(values)
+    there = ~xp.isnan(values)
+    low = xp.min(xp.where(there, values, xp.inf), axis=0)
+    high = xp.max(xp.where(there, values, -xp.inf), axis=0)
+    is_binary = to_numpy(xp.all((values == low) | (values == high) | ~there, axis=0))
+    low, high, counts = map(to_numpy, (low, high, xp.sum(there, axis=0, dtype=xp.float64)))
+    means = to_numpy(xp.sum(xp.where(there, values, 0.0), axis=0, dtype=xp.float64)) / counts
+    squares = xp.where(there, values - _alike(values, means), 0.0) ** 2
+    scales = np.sqrt(to_numpy(xp.sum(squares, axis=0, dtype=xp.float64)) / counts)
     scales = np.where(scales > 1e-9 * np.maximum(-low, high), scales, 0.0)
     near = (np.abs(means) <= NEAR_ZERO * scales) | (is_binary & (low == 0))
     origins = np.where(near, 0.0, rounded(means, scales))
-    values = ((values - origins) / np.where(scales > 0, scales, np.inf)).astype(np.float32)
-    return np.nan_to_num(values, copy=False), origins, scales, is_binary
+    values = values - _alike(values, origins)
+    values /= _alike(values, np.where(scales > 0, scales, np.inf))
+    return xp.astype(xp.where(there, values, 0.0), xp.float32), origins, scales, is_binary
+
+
+def _alike(values: Any, numbers: Floats) -> Any:
+    """Numbers in the library and type of other values."""
+    return namespace(values).astype(placed_like(values, numbers), values.dtype)
 
 
 def best_pairs(

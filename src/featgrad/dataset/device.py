@@ -85,6 +85,11 @@ class OnDevice(InMemory):
         self._device = matrix.device
         super().__init__(matrix, prepared, preprocess)
 
+    def with_matrix(self, X: Tensor) -> "OnDevice":
+        matrix = DenseMatrix(X, self._device, is_resident=True)
+        matrix.has_missing = self.X.has_missing
+        return OnDevice(matrix, self.prepared, self._preprocess)
+
     def row_moments(self) -> RowMoments:
         moments = self.prepared.row_moments(self.X.resident(), self._preprocess)
         return replace(moments, in_blocks=True)
@@ -110,6 +115,9 @@ class OnDevice(InMemory):
         """Evenly spaced ones: few enough to be worked on in the host's memory."""
         count = min(ESTIMATE_ROWS, self.n_rows)
         return np.flatnonzero(np.arange(self.n_rows) * count % self.n_rows < count)
+
+    def _priced(self) -> slice:
+        return slice(None)
 
     def _columns_of(self, rows: Indices, columns: Indices) -> Tensor:
         there, cells = sent(columns, self._device), sent(self._cells[rows], self._device)
@@ -180,7 +188,8 @@ class DenseMatrix(DeviceMatrix):
         if not self._is_resident:
             raise ValueError(
                 f"X is too large for the memory of device={str(self.device)!r}, where a search by "
-                "penalty needs it whole: give n_features_to_select, or leave device=None."
+                "penalty and construction need it whole: give n_features_to_select to a selector, "
+                "or leave device=None."
             )
         return self._X
 

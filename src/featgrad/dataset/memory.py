@@ -31,7 +31,7 @@ from featgrad.math.tasks import RowsOf, Task
 from featgrad.moments.cells import OutputMoments
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.sweeps import RowMoments
-from featgrad.plan import COPY_ROWS, ESTIMATE_ROWS_IN_MEMORY, FEWEST_COPY_ROWS
+from featgrad.plan import COPY_ROWS, ESTIMATE_ROWS_IN_MEMORY, FEWEST_COPY_ROWS, KEPT_ENTRIES
 from featgrad.readers.block import canonical
 
 Hashes = NDArray[np.int64]
@@ -223,7 +223,7 @@ class InMemory(Storage):
         self.standardiser = Standardiser.from_sample(first, preprocess)
 
     def with_matrix(self, X: Any) -> "InMemory":
-        """Other columns of the same rows."""
+        """Other columns of the same rows, missing where those they are made of are."""
         return InMemory(in_range(X, self._preprocess), self.prepared, self._preprocess)
 
     def row_moments(self) -> RowMoments:
@@ -242,9 +242,13 @@ class InMemory(Storage):
             weights = self._weights[rows] * self.whole.shares[self._cells[rows]]
             consumer.add(self._outputs[rows], weights, self._rows(rows))
 
-    def sample(self, columns: Indices) -> RowSample:
-        """Some columns of all rows, or of some from every fold if they are many."""
-        chosen, target = self._sampled(), self.prepared.target
+    def sample(self, columns: Indices, to_price: bool = False) -> RowSample:
+        """Some columns of all rows, or of some from every fold if they are many.
+
+        Products of all columns are priced with more rows than estimates are made from.
+        """
+        target = self.prepared.target
+        chosen = self._priced() if to_price else self._sampled()
         rows, weights = self.prepared.rows[chosen], self.prepared.weights[chosen]
         weights = weights if len(rows) == self.n_rows else weights / weights.sum()
         folds, clusters = self._cells[rows] // len(self.class_shares), self.prepared.layout.clusters
@@ -277,6 +281,11 @@ class InMemory(Storage):
     def _sampled(self) -> Any:
         """Places in the random order of the rows of a sample."""
         return slice(None, None, -(-self.n_rows // ESTIMATE_ROWS_IN_MEMORY))
+
+    def _priced(self) -> Any:
+        """Places of those that products are priced with."""
+        most = max(ESTIMATE_ROWS_IN_MEMORY, KEPT_ENTRIES // self.n_features)
+        return slice(None, None, -(-self.n_rows // most))
 
     def _columns_of(self, rows: Indices, columns: Indices) -> Any:
         """Some columns of some rows, without missing entries."""
