@@ -16,7 +16,8 @@ from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice, pairwise, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +25,8 @@ from numpy.typing import NDArray
 from featgrad._support import Flags
 from featgrad.readers.block import InvalidRows, Strays, raise_unreadable
 from featgrad.readers.columns import Chunk, Chunks, check_names
-from featgrad.readers.dialect import (
-    are_blanks,
-    check_dialect,
-    decimal_of,
-    dialect_of,
-    encoding_of,
-    footers_of,
-)
-from featgrad.readers.lines import (
-    Pipe,
-    Text,
-    count_lines,
-    line_chunks,
-    parsed,
-    read_head,
-    read_tail,
-)
+from featgrad.readers.dialect import are_blanks, check_dialect, decimal_of, dialect_of, encoding_of
+from featgrad.readers.lines import Text, count_lines, line_chunks, parsed, read_head, read_tail
 from featgrad.readers.record_kernels import FIELDS, UNCLOSED, split_records
 from featgrad.readers.tokens import NA_TEXTS, NA_WORDS, Tokens, is_utf8, kinds_of
 
@@ -87,7 +73,7 @@ class DelimitedTable:
         header: bool | None = None, na_values: Sequence[str] = (), skip_rows: int | None = None,
     ) -> None:  # fmt: skip
         sep = check_dialect(sep, decimal, encoding)
-        self.name, self._text, self.is_live = name, text, isinstance(text, Pipe)
+        self.name, self._text, self.is_live = name, text, not isinstance(text, Path | bytes)
         head = read_head(text)
         self._encoding = encoding or encoding_of(head)
         self._returns = b"\r" in head and b"\n" not in head
@@ -102,8 +88,7 @@ class DelimitedTable:
             end *= 2
         head = first[: first.rfind(b"\n", 0, end) + 1]
         self.dialect = dialect_of(name, head, columns, sep, decimal, header, na_values, skip_rows)
-        self.problem = self.dialect.problem
-        self.columns: Sequence[str] = self.dialect.names
+        self.problem, self.columns = self.dialect.problem, self.dialect.names
         self._places = dict(zip(self.columns, range(len(self.columns)), strict=True))
         if len(self._places) < len(self.columns):
             check_names(name, self.columns)
@@ -118,38 +103,35 @@ class DelimitedTable:
         top = head.split(b"\n")[self.dialect.title_lines : self.dialect.header_lines]
         self._header = next((line + b"\n" for line in top if line.strip()), b"")
         is_whole = len(first) < _FIRST_BYTES
-        last = first.decode("utf-8", "replace") if is_whole else self._tail()
-        self._n_last, cut = footers_of(last, self.dialect, is_whole=is_whole)
+        # The last lines, where they can be had without all others; not of a pipe.
+        tail = first if is_whole else read_tail(text)
+        last = tail.decode("utf-8" if is_whole else self._encoding, "replace")
+        last = last if is_whole else last.partition("\n")[2]
+        self._n_last, cut = self.dialect.footers(last, is_whole=is_whole)
         fields = self._first_fields()
         self._kinds = kinds_of(fields, self.columns, self.dialect.decimal)
         self.kinds = dict(zip(self.columns, self._kinds, strict=True))
         self.remarks = {n: kind.remark for n, kind in self.kinds.items() if kind.remark}
         # Of a table whose rows should be columns.
         self.row_names = fields.take(np.arange(len(fields) // len(self.columns)))
-        self.notes: Sequence[str] = [*self._notes(), *self.dialect.notes, *cut]
+        self.notes: Sequence[str] = [*self._how_written(), *self.dialect.notes, *cut]
 
-    def _notes(self) -> list[str]:
-        """How the file is written, where it is not plain CSV."""
-        usual = {"utf-8": "", "utf-8-sig": ""}
-        encoding = usual.get(self._encoding, f", encoding {self._encoding}")
-        text = f"{self.dialect}{encoding}"
+    def _how_written(self) -> list[str]:
+        """Where the file is not plain CSV."""
+        text = str(self.dialect)
         if self._is_blank_separated:
             text = text.replace("separated by tab", "separated by blanks")
+        if self._encoding not in ("utf-8", "utf-8-sig"):
+            text += f", encoding {self._encoding}"
         return [] if text in ("separated by comma", "separated by tab") else [f"read as {text}"]
-
-    def _tail(self) -> str:
-        """The last lines, where they can be had without all others; not of a pipe."""
-        return read_tail(self._text).decode(self._encoding, "replace").partition("\n")[2]
 
     def transposed(self) -> bytes:
         """Its text with rows in place of columns, separated by tabs."""
-        text = b"".join(self._lines()).decode("utf-8", "replace").split("\n")
-        lines = io.StringIO("\n".join(text[self.dialect.title_lines :]), newline="")
-        rows = [row for row in csv.reader(lines, delimiter=self.dialect.sep) if any(row)]
-        written = io.StringIO()
-        csv.writer(written, "excel-tab", lineterminator="\n").writerows(
-            zip_longest(*rows, fillvalue="")
-        )
+        text = b"".join(self._lines()).decode("utf-8", "replace")
+        lines = text.split("\n", self.dialect.title_lines)[-1]
+        rows = csv.reader(io.StringIO(lines, newline=""), delimiter=self.dialect.sep)
+        columns, written = zip_longest(*filter(any, rows), fillvalue=""), io.StringIO()
+        csv.writer(written, "excel-tab", lineterminator="\n").writerows(columns)
         return written.getvalue().encode()
 
     def chunks(self, numbers: Sequence[str], texts: Sequence[str], invalid: InvalidRows) -> Chunks:
@@ -182,7 +164,7 @@ class DelimitedTable:
     def _parse(
         self, places: NDArray[np.int64], names: Sequence[str], kinds: Mapping[str, str],
         fields: Sequence[str], skip: bool, content: bytes, at_end: bool = False,
-    ) -> "tuple[_Records, Chunk, Strays]":  # fmt: skip
+    ) -> tuple[Any, Chunk, Strays]:  # fmt: skip
         """Whole lines; a quoted field at their end may go on unless they are the last ones."""
         found = self._split(content, places, len(names), 0 if at_end else _MAX_RECORD_BYTES, skip)
         strays, decimal = Strays(dict), self.dialect.decimal
@@ -208,8 +190,8 @@ class DelimitedTable:
 
     def _split(
         self, content: bytes, places: NDArray[np.int64], n_numbers: int, max_bytes: int, skip: bool
-    ) -> "_Records":
-        """Fields of a chunk of text."""
+    ) -> Any:
+        """Records as `split_records` finds them in text, their lines, and what ended this."""
         sep, decimal, n_texts = *map(ord, self.dialect[:2]), int(np.count_nonzero(places < -1))
         # A byte ends each field; one record may be invalid.
         n_records = min(1 + count_lines(content), 1 + len(content) // len(places))
@@ -222,12 +204,12 @@ class DelimitedTable:
             max_bytes, skip, places, values, others, starts, ends, escaped, lines,
         )  # fmt: skip
         starts, ends = starts[:, :rows], ends[:, :rows]
-        data = _unescaped(content, starts, ends, escaped[:, :rows])
         reasons = {UNCLOSED: "a quoted field is not closed, or text follows it",
                    FIELDS: f"it has {n_fields} fields where {len(places)} belong"}  # fmt: skip
-        return _Records(
-            values[:rows], others[:n_others], data, starts, ends, lines[:rows], used, n_lines,
-            reasons.get(code, ""), skipped,
+        return SimpleNamespace(
+            values=values[:rows], others=others[:n_others], lines=lines[:rows], used=used,
+            data=_unescaped(content, starts, ends, escaped[:, :rows]), starts=starts, ends=ends,
+            n_lines=n_lines, error=reasons.get(code, ""), skipped=skipped,
         )  # fmt: skip
 
     def _first_fields(self) -> Tokens:
@@ -293,21 +275,6 @@ def _without_last(chunks: Iterator[bytes], n_lines: int) -> Iterator[bytes]:
         yield text if following else b"".join(re.findall(b"[^\n]*\n", text)[:-n_lines])
 
 
-class _Records(NamedTuple):
-    """Records as `split_records` finds them, their lines, and what ended this."""
-
-    values: NDArray[np.float64]
-    others: NDArray[np.int64]
-    data: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    lines: NDArray[np.int64]
-    used: int
-    n_lines: int
-    error: str
-    skipped: int
-
-
 def _unescaped(content: bytes, starts: Any, ends: Any, escaped: Flags) -> NDArray[np.uint8]:
     """The text with unescaped fields after it, to which their starts and ends are moved."""
     parts, size = [content], len(content)
@@ -333,20 +300,19 @@ def _sheet_as_csv(
 
     try:
         book = load_workbook(path, read_only=True, data_only=True)
-        sheets, text = {sheet.title: sheet for sheet in book.worksheets}, io.StringIO()
-        places = {str(i): title for i, title in enumerate(sheets, start=1)}
-        asked = str(1 if sheet is None else sheet)
-        found = sheets.get(asked) or sheets.get(places.get(asked, ""))
-        if found is not None:
-            decimal = _write_sheet(found, text, decimal)
+        titles, text = [each.title for each in book.worksheets], io.StringIO()
+        places = {**{str(i): title for i, title in enumerate(titles, 1)}, **{t: t for t in titles}}
+        title = places.get(str(1 if sheet is None else sheet))
+        if title is not None:
+            decimal = _write_sheet(book[title], text, decimal)
         book.close()
     # Damaged archives and XML raise many kinds of errors.
     except Exception as error:
         raise_unreadable(str(path), error)
-    others = ", ".join(repr(title) for title in sheets)
-    if found is None:
+    others = ", ".join(map(repr, titles))
+    if title is None:
         raise ValueError(f"sheet={sheet!r} is not in {path}, which has {others}.")
-    which = f"sheet={found.title!r}, of {others}" if len(sheets) > 1 else ""
+    which = f"sheet={title!r}, of {others}" if len(titles) > 1 else ""
     return text.getvalue().encode(), decimal or ".", which
 
 

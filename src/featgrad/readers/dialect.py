@@ -7,13 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
-from itertools import dropwhile, product
+from itertools import dropwhile, islice, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
-from featgrad._support.wording import listed
+from featgrad._support.wording import counted, listed
 from featgrad.plan import STRAY_SHARE
 from featgrad.readers.columns import repeated
 from featgrad.readers.tokens import NA_WORDS, Tokens
@@ -22,7 +21,6 @@ SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # Records that are looked at.
 _RECORDS = 100
-_HINT = "sep="
 # Lines at the end that may be no rows, and labels of rows that hold totals of the columns.
 _FOOTERS = 10
 _TOTALS = re.compile(
@@ -68,6 +66,54 @@ class Dialect(NamedTuple):
             parts.append(f"no header: columns are named {self.names[0]} to {self.names[-1]}")
         return ", ".join(parts)
 
+    def footers(self, text: str, *, is_whole: bool) -> tuple[int, list[str]]:
+        """How many of the last lines are no rows, but footnotes or totals of columns; and notes."""
+        records, n_last, found = list[list[str]](), 0, Counter[str]()
+        with suppress(csv.Error):
+            for line in text.removesuffix("\n").split("\n")[self.header_lines * is_whole :]:
+                fields = next(csv.reader([line], delimiter=self.sep), [])
+                records.append([field.strip() for field in fields])
+                if line.count('"') % 2:
+                    records.clear()  # a quoted field may go over several lines
+        for place in range(1, min(_FOOTERS, len(records)) + 1):
+            above = [record for record in records[:-place] if any(record)]
+            what = self._footer(records[-place], above, is_whole=is_whole)
+            if any(records[-place]) and what is None:
+                break
+            if what is not None:
+                n_last, found[what] = place, found[what] + 1
+        notes = (counted(n, what) + " of totals" * (what == "row") for what, n in found.items())
+        return n_last, [f"left out at the end: {note}" for note in notes]
+
+    def _footer(
+        self, last: Sequence[str], above: Sequence[Sequence[str]], *, is_whole: bool
+    ) -> str | None:
+        """What a record is if it is no row of the table."""
+        width, filled = len(self.names), [field for field in last if field]
+        if width < 3 or not above or not filled:
+            return None
+
+        def is_short(record: Sequence[str]) -> bool:
+            """Whether at most half of the columns have a field, and only one or the first ones."""
+            n_filled = sum(map(bool, record))
+            return 2 * n_filled <= width and (n_filled == 1 or len(record) < width)
+
+        is_word, *are_words = (not is_number for is_number in _are_numbers(filled, self.decimal))
+        # Other footnotes may stand right above; where rows are as short, this may be one.
+        rows = dropwhile(is_short, reversed(above))
+        if is_short(last) and last[0] and is_word and not any(map(is_short, rows)):
+            return "footnote"
+        if len(last) != width or any(are_words):
+            return None
+        if is_word:
+            is_new = not any(filled[0] in record for record in above)
+            is_total = is_new and _TOTALS.fullmatch(filled[0]) is not None
+        else:
+            is_total = is_whole and _are_sums(
+                [*(row for row in above if len(row) == width), last], self.decimal
+            )
+        return "row" if is_total else None
+
 
 def encoding_of(head: bytes) -> str:
     """By its mark, its zeros, or because it is not UTF-8."""
@@ -89,15 +135,13 @@ def dialect_of(
     header: bool | None, na_values: Sequence[str], skip_rows: int | None = None,
 ) -> Dialect:  # fmt: skip
     """From the first lines, as UTF-8; None is found."""
-    text, skipped = head.decode("utf-8", "replace"), skip_rows or 0
-    text = "\n".join(text.split("\n")[skipped:]) if skipped else text
-    first_line = text.split("\n", 1)[0].strip(" \r")
-    if first_line.lower().startswith(_HINT) and len(first_line) == len(_HINT) + 1:
-        # The line that names the separator for Excel.
-        skipped, sep, text = skipped + 1, sep or first_line[-1], text.split("\n", 1)[1]
+    skipped = skip_rows or 0
+    text = "".join(head.decode("utf-8", "replace").split("\n", skipped)[skipped:])
+    if hint := re.match(r" *sep=(\S|\t)[ \r]*\n", text, re.IGNORECASE):  # for Excel
+        skipped, sep, text = skipped + 1, sep or hint[1], text[hint.end() :]
     records, lines = _records(text, sep) if sep else ([], [])
     if sep is None:
-        sep, records, lines = _separated(text, len(columns or ()))
+        sep, records, lines = _separated(text, len(columns or ()), decimal)
     # Of separators alone no names are made up.
     if not records or (columns is None and header is not False and not any(map(any, records))):
         raise ValueError(f"{name} has no header with names of columns: it is empty.")
@@ -105,32 +149,31 @@ def dialect_of(
     header = header if columns is None else False
     title = _n_titles(records, decimal) if header is not False and skip_rows is None else 0
     records, lines, notes, problem = records[title:], [0, *lines][title:], list[str](), ""
-    title_lines = skipped + lines[0]
-    if header is None:
-        header = _has_header(records, decimal)
-        # Below a title numbers may be names, but not all of them.
-        header = header or (title > 0 and not all(_are_numbers(records[0], decimal)))
-    names, last = list(columns or records[0]), 0
-    if columns is None and header:
-        names, problem = _fitted(records[0], records[1:])
-        problem = problem and f"{name}, line {skipped + lines[1]}: {problem}"
-        last = 2 if _holds_units(records, decimal) else 1
+    title_lines = header_lines = skipped + lines[0]
     if title:
         to_line = f" to {title_lines}" if title_lines > skipped + 1 else ""
         notes.append(f"left out above the header: line{'s' * bool(to_line)} {skipped + 1}{to_line}")
-    if last == 2:
-        notes.append(f"left out as units of the columns: line {skipped + lines[2]}")
-    if last and not names[0] and "index" not in names:
-        names[0] = "index"  # as pandas and R write it
-    names = [(name if columns or header else "") or f"column{i}" for i, name in enumerate(names, 1)]
+    if header is None:
+        # Below a title numbers may be names, but not all of them.
+        are_names = title > 0 and not all(_are_numbers(records[0], decimal))
+        header = are_names or _has_header(records, decimal)
+    names = list(columns or records[0]) if header or columns else [""] * len(records[0])
+    if columns is None and header:
+        names, problem = _fitted(records[0], records[1:])
+        problem = problem and f"{name}, line {skipped + lines[1]}: {problem}"
+        header_lines = skipped + lines[1]
+        if _holds_units(records, decimal):
+            header_lines = skipped + lines[2]
+            notes.append(f"left out as units of the columns: line {header_lines}")
+        if not names[0] and "index" not in names:
+            names[0] = "index"  # as pandas and R write it
+    names = [name or f"column{i}" for i, name in enumerate(names, 1)]
     twice = repeated(names) if columns is None else []
     for first in twice:
-        places = [i for i, name in enumerate(names) if name == first]
-        for i, place in enumerate(places[1:], 1):
-            names[place] = f"{first}.{i}"
+        for i, place in enumerate([p for p, other in enumerate(names) if other == first]):
+            names[place] = f"{first}.{i}" if i else first
     if twice:
         notes.append(f"names that come again are numbered: {listed([f'{n}.1' for n in twice], 5)}")
-    header_lines = skipped + lines[last] if last else title_lines
     found = (sep, decimal, tuple(names), header_lines, tuple(na_values))
     return Dialect(*found, title_lines, tuple(notes), problem)
 
@@ -147,79 +190,26 @@ def are_blanks(head: bytes) -> bool:
     return len({*counts}) == 1 and counts[0] > 1 and counts[0] - first in (0, 1)
 
 
-def footers_of(text: str, dialect: Dialect, *, is_whole: bool) -> tuple[int, list[str]]:
-    """How many of the last lines are no rows, but footnotes or totals of the columns; and notes."""
-    records, n_last, found = list[list[str]](), 0, dict[str, int]()
-    with suppress(csv.Error):
-        for line in text.removesuffix("\n").split("\n")[dialect.header_lines * is_whole :]:
-            fields = next(csv.reader([line], delimiter=dialect.sep), [])
-            records.append([field.strip() for field in fields])
-            if line.count('"') % 2:
-                records.clear()  # a quoted field may go over several lines
-    for place in range(1, min(_FOOTERS, len(records)) + 1):
-        last, above = records[-place], records[:-place]
-        if not any(last):
-            continue
-        what = _footer(last, above, dialect, is_whole=is_whole)
-        if what is None:
-            break
-        n_last, found[what] = place, found.get(what, 0) + 1
-    notes = [
-        f"left out at the end: {times} {what}{'s' * (times > 1)}" for what, times in found.items()
-    ]
-    return n_last, notes
+def _are_sums(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether all numbers of the last record are sums of those above them, and not all are 0."""
+    fields = Tokens.from_bytes([field.encode() for row in rows for field in row])
+    values = fields.numbers("number", decimal)[0].reshape(len(rows), -1)
+    values = values[:, np.isfinite(values[-1])]
+    sums, totals = np.nansum(values[:-1], axis=0), values[-1]
+    are_sums = np.allclose(sums, totals, rtol=1e-6, atol=0) and np.count_nonzero(totals) > 1
+    return len(rows) > 3 and bool(are_sums)
 
 
-def _footer(
-    last: Sequence[str], above: Sequence[Sequence[str]], dialect: Dialect, *, is_whole: bool
-) -> str | None:
-    """What a record is if it is no row of the table."""
-    width, filled = len(dialect.names), [field for field in last if field]
-    are_numbers = _are_numbers(filled, dialect.decimal)
-    if width < 3 or not above:
-        return None
-    is_short = partial(_is_short, width=width)
-    # Other footnotes may stand right above; where rows of the table are as short, this may be one.
-    rows = dropwhile(is_short, reversed([record for record in above if any(record)]))
-    if is_short(last) and last[0] and not are_numbers[0] and not any(map(is_short, rows)):
-        return "footnote"
-    words = [field for field, is_number in zip(filled, are_numbers, strict=True) if not is_number]
-    is_label = len(words) == 1 and _TOTALS.fullmatch(words[0]) is not None
-    if len(last) == width and is_label and not any(words[0] in record for record in above):
-        return "row of totals"
-    may_be_sums = is_whole and not words and len(filled) > 1
-    are_sums = may_be_sums and _are_sums(last, above, dialect.decimal)
-    return "row of totals" if are_sums else None
-
-
-def _is_short(record: Sequence[str], width: int) -> bool:
-    """Whether at most half of the columns have a field here, and only one or the first ones."""
-    n_filled = sum(map(bool, record))
-    return 2 * n_filled <= width and (n_filled == 1 or len(record) < width)
-
-
-def _are_sums(last: Sequence[str], above: Sequence[Sequence[str]], decimal: str) -> bool:
-    """Whether all numbers of a record are the sums of those above them, and not all are 0."""
-    rows = [record for record in above if len(record) == len(last)]
-    if len(rows) < 3:
-        return False
-    values = [
-        Tokens.from_bytes([row[i].encode() for row in (*rows, last)]).numbers("number", decimal)[0]
-        for i, field in enumerate(last)
-        if field
-    ]
-    sums, totals = np.nansum(np.array(values)[:, :-1], axis=1), np.array(values)[:, -1]
-    return bool(np.allclose(sums, totals, rtol=1e-6, atol=0) and np.count_nonzero(totals) > 1)
-
-
-def _separated(text: str, n_columns: int) -> "tuple[str, list[list[str]], list[int]]":
+def _separated(
+    text: str, n_columns: int, decimal: str | None
+) -> tuple[str, list[list[str]], list[int]]:
     """The separator that splits most records into equally many fields, more than one.
 
     Of several such the one that leaves most numbers, and fewest fields that others would split:
     decimal commas split records as well. As many fields as there are names to give come first.
     Also the records, and the line on which each ends.
     """
-    every = {sep: _records(text, sep) for sep in SEPARATORS}
+    every = {sep: _records(text, sep) for sep in SEPARATORS if sep != decimal}
     split = {sep: found for sep, (found, _) in every.items() if found and _usual(found) > 1}
 
     def fitness(sep: str) -> tuple[bool, float, float, int]:
@@ -233,7 +223,7 @@ def _separated(text: str, n_columns: int) -> "tuple[str, list[list[str]], list[i
         ]
         return count == n_columns, alike, float(np.mean(are_numbers) + np.mean(are_whole)), count
 
-    best = max(split, key=fitness) if len(split) > 1 else next(iter(split), ",")
+    best = max(split, key=fitness) if len(split) > 1 else next(iter(split or every))
     return best, *every[best]
 
 
@@ -289,27 +279,24 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
     It does if it holds no number, if it is 0, 1, 2 and so on, or if a word stands above numbers.
     """
     first, *rest = records
-    if not any(_are_numbers(first, decimal)):
-        return True
-    if list(first) in ([str(start + i) for i in range(len(first))] for start in (0, 1)):
-        return True
-    return any(_words_above_numbers(first, rest, decimal))
+    is_plain = not any(_are_numbers(first, decimal)) or _count_up(first)
+    return is_plain or any(_words_above_numbers(first, rest, decimal))
+
+
+def _count_up(fields: Sequence[str]) -> bool:
+    """Whether they are the numbers from 0 or 1 on."""
+    return list(fields) in ([str(start + i) for i in range(len(fields))] for start in (0, 1))
 
 
 def _words_above_numbers(
     first: Sequence[str], rest: Sequence[Sequence[str]], decimal: str
 ) -> list[bool]:
     """For each column whose fields, where they are there, are numbers: whether the first is not."""
-    is_number = [_are_numbers(record, decimal) for record in (first, *rest)]
-    found = []
-    for i, name in enumerate(first):
-        below = [
-            numbers[i]
-            for record, numbers in zip(rest, is_number[1:], strict=True)
-            if i < len(record) and record[i] not in ("", *NA_WORDS)
-        ]
-        if below and all(below):
-            found.append(not is_number[0][i] and name not in ("", *NA_WORDS))
+    found, none = [], ("", *NA_WORDS)
+    for name, *fields in islice(zip_longest(first, *rest, fillvalue=""), len(first)):
+        below = [field for field in fields if field not in none]
+        if below and all(_are_numbers(below, decimal)):
+            found.append(name not in none and not _are_numbers([name], decimal)[0])
     return found
 
 
@@ -368,9 +355,8 @@ def _fitted(header: Sequence[str], rest: Sequence[Sequence[str]]) -> tuple[list[
 
 def _are_labels(fields: Sequence[str]) -> bool:
     """Whether fields name rows: words that all differ, or the numbers of the rows."""
-    if list(fields) in ([str(start + i) for i in range(len(fields))] for start in (0, 1)):
-        return True
-    return len({*fields}) == len(fields) and not any(_are_numbers(fields, "."))
+    all_differ = len({*fields}) == len(fields)
+    return _count_up(fields) or (all_differ and not any(_are_numbers(fields, ".")))
 
 
 def _are_numbers(fields: Sequence[str], *decimals: str) -> list[bool]:

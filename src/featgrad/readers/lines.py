@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -94,21 +94,6 @@ def _open_text(text: Text) -> Iterator[Any]:
         raise_unreadable(str(text), error)
 
 
-class _Recoded:
-    """A file of another encoding, or with lone carriage returns, as UTF-8 lines."""
-
-    def __init__(self, file: IO[bytes], encoding: str, returns: bool) -> None:
-        self._file, self._returns = file, returns
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-
-    def read(self, size: int) -> bytes:
-        read = b""
-        while not read and (raw := self._file.read(size)):
-            read = self._decoder.decode(raw).encode()
-        read = read or self._decoder.decode(b"", final=True).encode()
-        return read.replace(b"\r", b"\n") if self._returns else read
-
-
 def line_chunks(
     text: Text, min_lines: int = 1, encoding: str = "utf-8", *, returns: bool = False
 ) -> Iterator[bytes]:
@@ -118,13 +103,15 @@ def line_chunks(
     with `returns`, lines end with carriage returns.
     """
     rest: list[bytes] = []
-    with _open_text(text) as raw:
-        plain = encoding in ("utf-8", "utf-8-sig") and not returns
-        file: Any = raw if plain else _Recoded(raw, encoding, returns)
+    with _open_text(text) as file:
         size, grown, first = _CHUNK_BYTES, False, True
-        while read := file.read(size):
+        reads: Iterator[bytes] = iter(lambda: file.read(size), b"")
+        if encoding not in ("utf-8", "utf-8-sig"):
+            reads = map(str.encode, codecs.iterdecode(reads, encoding))
+        for read in reads:
             if first:
                 read, first = read.removeprefix(codecs.BOM_UTF8), False
+            read = read.replace(b"\r", b"\n") if returns else read
             end = read.rfind(b"\n") + 1
             # Lines are counted only until there are enough: the lines of a file are similar.
             grown = grown or size >= _MAX_CHUNK_BYTES or read.count(b"\n") >= min_lines

@@ -123,7 +123,7 @@ def _not_finite(data, i, end):
 
 
 @compiled
-def _digits(buffer, i, end, mantissa):
+def integer(buffer, i, end, mantissa):
     """Append the digits from i on while they fit; the mantissa, how many did, and their end."""
     fitting = 0
     while i < end and 48 <= buffer[i] <= 57:
@@ -147,12 +147,12 @@ def number(buffer, i, end, point):
     """Number that starts at i: its value, its end, and whether it is valid."""
     negative, i = _sign(buffer, i, end)
     first = i
-    mantissa, fitting, i = _digits(buffer, i, end, np.int64(0))
+    mantissa, fitting, i = integer(buffer, i, end, np.int64(0))
     count = np.int64(i - first)
     exponent, pointed = count - fitting, i < end and buffer[i] == point
     if pointed:
         start = i + AT_1
-        mantissa, more, i = _digits(buffer, start, end, mantissa)
+        mantissa, more, i = integer(buffer, start, end, mantissa)
         count += np.int64(i - start)
         fitting, exponent = fitting + more, exponent - more
     if count == 0:
@@ -161,7 +161,7 @@ def number(buffer, i, end, point):
     power, valid = np.int64(0), True
     if i < end and buffer[i] | 32 == _E:
         below, start = _sign(buffer, i + AT_1, end)
-        power, _, i = _digits(buffer, start, end, np.int64(0))
+        power, _, i = integer(buffer, start, end, np.int64(0))
         power, valid = min(power, _MAX_POWER), i > start
         power = -power if below else power
     value, sure = scaled(mantissa, exponent + power, fitting < count)

@@ -1,4 +1,4 @@
-"""Compiled loops over records of text: plain numbers, places of other fields, depth of JSON."""
+"""Compiled loops over records of text: fields of CSV, rows of svmlight, depth of JSON."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 import numpy as np
@@ -7,16 +7,39 @@ from featgrad.readers.number_kernels import (
     AT_0,
     AT_1,
     AT_2,
+    AT_3,
+    COLON,
+    HASH,
     MINUS,
     NEWLINE,
+    POINT,
     RETURN,
+    SPACE,
+    TAB,
     compiled,
+    integer,
+    number,
     scaled,
 )
 
 # Why a record is invalid.
 OK, UNCLOSED, FIELDS = range(3)
 _QUOTE, _ZERO, _BACKSLASH, _OPEN, _CLOSE = (ord(c) for c in '"0\\{}')
+# Why a line of svmlight is invalid.
+ROW_ERRORS = (
+    "",
+    "the label is missing or not a finite number",
+    "a qid is not an integer",
+    "an index is not an integer of at least 0",
+    "an index is not followed by a colon",
+    "an index is 0 but indices start at 1",
+    "an index is larger than the number of features allows",
+    "indices do not increase",
+    "a value is not a number",
+)
+# Codes of errors: their places among the messages.
+_, _LABEL, _QID, _INDEX, _COLON, _LOW, _LARGE, _ORDER, _VALUE = range(len(ROW_ERRORS))
+_Q, _I, _D = (ord(c) for c in "qid")
 # Digits that fit 64 bits.
 _MAX_DIGITS = np.uintp(18)
 
@@ -177,3 +200,79 @@ def nesting(text):
             depth -= 1
         i += AT_1
     return deepest
+
+
+@compiled
+def _is_blank(byte):
+    return byte in (SPACE, TAB, RETURN)
+
+
+@compiled
+def _ends(byte):
+    """Whether a number may stand before it."""
+    return byte in (SPACE, TAB, RETURN, NEWLINE, HASH)
+
+
+@compiled
+def parse_rows(text, skip, first_index, max_index, labels, indptr, indices, values, lines):
+    """Parse whole lines ``label qid:n index:value ... # comment``.
+
+    Stored indices start at 0. Returns the number of rows and of parsed lines, the error if the next
+    line stopped the parser, the number of invalid lines, the smallest and the largest index.
+    """
+    i, size, line, rows, entries, invalid = AT_0, np.uintp(len(text)), -1, 0, 0, 0
+    lowest, highest = max_index, np.int64(-1)
+    indptr[0] = 0
+    while i < size:
+        line += 1
+        error, start, last, first = OK, entries, np.int64(-1), max_index
+        while _is_blank(text[i]):
+            i += AT_1
+        if text[i] != NEWLINE and text[i] != HASH:
+            label, i, valid = number(text, i, size, POINT)
+            if not (valid and np.isfinite(label) and _ends(text[i])):
+                error = _LABEL
+            while error == OK:
+                while _is_blank(text[i]):
+                    i += AT_1
+                if text[i] == NEWLINE or text[i] == HASH:
+                    break
+                is_qid = text[i] == _Q and text[i + AT_1] == _I and text[i + AT_2] == _D
+                i += AT_3 + AT_1 if is_qid else AT_0
+                index, _, after = integer(text, i, size, np.int64(0))
+                if is_qid:
+                    is_first = text[i - AT_1] == COLON and after > i and entries == start
+                    if not is_first or not _ends(text[after]):
+                        error = _QID
+                    i = after
+                    continue
+                if after == i:
+                    error = _INDEX
+                elif text[after] != COLON:
+                    error = _COLON if _ends(text[after]) else _INDEX
+                elif index < first_index:
+                    error = _LOW
+                elif index > max_index:
+                    error = _LARGE
+                elif index <= last:
+                    error = _ORDER
+                if error == OK:
+                    value, i, valid = number(text, after + AT_1, size, POINT)
+                    if not (valid and _ends(text[i])):
+                        error = _VALUE
+                    indices[entries], values[entries] = index - first_index, value
+                    last, first, entries = index, min(first, index), entries + 1
+            if error == OK:
+                labels[rows], lines[rows] = label, line
+                lowest, highest = min(lowest, first), max(highest, last)
+                rows += 1
+                indptr[rows] = entries
+            else:
+                invalid += 1
+                entries = start
+                if not skip:
+                    return rows, line, error, invalid, lowest, highest
+        while text[i] != NEWLINE:
+            i += AT_1
+        i += AT_1
+    return rows, line + 1, OK, invalid, lowest, highest

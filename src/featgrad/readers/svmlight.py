@@ -1,6 +1,5 @@
 """svmlight / libsvm text: ``label index:value index:value ... # comment``."""
 
-# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,128 +8,13 @@ import numpy as np
 
 from featgrad.readers.block import MAX_FEATURES, Block, csr
 from featgrad.readers.lines import count_lines, line_chunks, parsed
-from featgrad.readers.number_kernels import (
-    AT_0,
-    AT_1,
-    AT_2,
-    AT_3,
-    COLON,
-    HASH,
-    NEWLINE,
-    POINT,
-    RETURN,
-    SPACE,
-    TAB,
-    compiled,
-    number,
-)
+from featgrad.readers.record_kernels import ROW_ERRORS, parse_rows
 from featgrad.readers.source import BaseSource, StoredRows, read_names
 
-_MESSAGES = (
-    "",
-    "the label is missing or not a finite number",
-    "a qid is not an integer",
-    "an index is not an integer of at least 0",
-    "an index is not followed by a colon",
-    "an index is 0 but indices start at 1",
-    "an index is larger than the number of features allows",
-    "indices do not increase",
-    "a value is not a number",
-)
-# Codes of errors: their places among the messages.
-_OK, _LABEL, _QID, _INDEX, _COLON, _ZERO, _LARGE, _ORDER, _VALUE = range(len(_MESSAGES))
-_Q, _I, _D = (ord(c) for c in "qid")
 _MIN_ENTRY_BYTES = len(" 1:1")
 # Limit on the number of features found in a small file, for each of its entries, against garbled
 # indices that would allocate gigabytes. The caller can pass more.
 _FEW_FEATURES, _FEATURES_PER_ENTRY = 1 << 20, 16
-
-
-@compiled
-def _is_end(byte):
-    return byte in (NEWLINE, HASH)
-
-
-@compiled
-def _is_blank(byte):
-    return byte in (SPACE, TAB, RETURN)
-
-
-@compiled
-def _integer(text, i, most):
-    """Digits from i on as a number, of which more than `most` is enough, and their end."""
-    value = np.int64(0)
-    while 48 <= text[i] <= 57:
-        if value <= most:
-            value = 10 * value + np.int64(text[i]) - 48
-        i += AT_1
-    return value, i
-
-
-@compiled
-def parse_rows(text, skip, first_index, max_index, labels, indptr, indices, values, lines):
-    """Parse whole lines ``label qid:n index:value ... # comment``.
-
-    Stored indices start at 0. Returns the number of rows and of parsed lines, the error if the next
-    line stopped the parser, the number of invalid lines, the smallest and the largest index.
-    """
-    i, size, line, rows, entries, invalid = AT_0, np.uintp(len(text)), -1, 0, 0, 0
-    lowest, highest = max_index, np.int64(-1)
-    indptr[0] = 0
-    while i < size:
-        line += 1
-        error, start, last, first = _OK, entries, np.int64(-1), max_index
-        while _is_blank(text[i]):
-            i += AT_1
-        if not _is_end(text[i]):
-            label, i, valid = number(text, i, size, POINT)
-            if not (valid and np.isfinite(label) and (_is_blank(text[i]) or _is_end(text[i]))):
-                error = _LABEL
-            while error == _OK:
-                while _is_blank(text[i]):
-                    i += AT_1
-                if _is_end(text[i]):
-                    break
-                is_qid = text[i] == _Q and text[i + AT_1] == _I and text[i + AT_2] == _D
-                i += AT_3 + AT_1 if is_qid else AT_0
-                index, after = _integer(text, i, max_index)
-                if is_qid:
-                    is_first = text[i - AT_1] == COLON and after > i and entries == start
-                    if not is_first or not (_is_blank(text[after]) or _is_end(text[after])):
-                        error = _QID
-                    i = after
-                    continue
-                if after == i:
-                    error = _INDEX
-                elif text[after] != COLON:
-                    is_over = _is_blank(text[after]) or _is_end(text[after])
-                    error = _COLON if is_over else _INDEX
-                elif index < first_index:
-                    error = _ZERO
-                elif index > max_index:
-                    error = _LARGE
-                elif index <= last:
-                    error = _ORDER
-                if error == _OK:
-                    value, i, valid = number(text, after + AT_1, size, POINT)
-                    if not (valid and (_is_blank(text[i]) or _is_end(text[i]))):
-                        error = _VALUE
-                    indices[entries], values[entries] = index - first_index, value
-                    last, first, entries = index, min(first, index), entries + 1
-            if error == _OK:
-                labels[rows], lines[rows] = label, line
-                lowest, highest = min(lowest, first), max(highest, last)
-                rows += 1
-                indptr[rows] = entries
-            else:
-                invalid += 1
-                entries = start
-                if not skip:
-                    return rows, line, error, invalid, lowest, highest
-        while text[i] != NEWLINE:
-            i += AT_1
-        i += AT_1
-    return rows, line + 1, _OK, invalid, lowest, highest
 
 
 def open_svmlight(path: Path, format: str, block_rows: int | None) -> StoredRows:
@@ -212,4 +96,4 @@ class SvmlightSource(BaseSource):
             line += n_parsed
             if error:
                 self._invalid.at_lines([line])
-                self._invalid.report({0: _MESSAGES[error]}, 1)
+                self._invalid.report({0: ROW_ERRORS[error]}, 1)
