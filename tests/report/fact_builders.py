@@ -40,7 +40,6 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         {
             "added": np.arange(before, size).tolist(),
             "dropped": [],
-            "explained": str(point.learnability),
             "gains": _scaled(point.gains.values, 10_000),
             "errors": [100] * size,
             "signs": np.resize([1, -1], size).tolist(),
@@ -66,7 +65,8 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         "settings": {"Features": "2"},
         "search": {"Search": "working_set"},
         "data": {"Rows": "10"},
-        "provenance": {"Seed": "0"},
+        "provenance": {"Seed": "0", "Date": "2026-11-01"},
+        "reason": "2 suffice, 4 is best",
         "names": names,
         "path": tuple(path),
         "chosen": chosen,

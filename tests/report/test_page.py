@@ -1,10 +1,16 @@
 """The report in a real browser."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from browser import PROGRAM, Browser
 from fact_builders import facts, many_facts
 
+from featgrad.estimates.estimate import unknown
 from featgrad.report import write_report
+from featgrad.report.facts import _drawn
+from featgrad.report.profiles import Profile
 
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no Chromium on this machine (Debian: apt install chromium)"
@@ -67,7 +73,8 @@ def test_bars_are_as_long_as_gains(page):
     bars = "[...document.querySelectorAll('#features svg.gain rect')]"
     widths = page.evaluate(f"{bars}.map(b => +b.getAttribute('width'))")
     assert widths[0] == pytest.approx(2 * widths[1])
-    assert page.evaluate(f"{bars}.map(b => b.getAttribute('class'))") == ["minus", "plus"]
+    # Neither direction is the better one.
+    assert len(set(page.evaluate(f"{bars}.map(b => getComputedStyle(b).fill)"))) == 1
 
 
 def test_replaced_features_are_named(page):
@@ -91,7 +98,7 @@ def test_heat_map_has_a_square_per_pair_and_names_what_is_replaced(page):
     squares = "[...document.querySelectorAll('.heatmap rect')]"
     opacities = page.evaluate(f"{squares}.map(s => +s.getAttribute('fill-opacity'))")
     assert opacities == [1, 0.98, 0.5, 0.98, 1, 0.4, 0.5, 0.4, 1]
-    listed = page.evaluate("[...document.querySelectorAll('.beside li')].map(c => c.innerText)")
+    listed = page.evaluate("[...document.querySelectorAll('.abreast li')].map(c => c.innerText)")
     assert listed == [NAMES[0], "Alpha replaced by 1 (0.98)", "beta"]
 
 
@@ -115,9 +122,91 @@ def test_slider_moves_by_key_and_updates_the_table(page):
     page.press("ArrowRight")
     assert sorted(names(page)) == sorted(NAMES[:4])
     state = "document.getElementById('state').innerText"
-    assert page.evaluate(state).startswith("explained by 4 features: 0.8")
+    assert page.evaluate(state).startswith("explained by 4 features: 80.0 %")
     assert page.evaluate("document.querySelectorAll('#points .now').length") == 1
     assert page.evaluate("document.getElementById('names').value") == "\n".join(NAMES[:4])
+
+
+LETTERS = """[...document.querySelectorAll('#curve text')].map(text => {
+  const box = text.getBoundingClientRect();
+  return [box.left, box.right, box.top, box.bottom];
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 1100])
+@pytest.mark.parametrize("sizes", [(1, 2, 4), (1, 50, 100_000), range(1, 31)])
+def test_no_letters_of_the_curve_leave_it_or_meet(browser, tmp_path, width, sizes):
+    _resize(browser, width)
+    made = facts([f"f{i}" for i in range(sizes[-1])], sizes)
+    write_report(made, tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    boxes = browser.evaluate(LETTERS)
+    browser.send("Emulation.clearDeviceMetricsOverride")
+    assert len(boxes) > len(sizes)  # each size has its number
+    for i, (left, right, top, bottom) in enumerate(boxes):
+        assert 0 <= left < right <= width
+        for other in boxes[:i]:
+            apart = right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
+            assert apart
+
+
+def test_an_unknown_estimate_is_a_question_mark_and_no_point(browser, tmp_path):
+    made = facts(NAMES)
+    path = (*made.path[:-1], made.path[-1]._replace(learnability=unknown(4)))
+    write_report(replace(made, path=path, everything=unknown(5)), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    marks = "document.querySelector('#points').textContent"
+    assert browser.evaluate("document.querySelectorAll('#points circle').length") == 2
+    assert browser.evaluate(marks).count("?") == 1
+    assert browser.evaluate("document.querySelectorAll('#curve .everything').length") == 1
+    assert "all 5: unknown" in browser.evaluate("document.getElementById('curve').textContent")
+
+
+def test_two_sizes_are_compared(page):
+    page.evaluate("document.getElementById('other').value = '2'")
+    page.evaluate("document.getElementById('other').dispatchEvent(new Event('change'))")
+    lines = page.evaluate("[...document.querySelectorAll('#changes dd')].map(c => c.innerText)")
+    assert lines[:2] == ["none", "gamma, delta"]
+    assert lines[2].startswith("66.7 % (62.7 to 70.6 %); with 4: 80.0 %")
+
+
+def test_missing_values_are_drawn_by_their_share(page):
+    bars = "[...document.querySelectorAll('#gaps rect')].map(b => +b.getAttribute('width'))"
+    widths = page.evaluate(bars)
+    assert len(widths) == 4  # the last feature has none
+    assert widths[0] == pytest.approx(4 * widths[3])
+
+
+def test_contents_link_to_the_sections_that_are_there(page):
+    links = page.evaluate("[...document.querySelectorAll('nav a')].map(c => c.textContent)")
+    assert links == [
+        "Warnings", "How many features?", "Features", "Missing values", "Redundancy", "Data",
+        "Reproduce",
+    ]  # fmt: skip
+
+
+def test_rows_are_saved_as_csv_with_quotes_where_they_are_needed(page):
+    assert page.evaluate("asCsv([['a,b', 1, null], ['say \\\"x\\\"', true, '\\n']])") == (
+        '"a,b",1,\r\n"say ""x""",true,"\n"'
+    )
+    rows = page.evaluate("featureRows()")
+    assert len(rows) == 1 + len(NAMES)
+    assert rows[2][:5] == ["beta", True, 0.2, 0.01, -1]
+
+
+def test_pictures_are_saved_as_png(page):
+    saved = page.evaluate("asPng(document.querySelector('#curve svg'))")
+    assert saved.startswith("data:image/png;base64,")
+    assert len(saved) > 5000
+
+
+def test_a_category_is_drawn_with_its_name(browser, tmp_path):
+    means, errors = np.array([[0.1], [0.4]]), np.zeros((2, 1))
+    one = Profile(["a long name of a place", "b"], np.array([6, 8]), means, errors, True)
+    write_report(facts(NAMES, **_drawn({0: one})), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    texts = "[...document.querySelectorAll('.profile text')].map(t => t.firstChild.data)"
+    assert browser.evaluate(texts) == ["a long name of …", "b"]
 
 
 def test_a_group_is_one_row_with_its_features_folded(browser, tmp_path):
@@ -162,7 +251,7 @@ def test_names_are_broken_between_words_only(browser, tmp_path, width):
     browser.open(tmp_path / "report.html")
     # Each line of text that the browser lays out.
     lines = browser.evaluate(
-        """[...document.querySelectorAll('#features tbody th, .beside .in')].flatMap(name => {
+        """[...document.querySelectorAll('#features tbody th, .abreast .in')].flatMap(name => {
           const lines = new Map();
           const walker = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
           while (walker.nextNode()) {

@@ -1,6 +1,8 @@
 """Facts of a report, gathered from a fitted selector and its data."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -87,8 +89,9 @@ def gather_facts(
     X = selection.values
     names, labels, univariate = selection.names, selection.labels, selection.univariate
     concerns, task = concerns_of(selection), selection.data.task_
-    summary = profiles.summarise_data(X, y, task)
+    summary = profiles.summarise_data(X, y, task, _missing(selection))
     provenance = {
+        "Date": date.today().isoformat(),
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
         "Seed": str(selector.random_state),
         "Data fingerprint": profiles.fingerprint(X, y),
@@ -111,7 +114,7 @@ def gather_facts(
     # 3. Integers in place of fractions keep the page small.
     best = np.argsort(-univariate, kind="stable")[:_PROFILES]
     drawn = np.unique(np.concatenate([best, *(point.features for point in path)]))
-    missing, stability = profiles.count_missing(X), getattr(selector, "stability_", None)
+    missing, stability = _missing(selection)[shown], getattr(selector, "stability_", None)
     frequencies = None if stability is None else np.asarray(stability.frequencies)[shown]
     table = {
         "names": [visible(name) for name in names],
@@ -140,6 +143,8 @@ def gather_facts(
         table=table,
         redundancy=_redundancy(X, names, labels, univariate, path[selection.place], near),
         concerns=tuple(concerns),
+        reason=text.reason_of_size(selector),
+        is_in_time=selection.is_in_time,
     )
 
 
@@ -147,6 +152,23 @@ def _name(y: Any) -> str | None:
     """That of a series, where it is a word; a frame may have a column called so."""
     name = getattr(y, "name", None)
     return name if isinstance(name, str) and name else None
+
+
+def _missing(selection: Described) -> Indices:
+    """Rows without a value of each feature; where a text is missing, its columns are all 0."""
+    found, layout, present = (
+        profiles.count_missing(selection.values),
+        selection.layout,
+        Counter[int](),
+    )
+    columns = [] if layout is None else zip(layout.columns, layout.starts, strict=False)
+    for column, start in columns:
+        if column.kind == "one-hot":
+            own = selection.matrix[:, start : start + column.width]
+            present[layout.variables.index(column.name)] += int(own.sum())
+    for place, count in present.items():
+        found[place] = selection.matrix.shape[0] - count
+    return found
 
 
 def _shown(path: Sequence[PathPoint], univariate: Floats) -> Indices:
@@ -178,7 +200,8 @@ def _sizes(
             gains = selection.gains(point)
             if len(series.names) == 1:
                 effects = profiles.effects(X, series.values, series.weights, own)
-                signs = np.sign(effects).astype(int).tolist()
+                signs = np.sign(effects * list(map(selection.has_direction, point.features)))
+                signs = signs.astype(int).tolist()
         known = {"learnability": selection.estimate(point), "gains": gains}
         path.append(point._replace(features=own, **known))
         values, errors = gains or (None, None)
@@ -187,7 +210,6 @@ def _sizes(
             {
                 "added": np.setdiff1d(own, previous).tolist(),
                 "dropped": np.setdiff1d(previous, own).tolist(),
-                "explained": str(known["learnability"]),
                 "gains": _scaled(values, 10_000),
                 "errors": _scaled(errors, 10_000),
                 "signs": signs,
@@ -226,13 +248,14 @@ def _drawn(found: Mapping[int, Profile]) -> dict[str, Any]:
     drawn = {
         i: {
             "bins": [visible(name) for name in profile.bins],
+            "labelled": profile.labelled,
             "counts": profile.counts.tolist(),
             "means": [_scaled((row - low) / span, 10_000) for row in profile.means],
             "errors": [_scaled(row / span, 10_000) for row in profile.errors],
         }
         for i, profile in found.items()
     }
-    shown = [number_text(low), number_text(high)]
+    shown = [number_text(end, span) for end in (low, high)]
     return {"profiles": drawn, "range": shown, "low": low, "span": span}
 
 

@@ -1,28 +1,20 @@
 """The report as one self-contained HTML file."""
 
 import html
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
 from featgrad._support import Floats
-from featgrad._support.wording import counted
+from featgrad._support.wording import counted, visible
 from featgrad.estimates.diagnosis import Concern
 from featgrad.estimates.estimate import Estimate, Score
-from featgrad.report.pages import (
-    asset,
-    breakable,
-    draw_curve,
-    draw_heatmap,
-    filled_page,
-    from_template,
-    write_page,
-)
-from featgrad.report.text import escape
+from featgrad.report.pages import filled_page, write_page
+from featgrad.report.text import escape, in_percent, percent, score_text
 
+_SCRIPTS = "draw.js", "table.js", "pictures.js"
 # What gains mean depends on the rows that they come from.
 _GAINS_OF_SAME_ROWS = "All rows chose the features: where rows are few, gains are too high."
 _GAINS_OF_OTHER_ROWS = (
@@ -67,6 +59,10 @@ class ReportFacts:
         Correlations among the chosen and what they replace; None where there is one feature.
     concerns : tuple of Concern
         Warnings.
+    reason : str
+        Why so many features are chosen.
+    is_in_time : bool
+        Whether rows are known to be in the order of time; else drift is a note and no warning.
     """
 
     target: str | None
@@ -81,6 +77,8 @@ class ReportFacts:
     table: dict[str, Any]
     redundancy: Redundancy | None = None
     concerns: tuple[Concern, ...] = ()
+    reason: str = ""
+    is_in_time: bool = False
 
     @property
     def selection(self) -> Any:
@@ -90,7 +88,8 @@ class ReportFacts:
         """The report in a frame of its own, for notebooks."""
         page = html.escape(render(self))
         return (
-            f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="700"></iframe>'
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" width="100%" '
+            'height="700"></iframe>'
         )
 
 
@@ -121,39 +120,87 @@ def render(facts: ReportFacts) -> str:
     named = "" if facts.target is None else f"{facts.target}: "
     of_all = counted(facts.everything.n_features, "feature")
     is_same = here.is_optimistic or isnan(here.value)
+    drift = [c for c in facts.concerns if c.kind == "drift" and not facts.is_in_time]
+    serious = [concern for concern in facts.concerns if concern not in drift]
+    redundancy = facts.redundancy and {
+        "names": list(map(visible, facts.redundancy.names)),
+        "replaced_by": facts.redundancy.replaced_by,
+        "correlations": (100 * facts.redundancy.correlations).round().astype(int).tolist(),
+    }
+    shown = {
+        "chosen": facts.chosen,
+        "candidates": facts.everything.n_features,
+        "everything": _drawn(facts.everything),
+        "estimates": [
+            _drawn(point.learnability) | {"score": point.score and score_text(point.score)}
+            for point in facts.path
+        ],
+        "redundancy": redundancy,
+    }
     return filled_page(
         "page.html",
         f"{named}{facts.selection.size:,} of {of_all}",
-        asset("page.js"),
+        _SCRIPTS,
+        date=escape(facts.provenance.get("Date", "")),
+        tiles="\n".join(_tile(*tile) for tile in _tiles(facts, serious)),
         summary=_summary(facts),
         gains=_GAINS_OF_SAME_ROWS if is_same else _GAINS_OF_OTHER_ROWS,
-        concerns=_concerns(facts),
+        concerns=_listed(serious, "concerns") or "<p>Nothing suspicious was found.</p>",
+        notes=_listed(drift, "note"),
         settings=_lines(facts.settings),
         search=_lines(facts.search),
         data=_lines(facts.data),
         provenance=_lines(facts.provenance),
-        curve=draw_curve(facts.path, facts.chosen, facts.everything),
-        path="\n".join(map(_path_row, facts.path)),
-        redundancy="" if facts.redundancy is None else _redundancy(facts.redundancy),
         series="; ".join(
             f"<span class='s{k}'>{escape(name)}</span>"
             for k, name in enumerate(facts.table["series"])
         ),
         last=len(facts.path) - 1,
-        chosen=facts.chosen,
+        position=facts.chosen,
         names=escape(", ".join(facts.names[i] for i in facts.selection.features)),
-        facts=_json(facts.table),
+        facts=facts.table | shown,
     )
+
+
+def _tiles(facts: ReportFacts, serious: Sequence[Concern]) -> Iterator[tuple[str, ...]]:
+    """What matters most, each with the section that says more: its name, title, value and text."""
+    point, of_all = facts.selection, f"of {facts.everything.n_features:,}"
+    low, high = point.learnability.interval
+    is_known = not isnan(point.learnability.value)
+    range_ = f"{percent(low)} to {percent(high)}" if is_known else "too few rows to say"
+    yield "sizes", "Explained on new rows", percent(point.learnability.value), range_
+    if point.score is not None and point.size:
+        title = {"R2": "Predicted (R²)", "AUC": "Ranked right (AUC)"}[point.score.name]
+        value, error = score_text(point.score).split(" ", 1)[1].split(" ± ")
+        yield "held-out", title, value, f"± {error}, held-out rows"
+    yield "table", "Features", f"{point.size:,} {of_all}", facts.reason
+    titles = "; ".join(concern.title.lower() for concern in serious)
+    yield "warnings", "Warnings", f"{len(serious)}" if serious else "none", titles
+
+
+def _tile(section: str, title: str, value: str, text: str) -> str:
+    parts = {"title": title, "value": value, "text": text}
+    kind = " class='serious'" if section == "warnings" and text else ""
+    spans = "".join(f"<span class='{k}'>{escape(part)}</span>" for k, part in parts.items())
+    return f"<a href='#{section}'{kind}>{spans}</a>"
+
+
+def _drawn(estimate: Estimate) -> dict[str, Any]:
+    """For the script: null where nothing is known."""
+    if isnan(estimate.value):
+        return {"value": None, "text": "unknown"}
+    low, high = estimate.interval
+    return {"value": estimate.value, "low": low, "high": high, "text": in_percent(estimate)}
 
 
 def _summary(facts: ReportFacts) -> str:
     """What is explained, of what, and how this is known."""
     selection, here = facts.selection, facts.selection.learnability
     target = "the target" if facts.target is None else f"“{escape(facts.target)}”"
-    everything = f"all candidates together explain <b>{escape(str(facts.everything))}</b>"
-    scale = "1 would be all of it, and in brackets is the 95 % interval."
+    everything = f"all candidates together explain <b>{escape(in_percent(facts.everything))}</b>"
+    scale = "In brackets is the 95 % interval."
     if selection.size == 0:
-        return f"No features were chosen. Of the variance of {target}, {everything}: {scale}"
+        return f"No features were chosen. Of the variance of {target}, {everything}. {scale}"
     if isnan(here.value):
         return (
             f"There are too few rows to say how much of the variance of {target} the chosen "
@@ -163,17 +210,17 @@ def _summary(facts: ReportFacts) -> str:
     if here.is_optimistic:
         known = "too high, as it was estimated from the rows that chose the features"
     return (
-        f"The chosen features explain <b>{escape(str(here))}</b> of the variance of {target}; "
-        f"{everything}. {scale} The first figure is what the best linear model on them could "
-        f"explain on new rows, {known}. "
+        f"The chosen features explain <b>{escape(in_percent(here))}</b> of the variance of "
+        f"{target}; {everything}. {scale} The first figure is what the best linear model on them "
+        f"could explain on new rows, {known}. "
     ) + ("" if selection.score is None else _score(selection.score))
 
 
 def _score(score: Score) -> str:
-    name = {"R2": "an R² of", "AUC": "an area under the ROC curve (AUC) of"}[score.name]
+    area = " area under the ROC curve," if score.name == "AUC" else ""
     return (
-        f"A ridge model on features chosen in this way predicts held-out rows with {name} "
-        f"{score.value:.3f} ± {score.standard_error:.3f}."
+        "A ridge model on features chosen in this way predicts held-out rows with an"
+        f"{area} {score_text(score)}."
     )
 
 
@@ -181,35 +228,6 @@ def _lines(lines: Mapping[str, str]) -> str:
     return "\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in lines.items())
 
 
-def _concerns(facts: ReportFacts) -> str:
-    if not facts.concerns:
-        return "<p>Nothing suspicious was found: no leak, no near-duplicates, no drift.</p>"
-    items = (f"<li><b>{escape(c.title)}.</b> {escape(str(c))}</li>" for c in facts.concerns)
-    return f"<ul class='concerns'>{''.join(items)}</ul>"
-
-
-def _path_row(point: Any) -> str:
-    value, interval = point.learnability.value, point.learnability.interval
-    known = (
-        ("unknown", "") if isnan(value) else (f"{value:.1%}", "{:.1%} to {:.1%}".format(*interval))
-    )
-    cells = f"{point.size:,}", *known
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-
-
-def _redundancy(redundancy: Redundancy) -> str:
-    items = []
-    for i, (name, place) in enumerate(zip(*redundancy[:2], strict=True)):
-        text = breakable(name)
-        if place >= 0:
-            correlation = redundancy.correlations[i, place]
-            text += f" <span class='note'>replaced by {place + 1} ({correlation:.2f})</span>"
-        items.append(f"<li class='{'replaced' if place >= 0 else 'in'}'>{text}</li>")
-    heatmap = draw_heatmap(redundancy.correlations, redundancy.replaced_by)
-    return from_template("redundancy.html", heatmap=heatmap, names="\n".join(items))
-
-
-def _json(value: Any) -> str:
-    """JSON that cannot close the script element."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _listed(concerns: Sequence[Concern], kind: str) -> str:
+    items = (f"<li><b>{escape(c.title)}.</b> {escape(str(c))}</li>" for c in concerns)
+    return f"<ul class='{kind}'>{''.join(items)}</ul>" if concerns else ""

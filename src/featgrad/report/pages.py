@@ -4,32 +4,25 @@ Names of features are untrusted: text is escaped, the script of a page writes te
 the content security policy blocks all other scripts.
 """
 
+import json
 import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from math import ceil, floor, isnan, log10
+from math import ceil
 from string import Template
 from typing import Any
 
 import numpy as np
 
-from featgrad._support import Floats
 from featgrad._support.atomic import atomic_path
 from featgrad._support.wording import counted
-from featgrad.estimates.estimate import Estimate
-from featgrad.report.plots import LOG_RATIO, TimelineDisplay
+from featgrad.report.plots import TimelineDisplay
 from featgrad.report.text import escape
 
 _WIDTH = 640
-# Of the curve; its margins leave space for letters of 20 pixels, which they have on a phone.
-_HEIGHT = 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 40, 36, 56
-_LETTER = 11
-# Of a heat map.
-_CELL, _MARGIN = 20, 28
 # Of a timeline: features that are drawn, columns of time, and pixels of a feature and of its bar.
 _MAX_FEATURES, _MAX_TIMES = 40, 120
 _ROW, _BAR = 46, 16
@@ -44,15 +37,28 @@ def write_page(page: str, path: str | os.PathLike[str]) -> None:
         temporary.write_text(page, encoding="utf-8")
 
 
-def filled_page(name: str, headline: str, script: str = "", **parts: Any) -> str:
-    """A page that may use its own style and this script, and nothing else."""
-    style = asset("page.css")
-    allowed = {"script": script, "style": style} if script else {"style": style}
-    digests = {kind: b64encode(sha256(text.encode()).digest()) for kind, text in allowed.items()}
-    sources = "; ".join(f"{kind}-src 'sha256-{value.decode()}'" for kind, value in digests.items())
-    policy = {"style": style, "policy": f"default-src 'none'; {sources}"}
-    head = from_template("head.html", headline=escape(headline), **policy).rstrip()
-    return from_template(name, head=head, script=script, **parts)
+def filled_page(name: str, headline: str, scripts: Sequence[str] = (), **parts: Any) -> str:
+    """A page that may use its own style and these scripts, pictures that they make, nothing else.
+
+    Its `facts` are what the scripts show, as JSON.
+    """
+    style, script = asset("page.css"), "".join(map(asset, scripts))
+    policy = f"default-src 'none'; {_allowed('style', style)}"
+    if scripts:
+        policy += f"; {_allowed('script', script)}; img-src data:"
+        parts |= {"facts": _json(parts["facts"]), "script": script}
+    head = from_template("head.html", headline=escape(headline), style=style, policy=policy)
+    return from_template(name, head=head.rstrip(), **parts)
+
+
+def _allowed(kind: str, text: str) -> str:
+    return f"{kind}-src 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot close the script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def breakable(text: str) -> str:
@@ -68,79 +74,6 @@ def asset(name: str) -> str:
     return (files("featgrad.report") / "page" / name).read_text(encoding="utf-8")
 
 
-def draw_curve(path: Sequence[Any], chosen: int, everything: Estimate) -> str:
-    """One circle with its interval per size; the script of the page highlights one by position."""
-    sizes, estimates = zip(*((point.size, point.learnability) for point in path), strict=True)
-    ends = [_known(everything), *(end for estimate in estimates for end in estimate.interval)]
-    low, high = max(-1.0, min(0.0, *ends)), min(1.05, max(0.05, *ends) * 1.05)
-
-    def y(value: float) -> float:
-        return float(np.interp(value, (low, high), (_HEIGHT - _BOTTOM, _TOP)))
-
-    x, values = _across(sizes), [_known(estimate) for estimate in estimates]
-    bottoms, tops = ([y(estimate.interval[i]) for estimate in estimates] for i in (0, 1))
-    line = list(zip(x, map(y, values), strict=True))
-    band = [*zip(x, tops, strict=True), *reversed(list(zip(x, bottoms, strict=True)))]
-    parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" class="curve" aria-label="Learnability '
-        f"against the number of features: from {100 * min(values):.1f} to {100 * max(values):.1f} "
-        f'per cent over {len(sizes)} sizes">'
-    ]
-    # 1. Axes: from 0, or the lowest interval, to slightly above the highest one.
-    step = _nice((high - low) / 5)
-    for tick in (step * i for i in range(-int(-low // step), int(high / step) + 1)):
-        label = _text(_LEFT - 6, y(tick) + 4, f"{100 * tick:.3g} %", "end")
-        parts.append(_line(_LEFT, _WIDTH - _RIGHT, y(tick), y(tick), "grid") + label)
-    parts += _size_labels(sizes, x, chosen)
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(_text(middle, _HEIGHT - 8, "number of features", "middle"))
-    # 2. A line across the plot for all candidates, where their estimate is known, and a legend.
-    is_known, height = not isnan(everything.value), y(_known(everything))
-    label = f"all {everything.n_features:,}{'' if is_known else ': unknown'}"
-    after = _LEFT + 74 + _LETTER * len(label)
-    across = _line(_LEFT, _WIDTH - _RIGHT, height, height, "everything") if is_known else ""
-    parts.append(
-        across
-        + _line(_LEFT, _LEFT + 36, 12, 12, "everything")
-        + _text(_LEFT + 44, 17, label)
-        + _line(after, after + 36, 12, 12, "chosen")
-        + _text(after + 44, 17, f"chosen: {sizes[chosen]:,}")
-    )
-    # 3. The estimates.
-    parts += [
-        f'<polygon class="band" points="{_points(band)}"/>',
-        f'<polyline class="line" points="{_points(line)}"/>',
-        _line(x[chosen], x[chosen], _TOP, _HEIGHT - _BOTTOM, "chosen"),
-        '<g id="points">',
-    ]
-    for i, (cx, cy) in enumerate(line):
-        parts.append(
-            f'<g>{_line(cx, cx, bottoms[i], tops[i])}<circle cx="{cx:.1f}" cy="{cy:.1f}" r="4">'
-            f"<title>{sizes[i]}: {estimates[i]}</title></circle></g>"
-        )
-    return "\n".join([*parts, "</g>", "</svg>"])
-
-
-def draw_heatmap(correlations: Floats, replaced_by: Sequence[int]) -> str:
-    """One square per pair: its colour is the sign of the correlation, its opacity the size."""
-    side = _MARGIN + _CELL * len(correlations)
-    parts = [
-        f'<svg viewBox="0 0 {side} {side}" role="img" class="heatmap" width="{side}" '
-        f'aria-label="Correlations among {len(correlations)} features">'
-    ]
-    for i, row in enumerate(correlations):
-        middle, kind = _MARGIN + _CELL * i + _CELL // 2, "replaced" if replaced_by[i] >= 0 else ""
-        parts.append(
-            _text(_MARGIN - 5, middle + 4, str(i + 1), "end", kind)
-            + _text(middle, _MARGIN - 7, str(i + 1), "middle", kind)
-        )
-        for j, correlation in enumerate(row):
-            place = _MARGIN + _CELL * j, _MARGIN + _CELL * i, _CELL - 1, _CELL - 1
-            sign, title = "minus" if correlation < 0 else "plus", f"{i + 1} and {j + 1}"
-            parts.append(_bar(place, sign, abs(correlation), f"{title}: {correlation:.2f}"))
-    return "\n".join([*parts, "</svg>"])
-
-
 def draw_timeline(display: TimelineDisplay) -> str:
     """A name and a bar per feature, whose opacity is its score at the time."""
     shown = display.longest(_MAX_FEATURES)
@@ -150,7 +83,7 @@ def draw_timeline(display: TimelineDisplay) -> str:
     x = (_WIDTH * edges / edges[-1]).tolist()
     height = _ROW * len(shown)
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {height + _ROW}" role="img" class="curve" '
+        f'<svg viewBox="0 0 {_WIDTH} {height + _ROW}" role="img" class="chart" '
         f'aria-label="{counted(len(shown), "feature")} over {counted(int(edges[-1]), "row")}">'
     ]
     strongest = np.nanmax(scores, initial=1e-300)
@@ -168,43 +101,6 @@ def draw_timeline(display: TimelineDisplay) -> str:
     for row, anchor, at in ((0, "start", 0), (int(edges[-1]), "end", _WIDTH)):
         parts.append(_text(at, height + 18, f"row {row:,}", anchor))
     return "\n".join([*parts, "</svg>"])
-
-
-def _known(estimate: Estimate) -> float:
-    """The estimate, 0 where there is none."""
-    return 0.0 if isnan(estimate.value) else estimate.value
-
-
-def _across(sizes: Sequence[int]) -> list[float]:
-    """Sizes on a linear or logarithmic scale, on which no features at all have a place, too."""
-    left, right = _LEFT + 12, _WIDTH - _RIGHT - 12
-    places = np.maximum(sizes, 0.5)
-    if places[-1] == places[0]:
-        return [(left + right) / 2] * len(sizes)
-    places = np.log(places) if places[-1] / places[0] >= LOG_RATIO else places
-    return np.interp(places, places[[0, -1]], (left, right)).tolist()  # type: ignore[no-any-return]
-
-
-def _size_labels(sizes: Sequence[int], x: Sequence[float], chosen: int) -> list[str]:
-    """The chosen size and as many others as have space."""
-    parts: list[str] = []
-    taken: list[tuple[float, float]] = []
-    for i in [chosen, *range(len(sizes))]:
-        half = _LETTER * (len(f"{sizes[i]:,}") + 1) / 2
-        if all(abs(x[i] - place) >= half + other for place, other in taken):
-            taken.append((x[i], half))
-            parts.append(_text(x[i], _HEIGHT - _BOTTOM + 22, f"{sizes[i]:,}", "middle"))
-    return parts
-
-
-def _nice(step: float) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten that is not smaller."""
-    power: float = 10.0 ** floor(log10(step))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step)
-
-
-def _points(pairs: list[tuple[float, float]]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in pairs)
 
 
 def _line(x1: float, x2: float, y1: float, y2: float, kind: str = "", content: str = "") -> str:

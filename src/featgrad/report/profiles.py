@@ -56,6 +56,7 @@ class Profile(NamedTuple):
     counts: Indices
     means: Floats  # shape (bins, series); NaN where rows are few
     errors: Floats  # standard errors of the means
+    labelled: bool = False  # whether bins are categories
 
 
 def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
@@ -107,23 +108,24 @@ def profiles(
 def _of_encoded(column: EncodedColumn, X: Floats, target: Series) -> Profile | None:
     """By texts, or by days."""
     if column.kind == "date":
-        days = _of_numbers(X[:, 0], target, lambda day: str(np.datetime64(round(day), "D")))
-        return days
+        return _of_numbers(X[:, 0], target, lambda day, _: str(np.datetime64(round(day), "D")))
     if column.kind == "two":
         X = np.column_stack([X[:, 0] == 0, X[:, 0] == 1])
     return _of_categories(np.asarray(X, float), target, list(column.values))
 
 
 def _of_numbers(
-    x: Floats, target: Series, shown: Callable[[float], str] = number_text
+    x: Floats, target: Series, shown: Callable[[float, float], str] = number_text
 ) -> Profile | None:
     present = ~np.isnan(x)
     x, target = x[present], target.take(present)
     if len(x) == 0:
         return None
     distinct, counts = np.unique(x, return_counts=True)
+    low, high = np.quantile(x, [0.01, 0.99])
+    span = float(high - low)
     if len(distinct) <= max(2, _most_bins(len(x))):
-        return _binned(list(map(shown, distinct)), x[:, None] == distinct, target)
+        return _binned([shown(value, span) for value in distinct], x[:, None] == distinct, target)
     # A value that most rows share, like the 0 of sparse columns, has a bin of its own.
     common = distinct[counts > len(x) / 2]
     others = ~np.isin(x, common)
@@ -132,9 +134,11 @@ def _of_numbers(
     edges = np.linspace(low, high, max(1, _most_bins(int(others.sum()))) + 1)
     of_row = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
     inside = others[:, None] & (of_row[:, None] == np.arange(len(edges) - 1))
-    bins = [f"{shown(a)} to {shown(b)}" for a, b in pairwise(edges)]
+    bins = [f"{shown(a, span)} to {shown(b, span)}" for a, b in pairwise(edges)]
     own = x[:, None] == common
-    return _binned([*map(shown, common), *bins], np.hstack([own, inside]), target)
+    return _binned(
+        [*(shown(value, span) for value in common), *bins], np.hstack([own, inside]), target
+    )
 
 
 def _most_bins(n_rows: int) -> int:
@@ -149,8 +153,8 @@ def _of_categories(X: Floats, target: Series, names: list[str]) -> Profile | Non
     frequent = np.argsort(-X.sum(axis=0), kind="stable")[:_BINS]
     profile = _binned([names[i] for i in frequent], X[:, frequent] == 1, target)
     order = np.argsort(profile.means[:, 0], kind="stable")
-    bins, counts, means, errors = profile
-    return Profile([bins[i] for i in order], counts[order], means[order], errors[order])
+    bins, counts, means, errors, _ = profile
+    return Profile([bins[i] for i in order], counts[order], means[order], errors[order], True)
 
 
 def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
@@ -166,14 +170,14 @@ def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
     return Profile(bins, counts, means + centre, np.sqrt(np.maximum(squares, 0.0)) / total)
 
 
-def summarise_data(X: Any, y: Any, task: str) -> dict[str, str]:
+def summarise_data(X: Any, y: Any, task: str, missing: Indices) -> dict[str, str]:
     n_rows, n_columns = X.shape
     lines = {"Rows": f"{n_rows:,}", "Candidate features": f"{n_columns:,}"}
     if sparse.issparse(X):
         lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
-    missing = int(count_missing(X).sum())
     constant = int(np.count_nonzero(statistics(scaled_down(X)).inverse_variance() == 0))
-    lines["Missing values"] = f"{missing / (n_rows * n_columns):.2%}" if missing else "none"
+    n_missing = int(missing.sum())
+    lines["Missing values"] = f"{n_missing / (n_rows * n_columns):.2%}" if n_missing else "none"
     if constant:
         lines["Constant features"] = f"{constant:,}, never chosen"
     lines["Target"] = _target_summary(np.asarray(y), task)
@@ -184,9 +188,8 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
     if y.ndim == 2 and y.shape[1] > 1:
         return f"{y.shape[1]} outputs"
     if task == "regression":
-        return (
-            f"mean {y.mean():.4g}, standard deviation {y.std():.4g}, {y.min():.4g} to {y.max():.4g}"
-        )
+        mean, low, high = (number_text(end, y.std()) for end in (y.mean(), y.min(), y.max()))
+        return f"mean {mean}, standard deviation {number_text(y.std())}, {low} to {high}"
     labels, counts = np.unique(y, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:5]
     shares = ", ".join(f"{label_text(labels[i])}: {counts[i] / counts.sum():.1%}" for i in largest)

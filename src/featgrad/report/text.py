@@ -1,6 +1,7 @@
 """A selection in words: names and numbers as they are shown, settings, and a plain table."""
 
 import html
+import math
 import platform
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense, on_host
 from featgrad._support.wording import aligned, counted, name_of, visible
 from featgrad.dataset.constraints import features_in, group_labels
-from featgrad.estimates.estimate import Estimate, PathPoint, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Score, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.moments.least_squares import Gains
@@ -47,8 +48,32 @@ def label_text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, np.floating) else str(label)
 
 
-def number_text(value: float) -> str:
+def number_text(value: float, span: float = 0.0) -> str:
+    """With three digits, of a value within a span with those that tell values in it apart."""
+    if abs(value) < span / 1000:
+        return "0"
     return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    return "unknown" if math.isnan(share) else f"{100 * share:z.1f} %"
+
+
+def in_percent(estimate: Estimate) -> str:
+    """As `Estimate` is printed."""
+    if math.isnan(estimate.value):
+        return "unknown"
+    low, high = (f"{100 * end:z.1f}" for end in estimate.interval)
+    bound = "at least " if estimate.is_lower_bound else ""
+    return f"{bound}{percent(estimate.value)} ({low} to {high} %)"
+
+
+def score_text(score: Score) -> str:
+    """An R^2 in per cent, like all that is explained."""
+    name, value, error = score
+    if name == "R2":
+        return f"R² {percent(value)} ± {percent(error)}"
+    return f"{name} {value:.3f} ± {error:.3f}"
 
 
 def feature_names(selector: Any) -> list[str]:
@@ -221,6 +246,18 @@ class Described:
             return None
         return column, np.asarray(dense(self.matrix[:, features]), np.float64)
 
+    @property
+    def is_in_time(self) -> bool:
+        """Whether the rows are known to be in the order of time: by a date that never falls."""
+        columns = [] if self.layout is None else self.layout.encoded.values()
+        days = (self.matrix[:, own[:1]] for column, own in columns if column.kind == "date")
+        return any(np.all(np.diff(np.asarray(dense(day)).ravel()) >= 0) for day in days)
+
+    def has_direction(self, feature: int) -> bool:
+        """Whether a feature is a number or a date: texts neither rise nor fall."""
+        encoded = self.encoded(feature)
+        return encoded is None or encoded[0].kind == "date"
+
     def _columns(self, features: Indices) -> Indices:
         """Of the matrix, that features stand for."""
         return features if self._variables is None else self._variables.columns(features)
@@ -342,11 +379,29 @@ def settings_in_words(selector: Any) -> dict[str, str]:
     return lines | ({"Other parameters": ", ".join(other)} if other else {})
 
 
+def reason_of_size(selector: Any) -> str:
+    """Why so many features are chosen."""
+    sizes, size, limit = selector.sizes_, selector.n_features_, _number(selector)
+    if sizes is None:
+        return "as asked for" if limit == f"{size:,}" else limit
+    if sizes.best is None:
+        return "nothing predicts held-out rows better than noise"
+    smallest, best = sizes.smallest.size, sizes.best.size
+    chosen = "" if size == smallest else f"{size:,} asked for; "
+    tried = ", the most that were tried," if sizes.cap else ""
+    if smallest == best:
+        return f"{chosen}{best:,}{tried} is best"
+    verb = "suffices" if smallest == 1 else "suffice"
+    return f"{chosen}{smallest:,} {verb}, {best:,}{tried} is best"
+
+
 def search_in_words(selector: Any) -> dict[str, str]:
     """Which search ran and why, and its certificate."""
+    # Sizes are in the curve.
     lines = {
         decision.subject.capitalize(): f"{decision.choice} ({decision.reason})"
         for decision in selector.plan_.decisions
+        if not decision.subject.endswith(" size")
     }
     if selector.certificate_ is not None:
         lines["Certificate"] = str(selector.certificate_)
