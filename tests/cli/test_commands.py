@@ -153,6 +153,35 @@ def test_write_keeps_the_chosen_columns_and_the_target(table, capsys, path, read
     assert read(path).equals(table.select(["b", "d", "price"]))
 
 
+def test_text_is_written_without_pyarrow(table, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    answer(capsys, "select", "sales.csv", "--target", "price", "-k", "2", "--write", "small.csv")
+    pd.testing.assert_frame_equal(
+        pd.read_csv("small.csv"), pd.DataFrame(columns())[["b", "d", "price"]]
+    )
+
+
+def test_missing_values_are_written_as_empty_fields(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = pd.DataFrame(columns())
+    rows.loc[3, "b"] = np.nan
+    rows.to_csv("gaps.csv", index=False)
+    answer(capsys, "select", "gaps.csv", "--target", "price", "-k", "1", "--write", "small.csv")
+    assert Path("small.csv").read_text().splitlines()[4].startswith(",")
+
+
+@pytest.mark.parametrize(
+    ("given", "next_step"),
+    [
+        (["--target", "price"], "next: featgrad select sales.csv --target price"),
+        ([], "next: featgrad select sales.csv --target COL"),
+    ],
+)
+def test_info_ends_with_what_to_do_next(table, capsys, given, next_step):
+    assert main(["info", "sales.csv", *given]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == next_step
+
+
 def test_report_shows_command_and_file(table, capsys):
     given = ["select", "sales.csv", "--target", "price", "-k", "2", "--report", "report.html", "-q"]
     assert main(given) == 0
@@ -328,12 +357,19 @@ def test_an_interrupt_is_reported_and_leaves_no_file(table, capsys, monkeypatch)
     assert not Path("selected.txt").exists()
 
 
-@pytest.mark.parametrize("given", [["select"], ["select", "x.csv", "--target", "y", "-k", "0"], []])
+@pytest.mark.parametrize("given", [["select"], ["select", "x.csv", "--target", "y", "-k", "0"]])
 def test_the_parser_refuses_with_exit_code_2(given, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(given)
     assert stopped.value.code == 2
     assert "usage: featgrad" in capsys.readouterr().err
+
+
+def test_without_arguments_the_help_is_printed(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    assert stopped.value.code == 0
+    assert "select features" in capsys.readouterr().out
 
 
 def test_a_seed_repeats_itself(table, capsys):
@@ -344,9 +380,13 @@ def test_a_seed_repeats_itself(table, capsys):
 def test_missing_pyarrow_is_reported(table, capsys, monkeypatch):
     pa.parquet.write_table(table, "sales.parquet")
     monkeypatch.setattr("featgrad.readers.frames.find_spec", lambda name: None)
-    code, line = error(capsys, "info", "sales.parquet")
-    assert code == 1
-    assert "featgrad[files]" in line
+    for given in (
+        ["info", "sales.parquet"],
+        ["select", "sales.csv", "--target", "price", "--write", "small.parquet"],
+    ):
+        code, line = error(capsys, *given)
+        assert code == 1
+        assert "featgrad[files]" in line
 
 
 def test_the_package_runs_as_a_program(table):
@@ -373,7 +413,7 @@ def test_a_closed_pipe_is_no_error(table, capsys, monkeypatch):
 def test_completion_knows_commands_and_options(shell, capsys):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert "select construct score path info watch convert completion" in script
+    assert "info select construct score path watch convert completion" in script
     assert "target" in script
 
 
@@ -446,8 +486,8 @@ def test_names_cannot_command_a_terminal_or_a_spreadsheet(table, capsys):
         output = capsys.readouterr()
         assert not {"\x1b", "\u202e"} & {*output.out, *output.err}
     assert "note: read as numbers, in days: \\u001b[2Jday" in output.err
-    assert Path("w.csv").read_text().startswith("\"'=")
-    assert Path("w.TSV").read_text().startswith("\"'=")
+    assert Path("w.csv").read_text().startswith("'=")
+    assert Path("w.TSV").read_text().startswith("'=")
     assert Path("out.csv").read_text().splitlines()[1].startswith("'=")
     assert not {"\x1b", "\u202e"} & {*Path("report.html").read_text()}
 

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `featgrad` with these arguments, or those of the process; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     parser = build_parser()
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(argv or ["--help"])
     arguments.command_line = shlex.join(["featgrad", *argv])
     if arguments.run == "completion":
         print(completion_script(parser, arguments.shell))

@@ -17,6 +17,10 @@ _FILE = (
     ".arrow, .svm or .npy; text also compressed; - for standard input"
 )
 _EXAMPLES = {
+    "info": [
+        "featgrad info patients.csv --target diagnosis",
+        "featgrad info export.csv --sep ';' --decimal ,",
+    ],
     "select": [
         "featgrad select patients.csv --target diagnosis",
         "featgrad select patients.csv --target diagnosis -k 10 --report report.html",
@@ -30,7 +34,6 @@ _EXAMPLES = {
     ],
     "score": ["featgrad score patients.csv --target diagnosis --features age bmi"],
     "path": ["featgrad path patients.csv --target diagnosis --sizes 1 2 5 10 20"],
-    "info": ["featgrad info export.csv", "featgrad info export.csv --sep ';' --decimal ,"],
     "watch": ["featgrad watch patients.csv --target diagnosis -k 6 --half-life 500"],
     "convert": ["featgrad convert clicks.csv clicks.arrow --target click --hash-dim 1048576"],
 }
@@ -64,7 +67,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=f"featgrad {version_of('featgrad')}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     shown = ArgumentParser(add_help=False)
-    shown.add_argument("--seed", type=int, default=0, help="random seed, default 0")
+    shown.add_argument("--seed", type=int, default=0, help="random seed; default: 0")
     shown.add_argument("--json", action="store_true", help="print JSON")
     shown.add_argument("-q", "--quiet", action="store_true", help="no progress, no notes")
     shown.add_argument("--debug", action="store_true", help="full traceback of an error")
@@ -85,16 +88,17 @@ def build_parser() -> ArgumentParser:
 
     task, (held_out, search) = ArgumentParser(add_help=False), _search_options()
     task.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
+    add("info", "describe the contents of a file", task)
     select = add("select", "select features", task, held_out, search)
     option = select.add_argument
-    size = "number of features, default auto"
+    size = "number of features; default: auto, the fewest that predict as well as any"
     option("-k", type=_size, default="auto", metavar="N|auto", help=size)
     option("--fdr", type=_rate, metavar="RATE", help="as many as keep this false discovery rate")
     option("--out", type=Path, metavar="PATH", help="write the features: .json, .csv or .txt")
     option("--report", type=Path, metavar="PATH", help="write a report: .html")
     option("--write", type=Path, metavar="PATH", help="write their columns and the target")
     option("--explain", action="store_true", help="print which search ran, and why")
-    text = "construct features as they are needed: products of columns, hinges and others"
+    text = "construct features: products of columns, curves and others"
     option = add("construct", text, task, held_out).add_argument
     option("-k", type=_size, default="auto", metavar="N|auto", help=size)
     text = (
@@ -111,7 +115,6 @@ def build_parser() -> ArgumentParser:
     path = add("path", text, task, held_out, search)
     text = "numbers of features, default 1 to 300"
     path.add_argument("--sizes", nargs="+", type=_count, metavar="N", help=text)
-    add("info", "describe the contents of a file", task)
     watch = add("watch", "follow which features matter, row after row", task)
     watch.add_argument("-k", type=_count, default=10, metavar="N", help="number of features")
     text = f"rows after which a row counts half, default {HALF_LIFE}"

@@ -108,9 +108,8 @@ def select(arguments: Namespace) -> None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         _write(rows.source if not fitted.is_complete else [fitted.block], names, rows, arguments)
-    lines = [str(described), *about_task(selector.task_, arguments), *of_rows]
-    warned = [f"warning: {concern.title.lower()}. {concern}" for concern in concerning]
-    lines += [*warned, *explained]
+    lines = [str(described), *about_task(selector.task_, arguments), *of_rows, *explained]
+    lines += [f"warning: {concern.title.lower()}. {concern}" for concern in concerning]
     suspects = [name for each in concerning if each.kind == "leak" for name in each.features]
     answer["next"] = [
         *_without(suspects, rows.source, arguments),
@@ -218,7 +217,11 @@ def info(arguments: Namespace) -> None:
     described = describe(arguments.file, target, task=arguments.task, **options)
     problems = tuple(as_options(arguments.named(problem)) for problem in described.problems)
     described = replace(described, problems=problems)
-    show(described.to_dict(), str(described), json_output=arguments.json)
+    lines = [str(described)]
+    if not problems and not arguments.quiet:
+        command = arguments.command_line.replace("featgrad info", "featgrad select", 1)
+        lines += ["", f"next: {command}{'' if described.target else ' --target COL'}"]
+    show(described.to_dict(), "\n".join(lines), json_output=arguments.json)
 
 
 def convert_file(arguments: Namespace) -> None:

@@ -25,6 +25,7 @@ from featgrad.readers import Block
 from featgrad.readers.block import InvalidRows
 from featgrad.readers.columns import Table
 from featgrad.readers.formats import FORMATS, VAGUE, is_named, suffix_of
+from featgrad.readers.frames import require_pyarrow
 
 # Seconds between two counts.
 _INTERVAL_S = 0.1
@@ -144,29 +145,30 @@ def columns_of_table(
 
 def write_table(blocks: Iterable[dict[str, Any]], path: Path) -> None:
     """Write columns, block by block."""
-    import pyarrow as pa
-
-    is_text = is_named(path, "csv") or is_named(path, "tsv")
     with atomic_path(path) as temporary, ExitStack() as stack:
+        if is_named(path, "csv") or is_named(path, "tsv"):
+            file = stack.enter_context(temporary.open("w", encoding="utf-8", newline=""))
+            rows = csv.writer(file, delimiter="\t" if is_named(path, "tsv") else ",")
+            for i, block in enumerate(blocks):
+                rows.writerows([map(_as_cell, block)] * (i == 0))
+                rows.writerows(zip(*map(_as_text, block.values()), strict=True))
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         writer = None
         for block in blocks:
-            names = map(_as_cell, block) if is_text else block
-            batch = pa.record_batch([*block.values()], names=list(names))
-            writer = writer or stack.enter_context(_writer(temporary, batch.schema))
+            batch = pa.record_batch([*block.values()], names=[*block])
+            open_writer = pq.ParquetWriter if is_named(path, "parquet") else pa.ipc.new_file
+            writer = writer or stack.enter_context(open_writer(temporary, batch.schema))
             writer.write_batch(batch)
 
 
-def _writer(path: Path, schema: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv as pc
-    import pyarrow.parquet as pq
-
-    if is_named(path, "parquet"):
-        return pq.ParquetWriter(path, schema)
-    if is_named(path, "arrow"):
-        return pa.ipc.new_file(path, schema)
-    delimiter = "\t" if is_named(path, "tsv") else ","
-    return pc.CSVWriter(path, schema, write_options=pc.WriteOptions(delimiter=delimiter))
+def _as_text(column: Any) -> list[Any]:
+    """Numbers with as many digits as they need; missing values are empty."""
+    if column.dtype.kind != "f":
+        return list(column)
+    return ["" if text == "nan" else text.removesuffix(".0") for text in column.astype(str)]
 
 
 def as_json(estimate: Estimate | None) -> dict[str, Any]:
@@ -204,6 +206,8 @@ def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> N
         shown = f"{option} {str(path)!r}"
         if allowed and suffix_of(path) not in allowed:
             raise UsageError(f"{shown} has no known suffix: use {', '.join(allowed)}.")
+        if is_named(path, "parquet") or is_named(path, "arrow"):
+            require_pyarrow(f"Writing {str(path)!r}")
         if not path.parent.is_dir():
             raise UsageError(f"{shown} is in a folder that does not exist: create {path.parent}.")
         if path.is_dir():

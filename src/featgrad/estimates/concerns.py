@@ -92,8 +92,8 @@ class Signs(NamedTuple):
             f"deviations in {' and '.join(what)}."
         )
         advice = (
-            "Where rows are in order of time, what was learned may not last: hold out later ones, "
-            "cv=TimeSeriesSplit() (--in-order)."
+            "Where rows are in order of time, what was learned may not last: hold out later "
+            "ones, by cv=TimeSeriesSplit() or, in the command, --in-order."
         )
         title = "Drift with the order of rows"
         return [Concern("drift", title, text, advice, features)] if what else []

@@ -159,7 +159,7 @@ class _Rows:
             advice = (
                 "Where they are in order of time, or rows of one person or place follow each "
                 "other, what is said of held-out rows is too good for new ones: use "
-                "cv=TimeSeriesSplit() (--in-order), or groups (--group)."
+                "cv=TimeSeriesSplit() (in the command --in-order), or groups (--group)."
             )
             return [Concern("dependence", "Rows are like their neighbours", text, advice)]
         return []
@@ -254,9 +254,9 @@ class _Rows:
             f"{what} explains a further {added:.0%} of the variance of {of}: the relation is not "
             "linear."
         )
-        advice = "Construct features (featgrad construct), or use a model that bends."
+        advice = "Construct features (featgrad construct), or use a model that is not linear."
         pair = int(features[i]), int(features[j])
-        return [Concern("nonlinear", "A relation that is not linear", text, advice, pair)]
+        return [Concern("nonlinear", "Curves and products", text, advice, pair)]
 
 
 def _bent(predicted: Floats) -> Floats:
