@@ -39,6 +39,6 @@ def on_device(
     weights = weight[rows] / weight.sum()
     target = centre(encode(Y, task)[0][rows], task, weights)
     matrix = SparseMatrix(X, device) if sparse.issparse(X) else DenseMatrix(X, device, is_resident)
-    matrix.hashes(np.ones(X.shape[1], int))
+    matrix.hashes(np.ones(X.shape[1], int), exact=True)
     prepared = Prepared(rows, weights, target, formulas.up_to("monotone", 3), layout(rows, n_folds))
     return OnDevice(matrix, prepared, preprocess)

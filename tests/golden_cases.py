@@ -1,7 +1,7 @@
 """Fits, estimates, streams and commands whose results are recorded, one for each way through.
 
 Targets hold noise, and columns depend on each other, so that every number moves with its formula.
-They are rounded: the order of rows, hence every number, depends on their last bits.
+They are rounded, which keeps them the same whatever computes them.
 """
 
 from __future__ import annotations

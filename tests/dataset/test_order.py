@@ -35,6 +35,21 @@ def test_order_comes_from_content_not_place(X):
     np.testing.assert_array_equal(X[visit(X)[0]], X[shuffle][visit(X[shuffle])[0]])
 
 
+def test_last_bits_of_values_do_not_change_the_order(X):
+    y = X.sum(axis=1)
+    order = visit(X, y=y)[0]
+    np.testing.assert_array_equal(visit(np.nextafter(X, 9), y=np.nextafter(y, 9))[0], order)
+    np.testing.assert_array_equal(visit(X.astype(np.float32), y=y)[0], order)
+
+
+def test_rows_that_differ_in_last_bits_are_no_copies():
+    X = np.repeat(1 + np.arange(50) * 2.0**-40, 2)[:, None]
+    rows, weights = visit(X)
+    assert len(rows) == 50
+    np.testing.assert_allclose(weights, 1 / 50)
+    assert abs(np.corrcoef(rows, np.arange(50))[0, 1]) < 0.4
+
+
 def test_order_does_not_follow_the_values():
     X = np.arange(400.0)[:, None]
     rows, _ = visit(X)

@@ -138,12 +138,12 @@ class DeviceMatrix:
         """The rows of each span."""
         raise NotImplementedError
 
-    def hashes(self, keys: Any) -> Tensor:
+    def hashes(self, keys: Any, exact: bool) -> Tensor:
         """Of the rows (see `featgrad.dataset.memory`); also looks for what is not a number."""
         keys, found = sent(keys, self.device), []
         flags = torch.zeros(2, dtype=torch.bool, device=self.device)
         for block in self.blocks():
-            found.append(hashes_of(block, keys))
+            found.append(hashes_of(block, keys, exact))
             entries = block if isinstance(block, torch.Tensor) else block.values
             largest, smallest = entries > LARGEST_ENTRY, entries < -LARGEST_ENTRY
             flags |= torch.stack([torch.isnan(entries).any(), (largest | smallest).any()])
@@ -325,13 +325,13 @@ class SparseColumns:
             self._filled = SparseColumns(self._starts, self._rows, values, self.shape)
         return self._filled
 
-    def hashes(self, keys: Tensor) -> Tensor:
+    def hashes(self, keys: Tensor, exact: bool) -> Tensor:
         found = torch.zeros(self.shape[0], dtype=torch.int64, device=keys.device)
         parts = (self.values, self._columns(), self._rows)
         for values, columns, rows in zip(
             *(torch.split(p, _BLOCK_ENTRIES) for p in parts), strict=True
         ):
-            found.index_add_(0, rows, bits(values) * keys[columns])
+            found.index_add_(0, rows, bits(values, exact) * keys[columns])
         return found
 
     def _columns(self) -> Tensor:

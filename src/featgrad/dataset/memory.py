@@ -2,14 +2,15 @@
 
 The estimate is over ordered tuples of distinct rows, so rows are visited in a random order: rows
 sorted by the target would not be exchangeable. Of rows in memory the order is drawn from what a row
-holds, not from where it stands, which makes every result independent of the order of the rows.
+holds, not from where it stands, which makes every result independent of the order of the rows. It
+is the same for values that differ in their last bits, as those that readers of text make.
 
 Copies of a row (oversampled data, weights written out) are not distinct: a tuple of copies would
 bring back the overfitting that distinct rows avoid. They are merged into one row of their common
 weight. Rows that agree by chance, as those of a few discrete columns do, are left alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -42,6 +43,8 @@ _BLOCK_ENTRIES, _HASHED_ENTRIES = 1 << 22, 1 << 16
 _ORIGIN_ROWS = 1000
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 _LOW = (1 << 32) - 1
+# Half of the last digit of single precision, in bits of a double.
+_HALF = 1 << 28
 
 
 def distinct_rows(
@@ -52,24 +55,35 @@ def distinct_rows(
     labels: Indices | None = None,
 ) -> tuple[Indices, Floats]:
     """Rows of positive weight in random order, copies of one label merged, with their weights."""
-    hashes = hashes_of(X, random_keys(rng, X.shape[1]))
-    of_outputs = hashes_of(outputs, random_keys(rng, outputs.shape[1]))
-    rows, xp = np.flatnonzero(weights), namespace(hashes)
+    keys = [random_keys(rng, part.shape[1]) for part in (X, outputs)]
+    rows = np.flatnonzero(weights)
     if labels is not None:
         rows = rows[np.argsort(labels[rows], kind="stable")]
-    # Sums of like terms keep a trace of them in their order; one more mix takes it away. The signed
-    # numbers are in the order of unsigned ones.
-    total = (hashes + placed_like(hashes, of_outputs))[placed_like(hashes, rows)]
-    total = _mixed(_mixed(total)) ^ xp.iinfo(xp.int64).min
+    total = _totals(X, outputs, rows, keys, exact=False)
+    xp = namespace(total)
     order = xp.argsort(total, stable=True)
-    rows, total = rows[to_numpy(order)], total[order]
-    is_new = np.append(True, to_numpy(total[1:] != total[:-1]))
+    is_new = np.append(True, to_numpy(total[order[1:]] != total[order[:-1]]))
+    if not is_new.all():  # which exact values decide
+        exact = _totals(X, outputs, rows, keys, exact=True)
+        order = xp.argsort(exact, stable=True)
+        order = order[xp.argsort(total[order], stable=True)]
+        is_new[1:] = to_numpy(exact[order[1:]] != exact[order[:-1]])
+    rows = rows[to_numpy(order)]
     if is_new.all() or not are_copies(X, rows[is_new]):
         return rows, weights[rows]
     if labels is not None:
         is_new[1:] |= labels[rows[1:]] != labels[rows[:-1]]
     first = np.flatnonzero(is_new)
     return rows[first], np.add.reduceat(weights[rows], first)
+
+
+def _totals(X: Any, outputs: Floats, rows: Indices, keys: Sequence[Hashes], *, exact: bool) -> Any:
+    """Numbers that order rows by their entries and outputs."""
+    hashes, of_outputs = hashes_of(X, keys[0], exact), hashes_of(outputs, keys[1], exact)
+    # Sums of like terms keep a trace of them in their order; one more mix takes it away. The signed
+    # numbers are in the order of unsigned ones.
+    total = (hashes + placed_like(hashes, of_outputs))[placed_like(hashes, rows)]
+    return _mixed(_mixed(total)) ^ -(1 << 63)
 
 
 def are_copies(X: Any, distinct: Indices) -> bool:
@@ -91,25 +105,26 @@ def random_keys(rng: np.random.RandomState, size: int) -> Hashes:
     return np.asarray(keys.view(np.int64))
 
 
-def hashes_of(X: Any, keys: Any) -> Any:
+def hashes_of(X: Any, keys: Any, exact: bool) -> Any:
     """A number per row that depends on its entries only; the same for dense and sparse rows."""
     if hasattr(X, "hashes"):  # on a device
-        return X.hashes(keys)
+        return X.hashes(keys, exact)
     if sparse.issparse(X):
         # One entry more than there are, for the empty rows at the end.
-        entries = np.append(bits(X.data) * keys[X.indices], np.int64(0))
+        entries = np.append(bits(X.data, exact) * keys[X.indices], np.int64(0))
         found = np.add.reduceat(entries, X.indptr[:-1])
         found[np.diff(X.indptr) == 0] = 0
         return found
     step = max(1, _HASHED_ENTRIES // X.shape[1]) if isinstance(X, np.ndarray) else X.shape[0]
     blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
-    return namespace(X).concat([(bits(block) * keys).sum(1) for block in blocks])
+    return namespace(X).concat([(bits(block, exact) * keys).sum(1) for block in blocks])
 
 
-def bits(values: Any) -> Any:
-    """Bits of the values as doubles, mixed; 0 stays 0, and -0 is 0."""
+def bits(values: Any, exact: bool) -> Any:
+    """Bits of the values, mixed, to as many digits as single precision has; 0 stays 0, -0 is 0."""
     xp = namespace(values)
-    return _mixed((xp.astype(values, xp.float64) + 0.0).view(xp.int64))
+    found = (xp.astype(values, xp.float64) + 0.0).view(xp.int64)
+    return _mixed(found if exact else (found + _HALF) & ~(2 * _HALF - 1))
 
 
 def _mixed(numbers: Any) -> Any:
