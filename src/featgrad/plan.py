@@ -161,7 +161,7 @@ CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 # knots of a column; rows that variances of products are first taken from.
 BUILT, CONSTRUCTED, KNOTS, VARIANCE_ROWS = 256, 256, 8, 500
 LONGEST_LAG = 200
-NEAR_ZERO = 0.1  # mean of a column, in deviations, up to which products are of the column as it is
+NEAR_ZERO = 0.2  # mean of a column, in deviations, up to which products are of the column as it is
 # Multiplications up to which all pairs are priced, on the host and on an accelerator; of more,
 # those with one of the best columns.
 PAIR_WORK, DEVICE_PAIR_WORK = 1 << 38, 1 << 44

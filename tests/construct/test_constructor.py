@@ -245,3 +245,11 @@ def test_booleans_are_numbers(container):
     constructor = FeatureGradientConstructor(1, random_state=0, estimate=False)
     assert constructor.fit(container(X), y).get_feature_names_out().tolist() == ["x0 * x1"]
     assert constructor.transform(container(X)).dtype == np.float64
+
+
+def test_relatives_of_what_is_found_do_not_fill_a_set():
+    X = normal(600, 30, seed=1)
+    y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + 1.4 * normal(600, 1, seed=9)[:, 0]
+    constructor = FeatureGradientConstructor(8, random_state=0).fit(X, y)
+    assert constructor.n_features_ == 8
+    assert {one.name for one in constructor.constructed_} == {"x0 * x1", "x2 * x3"}

@@ -17,7 +17,8 @@ def residuals(request: pytest.FixtureRequest) -> Residuals:
     weights /= weights.sum()
     values = rng.standard_normal((60, request.param))
     values -= weights @ values
-    return Residuals(np.arange(60), weights, weights[:, None] * values, np.zeros((len(weights), 0)))
+    left = weights[:, None] * values
+    return Residuals(np.arange(60), weights, left, np.zeros((60, 0)), left)
 
 
 def columns(n_columns: int) -> np.ndarray:
@@ -61,9 +62,8 @@ def test_a_few_rows_are_not_enough_evidence():
     values[:3] = 30
     values -= values.mean()
     weights = np.full(1000, 1e-3)
-    residuals = Residuals(
-        np.arange(1000), weights, weights[:, None] * values, np.zeros((len(weights), 0))
-    )
+    left = weights[:, None] * values
+    residuals = Residuals(np.arange(1000), weights, left, np.zeros((1000, 0)), left)
     column = np.zeros((1000, 1))
     column[:3] = 1
     prices, worth = residuals.price(column, 100)

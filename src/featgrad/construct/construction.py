@@ -2,8 +2,10 @@
 
 1. The usual search, in each division among the given columns and those constructed in it.
 2. Residuals of cross-fitted ridge models of the chosen columns.
-3. Every operation prices all that it could make of the given columns and of those constructed ones
-   that are chosen. What is worth more than the best of as many columns of noise would be enters.
+3. Constructed columns that say no more than chance next to the others leave the set, and simpler
+   ones take the place of others that are as good.
+4. Every operation prices all that it could make of the given columns and of the constructed ones
+   that stay. What is worth more than the best of as many columns of noise would be enters.
 
 All this happens once with all rows and once without each part of them that is held out, so that
 knots, means and choices know nothing of these. At last sets with and without constructed columns
@@ -24,6 +26,7 @@ from featgrad._support.threads import one_blas_thread
 from featgrad.construct.expressions import Constructed, Given, in_columns, with_columns
 from featgrad.construct.operations import Operation
 from featgrad.construct.prices import Parts, Residuals, on_one_scale
+from featgrad.construct.pruning import pruned
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.memory import InMemory
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
@@ -71,7 +74,8 @@ def construct(
     Residuals are those of sets of a size. Each pair has one of so many columns at most.
     """
     pools, active = Pools({folds: {} for folds in divisions}), list(divisions)
-    for _ in range(n_rounds):
+    counts = dict.fromkeys(divisions, 1)
+    for round_ in range(n_rounds + 1):
         columns = pools.columns
         matrix = with_columns(X, X, columns)
         dataset = given.with_matrix(matrix)
@@ -85,27 +89,34 @@ def construct(
         every = [*map(Given, range(X.shape[1])), *columns]
         for folds, subset in zip(before, subsets, strict=True):
             pool, residuals = pools.of_division[folds], _residuals(dataset, subset.features, folds)
+            chosen = [every[i] for i in subset.features]
+            left = pruned(chosen, pool, X, residuals, counts[folds])
+            stay = {one: price for one, price in pool.items() if one in left}
+            pools.of_division[folds] = stay
+            if round_ == n_rounds:
+                continue
             # Parts of others are given columns, and constructed ones that are chosen.
             is_part = (units.of_column >= 0) & (np.arange(len(every)) < X.shape[1])
-            is_part[subset.features] = True
+            is_part |= [one in stay for one in every]
             own = np.flatnonzero(is_part)
             expressions = [every[i] for i in own]
             values = matrix[placed_like(matrix, residuals.rows)]
             ranked = best_first(subset.scores[own], len(own))
             scaled = on_one_scale(values if is_part.all() else values[:, placed_like(matrix, own)])
             parts = Parts(X, residuals.rows, expressions, ranked, most_parents, *scaled)
-            found = _entering(parts, residuals, operations)
+            found, counts[folds] = _entering(parts, residuals, operations)
             if found.keys() - pool.keys():
                 active.append(folds)
-                chosen = {column: pool[column] for column in expressions if column in pool}
-                pools.of_division[folds] = chosen | found
+                pools.of_division[folds] = stay | found
         if not active:
             break
     return pools
 
 
-def _entering(parts: Parts, residuals: Residuals, operations: Sequence[Operation]) -> Pool:
-    """The best of what is worth more than the best of all candidates would be by chance."""
+def _entering(
+    parts: Parts, residuals: Residuals, operations: Sequence[Operation]
+) -> tuple[Pool, int]:
+    """The best that are worth more than the best of all candidates, and how many these are."""
     best = [operation.best(parts, residuals, BUILT) for operation in operations]
     count, found = sum(one for one, _ in best), Pool()
     for _, columns in best:
@@ -114,7 +125,7 @@ def _entering(parts: Parts, residuals: Residuals, operations: Sequence[Operation
             built = in_columns([column.build(parts.X)[rows] for column in columns])
             prices, worth = residuals.price(built, count)
             found |= {columns[i]: float(prices[i]) for i in np.flatnonzero(worth)}
-    return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED])
+    return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED]), count
 
 
 def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
@@ -135,11 +146,13 @@ def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
         coefficients = ridge_coefficients(model.take(others), HELD_OUT_RIDGE)
         left[own] = model.outputs[own] - model.values[own] @ coefficients
     left -= weights @ left
-    deviations = np.sqrt(weights @ (outputs - weights @ outputs) ** 2)
-    left /= np.where(deviations > 0, deviations, 1.0)
+    outputs = outputs - weights @ outputs
+    deviations = np.sqrt(weights @ outputs**2)
+    left, outputs = (part / np.where(deviations > 0, deviations, 1.0) for part in (left, outputs))
     constant_too = np.column_stack([np.ones(len(used)), given.values])
     basis = np.linalg.qr(np.sqrt(weights)[:, None] * constant_too)[0]
-    return Residuals(sample.places[used], weights, weights[:, None] * left, basis)
+    left, outputs = weights[:, None] * left, weights[:, None] * outputs
+    return Residuals(sample.places[used], weights, left, basis, outputs)
 
 
 class Verdict(NamedTuple):

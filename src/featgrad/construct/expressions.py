@@ -15,6 +15,7 @@ class Given:
     """A column of X."""
 
     index: int
+    size = 1
 
     def build(self, X: Any) -> Any:
         column = X[:, [self.index]].toarray().ravel() if sparse.issparse(X) else X[:, self.index]
@@ -34,6 +35,10 @@ class Curved:
     curve: Any
     part: "Expression"
     number: float
+
+    @property
+    def size(self) -> int:
+        return 1 + self.part.size
 
     @property
     def kind(self) -> str:
@@ -57,6 +62,11 @@ class Product:
     parts: "tuple[Expression, Expression]"
     origins: tuple[float, float]
     kind = "product"
+
+    @property
+    def size(self) -> int:
+        """Of the expression; where two are as good the smaller one is taken."""
+        return self.parts[0].size + self.parts[1].size
 
     def build(self, X: Any) -> Any:
         first, second = (part.build(X) for part in self.parts)

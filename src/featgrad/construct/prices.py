@@ -40,18 +40,22 @@ class Residuals(NamedTuple):
     values: Floats  # times the weights; of each output they sum to 0
     # A constant and the columns of the model, orthonormal, times roots of the weights.
     basis: Floats
+    outputs: Floats  # of which they are left, times the weights
 
     def price(self, columns: Any, count: int) -> tuple[Floats, Flags]:
         """What columns would add, and whether it is more than the best of so many of noise would.
 
-        That is by what the model's columns do not have of them. Noise is that of all rows, and that
-        of the rows where a column is large, which may be few: Student's t takes the place of the
-        normal distribution.
+        That is by what the model's columns do not have of them.
         """
-        xp, n_outputs = namespace(columns), self.values.shape[1]
-        weights, values, basis = (
-            placed_like(columns, part) for part in (self.weights, self.values, self.basis)
-        )
+        own, varies = self.own(columns)
+        values = placed_like(own, self.values)
+        prices, worth = self.worth(own, own.T @ values, count)
+        return np.where(varies, prices, 0.0), varies & worth
+
+    def own(self, columns: Any) -> tuple[Any, Flags]:
+        """What the model does not have of columns, of variance 1, and whether that varies."""
+        xp = namespace(columns)
+        weights, basis = (placed_like(columns, part) for part in (self.weights, self.basis))
         roots, missing = weights[:, None] ** 0.5, xp.isnan(columns)
         known = xp.clip(weights @ xp.astype(~missing, xp.float64), 1e-300, None)
         means = weights @ xp.where(missing, 0.0, columns) / known
@@ -60,24 +64,31 @@ class Residuals(NamedTuple):
         left = centred - basis @ (basis.T @ centred)
         own_variance = xp.sum(left**2, axis=0)
         varies = (own_variance > LEAST_OWN_VARIANCE * variance) & (variance > (1e-9 * means) ** 2)
-        left /= roots * xp.where(varies, own_variance, 1.0) ** 0.5
-        along = xp.sum((left.T @ values) ** 2, axis=1) / n_outputs
-        own, shares = (
-            xp.sum(values**2, axis=1) @ left**2 / n_outputs,
-            (weights[:, None] * left) ** 2,
-        )
+        return left / (roots * xp.where(varies, own_variance, 1.0) ** 0.5), to_numpy(varies)
+
+    def worth(self, own: Any, covariances: Any, count: int) -> tuple[Floats, Flags]:
+        """Prices of what columns have of their own, and whether these are more than chance.
+
+        Noise is that of all rows, and that of the rows where a column is large, which may be few:
+        Student's t takes the place of the normal distribution.
+        """
+        xp, n_outputs = namespace(own), self.values.shape[1]
+        weights, values = (placed_like(own, part) for part in (self.weights, self.values))
+        shares = (weights[:, None] * own) ** 2
         n_rows = xp.sum(shares, axis=0) ** 2 / xp.clip(xp.sum(shares**2, axis=0), 1e-300, None)
-        varies, along, own, n_rows = map(to_numpy, (varies, along, own, n_rows))
+        same_row = xp.sum(values**2, axis=1) @ own**2 / n_outputs
+        along = xp.sum(covariances**2, axis=1) / n_outputs
+        along, same_row, n_rows = map(to_numpy, (along, same_row, n_rows))
         noise = np.linalg.eigvalsh(self.values.T @ self.values) / n_outputs
         chance = Prices(along, noise).chance(RARE_RANK, count)
         freedom = noise.sum() ** 2 / max(np.sum(noise**2), 1e-300)
         ratio = fdtri(freedom, np.maximum(n_rows - 1, 1e-3), 1 - (RARE_RANK - 0.3) / count)
         ratio = np.minimum(ratio, 1e100)  # of one row, older versions of SciPy say infinite
-        limit = own * n_rows * ratio / np.maximum(n_rows - 1 + freedom * ratio, 1e-300)
-        worth = varies & (along - own > chance) & (along > limit)
+        limit = same_row * n_rows * ratio / np.maximum(n_rows - 1 + freedom * ratio, 1e-300)
+        worth = (along - same_row > chance) & (along > limit)
         # Of fewer rows, as many would agree by chance.
         worth &= n_rows * noise.sum() > noise.sum() + chance
-        return np.where(varies, along - own, 0.0), worth
+        return along - same_row, worth
 
 
 class Parts(NamedTuple):
