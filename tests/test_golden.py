@@ -60,7 +60,8 @@ def record(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: record(part) for key, part in value.items()}
     if hasattr(value, "_asdict"):
-        return record(value._asdict())
+        # Scores and estimates are those of the predictions.
+        return record({k: v for k, v in value._asdict().items() if k != "predictions"})
     if isinstance(value, list | tuple):
         return [record(part) for part in value]
     if isinstance(value, np.ndarray | np.generic):

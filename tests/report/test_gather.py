@@ -370,3 +370,34 @@ def test_correlations_do_not_depend_on_the_scale(scale):
     np.testing.assert_allclose(found.redundancy.correlations, expected.redundancy.correlations)
     for name in ("nearest", "correlation", "signs"):
         assert found.table["sizes"][0][name] == expected.table["sizes"][0][name]
+
+
+def test_held_out_rows_are_drawn_as_their_score_says():
+    X, y = table()
+    facts = gathered(X, y + 50)
+    held_out = facts.table["held_out"]
+    predicted, actual = np.array(held_out["points"]).T
+    assert held_out["name"] == "the target"
+    assert len(actual) == 300
+    np.testing.assert_allclose(np.sort(actual), np.sort(y + 50), rtol=1e-3)
+    r2 = 1 - np.mean((actual - predicted) ** 2) / np.var(actual)
+    assert r2 == pytest.approx(facts.selection.score.value, abs=0.01)
+
+
+def test_each_class_has_a_curve_of_held_out_rows():
+    X, y = table()
+    held_out = gathered(X, np.where(y > 1, "high", "low")).table["held_out"]
+    (curve,) = held_out["curves"]
+    assert curve["name"] == "the target = low"
+    assert curve["count"] == np.count_nonzero(y <= 1)
+    assert 0.7 < curve["found"] / curve["count"] < 1
+    ends = [(curve["x"][i], curve["y"][i]) for i in (0, -1)]
+    assert ends == [(0, 0), (1000, 1000)]
+    area = np.trapezoid(curve["y"], curve["x"]) / 1e6
+    assert 0.85 < area < 1
+
+
+def test_without_held_out_rows_none_are_drawn():
+    X, y = table()
+    selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(X, y)
+    assert gather_facts(selector, X, y).table["held_out"] is None

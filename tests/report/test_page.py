@@ -177,6 +177,26 @@ def test_missing_values_are_drawn_by_their_share(page):
     assert widths[0] == pytest.approx(4 * widths[3])
 
 
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_held_out_rows_have_a_picture(browser, tmp_path, task):
+    held_out = {"name": "price", "points": [[1.0, 1.5], [2.0, 1.75]]}
+    if task == "classes":
+        curve = {"name": "a", "x": [0, 100, 1000], "y": [0, 900, 1000], "count": 10, "found": 9}
+        held_out = {"rows": 40, "curves": [curve]}
+    write_report(facts(NAMES, held_out=held_out), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    drawn = "document.querySelector('#predictions svg')"
+    assert browser.evaluate(f"{drawn}.querySelectorAll('circle').length") == (
+        0 if task == "classes" else 2
+    )
+    assert browser.evaluate(f"{drawn}.querySelectorAll('polyline').length") == int(
+        task == "classes"
+    )
+    words = browser.evaluate("document.getElementById('held-out').innerText")
+    assert ("a: of the 10 rows ranked highest" in words) == (task == "classes")
+    assert browser.errors == []
+
+
 def test_contents_link_to_the_sections_that_are_there(page):
     links = page.evaluate("[...document.querySelectorAll('nav a')].map(c => c.textContent)")
     assert links == [

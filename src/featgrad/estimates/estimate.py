@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from featgrad._support import Indices
@@ -125,6 +126,19 @@ class Score(NamedTuple):
         return f"{self.name} {self.value:.3f} (+- {self.standard_error:.3f})"
 
 
+class Predictions(NamedTuple):
+    """Outputs of some held-out rows less their mean, next to what a ridge model predicts of them.
+
+    Parameters
+    ----------
+    values, outputs : ndarray of shape (rows, outputs)
+        Predicted and actual, each row in the models that have not seen it.
+    """
+
+    values: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+
+
 class PathPoint(NamedTuple):
     """The best set found for one size.
 
@@ -143,6 +157,8 @@ class PathPoint(NamedTuple):
         Explained fraction that those rows lose without each of the features, or without its group,
         with standard errors; nothing is lost where a feature was not found without the rows. None
         where the search is not repeated.
+    predictions : Predictions or None
+        Of those rows, or of some where these are many.
     """
 
     size: int
@@ -150,6 +166,7 @@ class PathPoint(NamedTuple):
     learnability: Estimate | None
     score: Score | None = None
     gains: Gains | None = None
+    predictions: Predictions | None = None
 
 
 def of_variables(point: PathPoint, variables: Variables | None) -> PathPoint:

@@ -23,7 +23,7 @@ from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import placed_like, to_numpy
 from featgrad.dataset.base import RowSample
 from featgrad.dataset.splits import Split
-from featgrad.estimates.estimate import Estimate, PathPoint, Score, estimated, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Predictions, Score, estimated, unknown
 from featgrad.moments.least_squares import (
     Gains,
     Weighted,
@@ -38,6 +38,8 @@ from featgrad.plan import HELD_OUT_RIDGE, ROWS_PER_COLUMN
 # Models of different groups share most of their rows, so that groups are not independent (Bates,
 # Hastie & Tibshirani 2024): errors as if they were, times this, cover simulated designs.
 _SHARED_ROWS = 1.2
+# Rows and entries of predictions that are kept for pictures.
+_SHOWN_ROWS, _SHOWN = 4000, 1 << 15
 
 
 class HeldOutRows:
@@ -70,7 +72,11 @@ class HeldOutRows:
         gains = self._gains(chosen, found) if len(chosen) else None
         score = self._score(chosen, [part.centred for part in parts])
         learnability = self._learnability(chosen, parts)
-        return PathPoint(len(chosen), chosen, learnability, score, gains)
+        # In a part outputs are less their mean in other rows.
+        y = [self._sample.outputs[test] for _, test in self._divisions]
+        errors = [part.prediction.values - part.prediction.outputs for part in parts]
+        shown = _some(np.concatenate(errors), np.concatenate(y))
+        return PathPoint(len(chosen), chosen, learnability, score, gains, shown)
 
     def _gains(self, chosen: Indices, found: Sequence[Indices]) -> Gains:
         """What rows lose without each feature or its group, as far as found without them."""
@@ -228,6 +234,12 @@ class _Part(NamedTuple):
         return self.prediction._replace(
             values=values - share @ values, outputs=outputs - share @ outputs
         )
+
+
+def _some(errors: Floats, outputs: Floats) -> Predictions:
+    """Evenly spaced rows, so few that those of many sizes and outputs can be kept."""
+    step = -(-len(outputs) // max(1, min(_SHOWN_ROWS, _SHOWN // outputs.shape[1])))
+    return Predictions(*(p[::step].astype(np.float32) for p in (outputs + errors, outputs)))
 
 
 def _is_enough(white: Weighted) -> bool:

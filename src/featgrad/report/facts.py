@@ -14,6 +14,7 @@ from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
 from featgrad.report.html import Redundancy, ReportFacts
+from featgrad.report.predictions import picture
 from featgrad.report.profiles import REDUNDANT, Profile, Series
 from featgrad.report.text import Described, Group, named_groups, number_text
 from featgrad.report.warnings import concerns_of
@@ -122,9 +123,10 @@ def gather_facts(
         "groups": [{"name": visible(name), "features": own.tolist()} for name, own in groups],
         "stability": _scaled(frequencies, 100),
         "missing": _scaled(missing / X.shape[0] if missing.any() else None, 1000),
-        "series": [visible(name) for name in series.names],
+        "series": series.names,
         **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
         "sizes": sizes,
+        "held_out": picture(path[selection.place].predictions, series, task),
         "redundant": round(100 * REDUNDANT),
         "related": round(100 * _RELATED),
     }

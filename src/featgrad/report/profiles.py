@@ -12,6 +12,7 @@ from scipy import sparse
 
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
+from featgrad._support.wording import visible
 from featgrad.columns.extremes import in_range
 from featgrad.columns.sums import statistics
 from featgrad.math.targets import Encoding
@@ -44,9 +45,10 @@ class Series(NamedTuple):
     names: list[str]
     values: Floats
     weights: Floats
+    places: Indices  # which outputs of the encoded target; of ranks all are added up
 
     def take(self, rows: Any) -> "Series":
-        return Series(self.names, self.values[rows], self.weights[rows])
+        return self._replace(values=self.values[rows], weights=self.weights[rows])
 
 
 class Profile(NamedTuple):
@@ -64,7 +66,8 @@ def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     encoding = Encoding.of(y, task)
     columns = encoding.columns(y)
     if task == "ordinal":
-        return Series([f"mean rank of {name}"], columns.sum(axis=1)[:, None], weights)
+        every, values = np.arange(columns.shape[1]), columns.sum(axis=1)[:, None]
+        return Series([f"mean rank of {visible(name)}"], values, weights, every)
     if encoding.classes is not None:
         classes = encoding.classes[-1:] if task == "binary" else encoding.classes
         names = [f"share of {name} = {label_text(label)}" for label in classes]
@@ -75,7 +78,7 @@ def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     # The most frequent classes and labels, or the first outputs.
     order = np.arange(len(names)) if task == "regression" else np.argsort(-columns.mean(axis=0))
     drawn = np.sort(order[:_MAX_SERIES])
-    return Series([names[i] for i in drawn], columns[:, drawn], weights)
+    return Series([visible(names[i]) for i in drawn], columns[:, drawn], weights, drawn)
 
 
 def profiles(
@@ -159,7 +162,7 @@ def _of_categories(X: Floats, target: Series, names: list[str]) -> Profile | Non
 
 def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
     """Means of the target in bins, and ``sum w^2 (y - mean)^2 / (sum w)^2``, their variance."""
-    _, values, weights = target
+    values, weights = target.values, target.weights
     centre, w = values.mean(axis=0), weights[:, None]
     y = values - centre
     counts = np.count_nonzero(inside, axis=0)

@@ -54,6 +54,58 @@ function drawCurve(width) {
   return drawn;
 }
 
+// Of each class the share that is found against the share of others that is taken for it.
+function drawRoc(width, { curves, rows }) {
+  const side = Math.min(width, 460);
+  const shared = { shown: (value) => inPercent(value, 0), across: (value) => inPercent(value, 0) };
+  const [drawn, { x, y }] = axes(side, side, [52, 10, 24, 46], [0, 1], { x: [0, 1], ...shared });
+  drawn.append(
+    line(x(0), y(0), x(1), y(1), "everything"),
+    written((x(0) + x(1)) / 2, side - 8, "of other rows, taken for it", "middle"),
+  );
+  curves.forEach((curve, k) => {
+    const points = curve.x.map((value, i) => `${x(value / 1000)},${y(curve.y[i] / 1000)}`).join(" ");
+    drawn.append(svg("polyline", { class: `curve s${k}`, points }, curve.name));
+  });
+  drawn.setAttribute("aria-label", `ROC of ${inCount(rows, "held-out row")}`);
+  return drawn;
+}
+
+// The nearer the points are to the line, the better.
+function drawPredicted(width, { name, points }) {
+  const side = Math.min(width, 460);
+  const all = points.flat();
+  const ends = [Math.min(...all), Math.max(...all)];
+  const gap = (ends[1] - ends[0]) * 0.03 || 1;
+  const range = [ends[0] - gap, ends[1] + gap];
+  const digits = Math.max(0, Math.min(12, 1 - Math.floor(Math.log10((ends[1] - ends[0]) / 2 || 1))));
+  const shown = (value) => {
+    const text = value.toFixed(digits).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+    return Math.abs(value) >= 1e6 ? value.toExponential(1) : text.replace(/^-0$/, "0");
+  };
+  const [drawn, { x, y }] = axes(side, side, [66, 10, 24, 46], range, { x: range, shown, across: shown });
+  drawn.append(
+    line(x(range[0]), y(range[0]), x(range[1]), y(range[1]), "everything"),
+    written((x(range[0]) + x(range[1])) / 2, side - 8, `predicted ${name}`, "middle"),
+  );
+  for (const [predicted, actual] of points) drawn.append(svg("circle", { class: "dot", cx: x(predicted), cy: y(actual), r: 2.5 }));
+  drawn.setAttribute("aria-label", `Predicted against actual ${name}`);
+  return drawn;
+}
+
+function showHeldOut(held) {
+  byId("held-out").hidden = false;
+  picture("predictions", (width) => (held.curves ? drawRoc(width, held) : drawPredicted(width, held)));
+  let note = `Each of these rows is predicted by a ridge model on features that were chosen without it. Across: predicted ${held.name}; upwards: the actual one. The nearer the points are to the line, the better.`;
+  if (held.curves) {
+    note = `Each of ${inCount(held.rows, "row")} is ranked by a ridge model on features that were chosen without it. Upwards: the share of the rows of a class that is found at some threshold; across: the share of all other rows that is taken for it. Chance is on the line.`;
+    const items = held.curves.map(({ name, count, found }, k) =>
+      element("li", { class: `s${k}` }, `${name}: of the ${count.toLocaleString("en")} rows ranked highest, as many as there are, ${inPercent(found / count)} are right`));
+    byId("held-out-legend").append(...items);
+  }
+  byId("held-out-note").textContent = note;
+}
+
 // Each pair of features has a square: its colour is the sign of the correlation, its opacity the size.
 function drawHeatmap({ correlations, replaced_by }) {
   const [cell, margin] = [20, 28];
@@ -132,5 +184,6 @@ saveRows("save-sizes", "sizes.csv", sizeRows);
 showSize(Number(byId("size").value));
 picture("curve", drawCurve);
 if (facts.redundancy !== null) showRedundancy(facts.redundancy);
+if (facts.held_out !== null) showHeldOut(facts.held_out);
 if (facts.missing !== null) showMissing();
 listContents();
