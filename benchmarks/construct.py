@@ -2,6 +2,7 @@
 
     python -m benchmarks.construct recovery     # products, functions and lags whose truth is known
     python -m benchmarks.construct honesty      # noise, linear truth, false products, intervals
+    python -m benchmarks.construct scale        # 1,000,000 rows of a Parquet file
     python -m benchmarks.construct tables       # 20 columns of real tables, a linear judge
 
 Figures are added to `results/construct`. Times are processor seconds of one core.
@@ -15,6 +16,7 @@ import numpy as np
 from scipy import sparse, stats
 from sklearn import datasets
 
+from benchmarks.helpers import construct_scale
 from benchmarks.helpers.construct_sets import (
     CONFIRMATION,
     DEVELOPMENT,
@@ -175,7 +177,7 @@ def parse():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("part", choices=("recovery", "honesty", "tables"))
+    parser.add_argument("part", choices=("recovery", "honesty", "scale", "tables"))
     parser.add_argument("--repeats", type=int, default=40, help="of honesty")
     parser.add_argument("--splits", type=int, default=3, help="of tables")
     parser.add_argument("--sets", help="tables, separated by commas")
@@ -197,7 +199,9 @@ def main():
         print(data, rows, *(f"{f.bar} {f.measured:.4g}{f.unit}" for f in figures), flush=True)
         record(data, rows, command, figures, FOLDER, TITLE)
 
-    if options.part == "recovery":
+    if options.part == "scale":
+        keep("1,000,000 rows x 50 of Parquet", 1_000_000, construct_scale.figures(1_000_000))
+    elif options.part == "recovery":
         recovery(keep)
     elif options.part == "honesty":
         honesty(keep, options.repeats)

@@ -122,12 +122,12 @@ class Fit:
         """Folds of rows."""
         return folds_of(self.leading.order)
 
-    def of_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Dataset:
+    def of_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Storage:
         """A validated matrix, or Dask collections."""
         rows = X, y, sample_weight, groups
         return storage_of(self.storage, rows, self._preparation(), self.given["device"])
 
-    def of_source(self, source: Source, checkpoint: Checkpoint) -> Dataset:
+    def of_source(self, source: Source, checkpoint: Checkpoint) -> Storage:
         """Rows that are read block by block, or by workers of Dask."""
         # Imported where it is needed: Dask need not be there.
         if self.storage == "dask":

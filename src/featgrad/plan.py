@@ -186,6 +186,11 @@ ENTROPY_STEPS, ENTROPY_GAIN = 50, 1e-4
 PATH_POINTS, PATH_END, PATH_PATIENCE, PATH_SHARE = 50, 0.01, 5, 0.5
 
 
+def rows_to_price(n_columns: int) -> int:
+    """Rows that constructed features are priced with on the host; up to twice as many in memory."""
+    return max(ESTIMATE_ROWS, KEPT_ENTRIES // max(n_columns, BUILT))
+
+
 class Needs(NamedTuple):
     """What a search declares: which rows and which wishes it can serve."""
 

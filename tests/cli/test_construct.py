@@ -95,10 +95,17 @@ def test_an_unknown_operation_is_one_line_that_names_all(table, capsys):
     assert error.count("\n") == 1
 
 
-def test_random_rows_of_a_large_file_have_no_lags(table, capsys, monkeypatch):
+def test_a_large_file_has_no_lags(table, capsys, monkeypatch):
     monkeypatch.setattr("featgrad.plan.LOADED_BYTES", 1000)
-    assert main(arguments("product", "--operations", "lags", "-q")) == 2
+    assert main(arguments("product", "--operations", "lags", "-q")) == 1
     assert "takes rows in their order" in capsys.readouterr().err
+
+
+def test_all_rows_of_a_large_file_choose(table, capsys, monkeypatch):
+    monkeypatch.setattr("featgrad.plan.LOADED_BYTES", 1000)
+    found = answer(capsys, *arguments("product", "-k", "1", "--operations", "products"))
+    assert found["features"] == ["a * b"]
+    assert found["rows"] == len(table["a"])
 
 
 def test_select_suggests_to_construct(table, capsys):

@@ -110,6 +110,12 @@ def only_columns(X: Any, columns: Any) -> Any:
     return X.map_blocks(_columns_of, columns, dtype=X.dtype, chunks=chunks)
 
 
+def mapped(X: Any, function: Any, n_columns: int) -> Any:
+    """What a function makes of the rows of each partition, as a Dask array of so many columns."""
+    X = X.to_dask_array() if is_dask_frame(X) else X.rechunk({1: -1})
+    return X.map_blocks(function, dtype=float, chunks=(X.chunks[0], (n_columns,)))
+
+
 def _columns_of(block: Any, columns: Any) -> Any:
     return block[:, columns]
 

@@ -25,13 +25,6 @@ def construct_file(arguments: Namespace) -> None:
         raise UsageError(f"--operations {unknown[0]!r} is unknown: use some of {every}.")
     arguments.ungrouped = True  # single texts of a column can be parts
     rows = load.load_rows(load.open_file(arguments), read_all=True)
-    if not rows.is_complete and any(
-        getattr(OPERATIONS[name].curve, "is_ordered", False) for name in names
-    ):
-        raise UsageError(
-            f"--operations {arguments.operations} takes rows in their order, and "
-            f"{rows.source.name} is too large for memory: leave lags and rolling means out."
-        )
     source, block = rows.source, rows.block
     constructor = FeatureGradientConstructor(
         arguments.k,
@@ -42,7 +35,10 @@ def construct_file(arguments: Namespace) -> None:
         random_state=arguments.seed,
     )
     layout = Layout([EncodedColumn(name) for name in load.all_names(source)])
-    constructor.fit(EncodedRows(block.X, layout), block.y, block.weight, block.groups)
+    if rows.is_complete:
+        constructor.fit(EncodedRows(block.X, layout), block.y, block.weight, block.groups)
+    else:
+        constructor.fit_source(source)
     features = constructor.get_feature_names_out().tolist()
     if arguments.write is not None:
         blocks = [block] if rows.is_complete else source
@@ -53,7 +49,7 @@ def construct_file(arguments: Namespace) -> None:
         )
         output.write_table(built, arguments.write)
     # Described as a selection among all columns, given or constructed.
-    block = replace(block, X=with_columns(block.X, block.X, constructor.entered_))
+    block = replace(block, X=with_columns(block.X, constructor.entered_))
     rows = replace(rows, block=block).for_estimates()
     selector, shown = constructor.selector_, rows.block
     X, y, weight = shown.X, shown.y, shown.weight

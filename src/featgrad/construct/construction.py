@@ -77,7 +77,7 @@ def construct(
     counts = dict.fromkeys(divisions, 1)
     for round_ in range(n_rounds + 1):
         columns = pools.columns
-        matrix = with_columns(X, X, columns)
+        matrix = with_columns(X, columns)
         dataset = given.with_matrix(matrix)
         units = units_of_given.with_more(len(columns))
         budget = float(min(size, units.n_available))

@@ -4,17 +4,18 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from featgrad._support.array_api import dense, namespace, on_host
+from featgrad._support.array_api import dense, is_dask, mapped, namespace, on_host, without_rows
 from featgrad.checks import (
     MATRIX,
     check_missing,
@@ -25,11 +26,21 @@ from featgrad.checks import (
 )
 from featgrad.columns.extremes import in_range
 from featgrad.construct.construction import WithConstructed, construct
-from featgrad.construct.expressions import Expression, Given, with_columns
+from featgrad.construct.expressions import Expression, Given, built, with_columns
 from featgrad.construct.operations import OPERATIONS, Operation
+from featgrad.dataset.base import Storage
+from featgrad.dataset.checkpoint import NO_CHECKPOINT
 from featgrad.dataset.memory import InMemory
+from featgrad.dataset.reread import Reread
 from featgrad.fitting import Choice, Fit, new_fit
-from featgrad.plan import CONSTRUCTION_SIZE, DENSE_ENTRIES, PARENTS, ROWS_PER_CONSTRUCTION
+from featgrad.plan import (
+    CONSTRUCTION_SIZE,
+    DENSE_ENTRIES,
+    PARENTS,
+    ROWS_PER_CONSTRUCTION,
+    rows_to_price,
+)
+from featgrad.readers import Source
 from featgrad.selector import FeatureGradientSelector
 
 _SHARED = (
@@ -192,42 +203,54 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         -------
         self
         """
-        operations = self._operations()
-        check_number("rounds", self.rounds, Integral, at_least=0)
-        check_option("parents", self.parents, ("all", "any"))
-        if self.n_features_to_select != "auto":
-            check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
-        shared = {name: getattr(self, name) for name in _SHARED}
-        shared["random_state"] = check_random_state(self.random_state).randint(1 << 31)
-        reader = self._reader = FeatureGradientSelector(**shared)
-        reader._check_parameters()
+        reader = self._new_reader()
         storage, X, y = reader._validated(X, y)
         # Tables of numbers and some texts are dense to be curved.
         self._is_dense = reader._layout is not None and np.prod(X.shape) <= DENSE_ENTRIES
-        X = self._as_rows(X)
-        self.n_features_in_ = reader.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(reader, "feature_names_in_"):
-            self.feature_names_in_ = reader.feature_names_in_
-        # Columns that a variable is encoded as are features of their own.
-        for name in ("keep", "exclude"):
-            if shared[name] is not None:
-                known = reader.n_features_in_, getattr(self, "feature_names_in_", None)
-                own, variables = feature_indices(name, shared[name], *known), reader._variables
-                shared[name] = own if variables is None else variables.columns(own)
-        # The number may be larger than that of the given columns.
-        anything = FeatureGradientSelector(**{**shared, "n_features_to_select": "auto"})
+        X = X if storage == "dask" else self._as_rows(X)
         storage = "memory" if sparse.issparse(X) else storage
-        fit, choices = new_fit(anything, storage, X.shape[1]), list[Choice]()
-        selector = FeatureGradientSelector(**shared)
+        fit, choices = self._new_fit(storage, X.shape[1]), list[Choice]()
         while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
             fit = fit.as_numbers(choices[-1].task) if choices else fit
-            rows = fit.of_rows(in_range(X, selector.preprocess), y, sample_weight, groups)
-            assert isinstance(rows, InMemory)
-            if storage == "device":
-                X = rows.X.resident()
-            choices.append(self._choose(selector, X, rows, fit, operations))
-        self._adopt(selector, choices[0] if choices[-1].is_empty else choices[-1])
+            rows = fit.of_rows(in_range(X, reader.preprocess), y, sample_weight, groups)
+            choices.append(self._choose(X, rows, fit))
+        self._adopt(choices[0] if choices[-1].is_empty else choices[-1])
+        return self
+
+    def fit_source(self, source: Source) -> Self:
+        """Choose features of rows that need not fit into memory.
+
+        Features are constructed from a sample of rows of all folds: 131,072 up to 256 columns, as
+        many as have 32 million entries of more, and at least 10,000. All rows choose among these
+        and the given ones.
+
+        Parameters
+        ----------
+        source : Source
+            What `featgrad.open_source` makes of a file, frame or array. Each column that a text or
+            date is encoded as is a feature.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from featgrad import FeatureGradientConstructor, open_source
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((500, 20))
+        >>> y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(500)
+        >>> source = open_source(X, target=y, block_rows=100)
+        >>> FeatureGradientConstructor(2, random_state=0).fit_source(source).formula_
+        'y ~ x2 + x0 * x1'
+        """
+        reader, names, self._is_dense = self._new_reader(), source.feature_names, False
+        reader.n_features_in_ = source.n_features
+        if names is not None:
+            reader.feature_names_in_ = np.array(list(names), dtype=object)
+        fit = self._new_fit("source", source.n_features)
+        self._adopt(self._choose(None, fit.of_source(source, NO_CHECKPOINT), fit))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -241,18 +264,19 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         Returns
         -------
         X_built : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features_)
-            Sparse where X is.
+            Sparse where X is; a Dask array, not yet computed, where X is a Dask collection.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            validate_data(self, without_rows(X), reset=False, skip_check_array=True)
+            return mapped(X, self._built, len(self.features_))
         if self._reader._layout is None:
             with naming_columns():
                 X = validate_data(self, on_host(X), reset=False, **MATRIX)
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
             X = self._reader._matrix(X)
-        check_missing(X, self.missing)
-        X = self._as_rows(X)
-        return with_columns(X[:, :0], X, self.features_)
+        return self._built(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the chosen features.
@@ -271,15 +295,58 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         names = self._names(input_features)
         return np.array([feature.text(names) for feature in self.features_], dtype=object)
 
-    def _choose(
-        self,
-        selector: FeatureGradientSelector,
-        X: Any,
-        rows: InMemory,
-        fit: Fit,
-        operations: list[Operation],
-    ) -> Choice:
-        """Construct, and choose among all columns."""
+    def _built(self, X: Any) -> Any:
+        """The chosen features of a matrix."""
+        check_missing(X, self.missing)
+        return built(self._as_rows(X), self.features_)
+
+    def _new_reader(self) -> FeatureGradientSelector:
+        """Reads rows as the selector does; refuses parameters that make no sense."""
+        self._operations()
+        check_number("rounds", self.rounds, Integral, at_least=0)
+        check_option("parents", self.parents, ("all", "any"))
+        if self.n_features_to_select != "auto":
+            check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
+        shared = {name: getattr(self, name) for name in _SHARED}
+        shared["random_state"] = check_random_state(self.random_state).randint(1 << 31)
+        self._reader = FeatureGradientSelector(**shared)
+        self._reader._check_parameters()
+        return self._reader
+
+    def _new_fit(self, storage: str, n_columns: int) -> Fit:
+        """A fit of the columns that were read."""
+        reader = self._reader
+        self.n_features_in_ = reader.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(reader, "feature_names_in_"):
+            self.feature_names_in_ = reader.feature_names_in_
+        known = reader.n_features_in_, getattr(self, "feature_names_in_", None)
+        ordered = [one for one in self._operations() if getattr(one.curve, "is_ordered", False)]
+        if ordered and storage in ("source", "dask"):
+            raise ValueError(
+                f"operations={self.operations!r} takes rows in their order, which only fit with "
+                "rows in memory knows: leave lags and rolling means out."
+            )
+        self.selector_ = clone(reader)
+        # Columns that a variable is encoded as are features of their own.
+        for name in ("keep", "exclude"):
+            if (given := getattr(reader, name)) is not None:
+                own, variables = feature_indices(name, given, *known), reader._variables
+                own = own if variables is None else variables.columns(own)
+                self.selector_.set_params(**{name: own})
+        # The number may be larger than that of the given columns.
+        anything = clone(self.selector_).set_params(n_features_to_select="auto")
+        return new_fit(anything, storage, n_columns)
+
+    def _choose(self, X: Any, rows: Storage, fit: Fit) -> Choice:
+        """Construct, and choose among all columns; of X where it is in memory."""
+        selector, operations = self.selector_, self._operations()
+        some, every = rows, rows
+        if isinstance(rows, Reread):
+            some = rows.in_memory(rows_to_price(rows.n_features))
+            X = some.X
+        assert isinstance(some, InMemory)
+        X = some.X.resident() if fit.storage == "device" else X
         number, units = self.n_features_to_select, fit.budgets.units
         few = CONSTRUCTION_SIZE, max(1, rows.n_rows // ROWS_PER_CONSTRUCTION)
         size = min(few) if number == "auto" else int(number)
@@ -288,7 +355,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             divisions += [split.training for split in rows.splits]
         most = PARENTS if self.parents == "any" else math.inf
         search = WithConstructed()
-        search.pools = construct(X, rows, divisions, units, size, self.rounds, most, operations)
+        search.pools = construct(X, some, divisions, units, size, self.rounds, most, operations)
         columns, names = search.pools.columns, self._names()
         search.n_given, with_all = rows.n_features, copy(selector).set_params(search=search)
         if number != "auto":
@@ -296,11 +363,13 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             with_all.set_params(n_features_to_select=number)
         names = [*names, *(column.text(names) for column in columns)]
         with_all.feature_names_in_ = np.array(names, dtype=object)
-        every = rows.with_matrix(with_columns(X, X, columns))
+        some = every = some.with_matrix(with_columns(X, columns))
+        if isinstance(rows, Reread):
+            every = rows.with_columns(partial(with_columns, columns=columns), some)
         return new_fit(with_all, fit.storage, len(names)).choose(every)
 
-    def _adopt(self, selector: FeatureGradientSelector, choice: Choice) -> None:
-        search, names = choice.plan.search, self._names()
+    def _adopt(self, choice: Choice) -> None:
+        selector, search, names = self.selector_, choice.plan.search, self._names()
         # What was constructed without some rows only says how well that does.
         own = next(iter(search.pools.of_division.values()))
         columns: list[Expression] = [*map(Given, range(search.n_given)), *own]
@@ -317,7 +386,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         selector._adopt(choice._replace(outcome=outcome, concerns=concerns))
         for name in _RESULTS:
             setattr(self, name, getattr(selector, name))
-        self.selector_, self.verdict_, self.entered_ = selector, search.verdict, list(own)
+        self.verdict_, self.entered_ = search.verdict, list(own)
         point = selector.path_[selector._place]
         self.features_ = [columns[i] for i in point.features]
         texts = [feature.text(names) for feature in self.features_]

@@ -105,13 +105,21 @@ def in_columns(columns: Sequence[Any]) -> Any:
     return namespace(columns[0]).stack(columns, axis=1)
 
 
-def with_columns(before: Any, X: Any, columns: Sequence[Expression]) -> Any:
-    """Columns of X, or built of them, next to others; sparse where X is, and in its library."""
-    built = [column.build(X) for column in columns]
+def built(X: Any, columns: Sequence[Expression]) -> Any:
+    """Columns that are built of those of X; sparse where it is, and in its library."""
+    values = [column.build(X) for column in columns]
+    if not values:
+        return X[:, :0]
     if not sparse.issparse(X):
-        xp = namespace(X)
-        return (
-            xp.concat([before, xp.astype(in_columns(built), X.dtype)], axis=1) if built else before
-        )
-    more = [sparse.csc_array(column[:, None]) for column in built]
-    return sparse.hstack([before, *more], format="csr") if built else before
+        return namespace(X).astype(in_columns(values), X.dtype)
+    return sparse.hstack([sparse.csc_array(column[:, None]) for column in values], format="csr")
+
+
+def with_columns(X: Any, columns: Sequence[Expression]) -> Any:
+    """Columns that are built of those of X, next to these."""
+    if not columns:
+        return X
+    parts = [X, built(X, columns)]
+    if sparse.issparse(X):
+        return sparse.hstack(parts, format="csr")
+    return namespace(X).concat(parts, axis=1)

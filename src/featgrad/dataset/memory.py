@@ -32,7 +32,7 @@ from featgrad.math.tasks import RowsOf, Task
 from featgrad.moments.cells import OutputMoments
 from featgrad.moments.rows import StandardisedRows
 from featgrad.moments.sweeps import RowMoments
-from featgrad.plan import COPY_ROWS, ESTIMATE_ROWS_IN_MEMORY, FEWEST_COPY_ROWS, KEPT_ENTRIES
+from featgrad.plan import COPY_ROWS, ESTIMATE_ROWS_IN_MEMORY, FEWEST_COPY_ROWS, rows_to_price
 from featgrad.readers.block import canonical
 
 Hashes = NDArray[np.int64]
@@ -299,8 +299,7 @@ class InMemory(Storage):
 
     def _priced(self) -> Any:
         """Places of those that products are priced with."""
-        most = max(ESTIMATE_ROWS_IN_MEMORY, KEPT_ENTRIES // self.n_features)
-        return slice(None, None, -(-self.n_rows // most))
+        return slice(None, None, self.n_rows // rows_to_price(self.n_features) or 1)
 
     def _columns_of(self, rows: Indices, columns: Indices) -> Any:
         """Some columns of some rows, without missing entries."""

@@ -5,6 +5,7 @@ not matter.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -24,7 +25,7 @@ from featgrad.columns.sums import (
     statistics,
 )
 from featgrad.dataset.base import RowSample, Storage
-from featgrad.dataset.memory import Preparation, usable_filters
+from featgrad.dataset.memory import InMemory, Preparation, Prepared, usable_filters
 from featgrad.dataset.splits import (
     FoldLayout,
     folds_of_groups,
@@ -34,7 +35,7 @@ from featgrad.dataset.splits import (
 )
 from featgrad.dataset.sums import PartMeans, Rows, RowSums
 from featgrad.math.target_sums import Outputs, TargetSums
-from featgrad.math.targets import stratified
+from featgrad.math.targets import centre, stratified
 from featgrad.math.tasks import RowsOf, Task, task_by_rows
 from featgrad.plan import ESTIMATE_ROWS, EXACT_ORDER_ROWS, FEWEST_KEPT, KEPT_ENTRIES, TASK_ROWS
 from featgrad.readers import Block
@@ -145,6 +146,7 @@ class Encoder(NamedTuple):
     task: str  # "binary" where two classes count alike
     fences: Fences | None
     groups: FoldsOfGroups | None
+    build: Callable[[Any], Any] | None = None  # appends columns
     fill: Fill | None = None
 
     def rows(
@@ -173,7 +175,8 @@ class Encoder(NamedTuple):
         elif folds is None:
             folds = places * self.n_folds // self.n_rows
         cells = folds.astype(np.intp) * len(self.class_shares) + classes
-        X = block.X if self.fill is None else self.fill(block.X, cells)
+        X = block.X if self.build is None else self.build(block.X)
+        X = X if self.fill is None else self.fill(X, cells)
         return Rows(outputs, weights, cells, X, places, block.groups)
 
     @property
@@ -234,8 +237,36 @@ class Reread(Storage):
         if not is_certain:
             encode(task_by_rows(task, *self._some_targets()))
         if first.n_missing[0]:
-            start = partial(PartMeans, self.n_features, self._parts_of_cells)
-            self._encoder = self._encoder._replace(fill=self.visit("missing", start).fill())
+            self._fill()
+
+    def _fill(self) -> None:
+        """What missing entries count as; takes a visit."""
+        self._encoder = self._encoder._replace(fill=None)
+        start = partial(PartMeans, self.n_features, self._parts_of_cells)
+        self._encoder = self._encoder._replace(fill=self.visit("missing", start).fill())
+
+    def with_columns(self, build: Callable[[Any], Any], some: InMemory) -> Self:
+        """More columns, built of those of each block, as some rows have them.
+
+        Takes a visit where entries are missing.
+        """
+        other = copy(self)
+        other.n_features, other._n_entries = some.n_features, entries_per_row(some.X)
+        other.standardiser = some.standardiser
+        other._encoder, other._gathered = self._encoder._replace(build=build), None
+        if self._encoder.fill is not None:
+            other._fill()
+        return other
+
+    def in_memory(self, count: int) -> InMemory:
+        """So many rows in their folds, with missing entries filled; takes a visit."""
+        every, count = np.arange(self.n_features), min(count, self.n_rows)
+        rows = self.visit("rows", partial(Gathered, every, count, self.n_rows)).rows()
+        weights = rows.weights / rows.weights.sum()
+        target = centre(self._encoder.centred(rows.outputs), self.task, weights)
+        layout = self._layout._replace(folds=rows.cells // len(self.class_shares), clusters=None)
+        prepared = Prepared(np.arange(len(weights)), weights, target, self.filters, layout)
+        return InMemory(rows.X, prepared, self._preprocess)
 
     def _lay_out(
         self, groups: GroupCounts, preparation: Preparation
