@@ -7,8 +7,9 @@ import pytest
 from browser import PROGRAM, Browser
 from fact_builders import facts, many_facts
 
+from featgrad import OnlineFeatureSelector
 from featgrad.estimates.estimate import unknown
-from featgrad.report import write_report
+from featgrad.report import write_report, write_stream_report
 from featgrad.report.facts import _drawn
 from featgrad.report.profiles import Profile
 
@@ -194,6 +195,23 @@ def test_held_out_rows_have_a_picture(browser, tmp_path, task):
     )
     words = browser.evaluate("document.getElementById('held-out').innerText")
     assert ("a: of the 10 rows ranked highest" in words) == (task == "classes")
+    assert browser.errors == []
+
+
+def test_a_stream_is_drawn(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 3))
+    y = np.where(np.arange(6000) < 4000, X[:, 0], X[:, 1]) + 0.3 * rng.standard_normal(6000)
+    stream = OnlineFeatureSelector(1, half_life=200).partial_fit(X, y)
+    write_stream_report(stream, tmp_path / "stream.html", names=["<b>", NAMES[0], "c"])
+    browser.open(tmp_path / "stream.html")
+    rows = browser.evaluate("[...document.querySelectorAll('#recent tr')].map(c => c.innerText)")
+    assert [row.split("\t")[1] for row in rows] == ["the set changed", "predictions became worse"]
+    assert rows[1].split("\t")[2].startswith(NAMES[0] + " (row ")
+    drawn = "document.querySelectorAll('#features-over-time rect').length"
+    assert browser.evaluate(drawn) > 20
+    assert browser.evaluate("document.querySelectorAll('#curve .chosen').length") == 1
+    assert browser.evaluate("asPng(document.querySelector('#curve svg'))").startswith("data:image")
     assert browser.errors == []
 
 

@@ -12,6 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 import featgrad
 from featgrad import Estimate, FeatureGradientSelector
+from featgrad.estimates.estimate import unknown
+from featgrad.online.history import TimelinePoint
 from featgrad.report import PathDisplay, StabilityDisplay, TimelineDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install featgrad[plot]")
@@ -105,7 +107,7 @@ def test_stability_puts_the_most_frequent_first(selector):
 def lists_of_features(count: int, length: int) -> list:
     """Each display that lists features, with long names."""
     names = [f"{i:02d}{'W' * (length - 2)}" for i in range(count)]
-    decision = SimpleNamespace(row=0, features=np.arange(count), scores=np.ones(count))
+    decision = TimelinePoint(0, np.arange(count), np.ones(count), unknown(count))
     return [
         StabilityDisplay(np.linspace(1, 0, count), names, np.ones(count, bool)),
         TimelineDisplay([decision], [], 100, names),

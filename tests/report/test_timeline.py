@@ -1,18 +1,23 @@
 """The timeline of a stream, as a plot and as a page."""
 
+import json
+import re
+from types import SimpleNamespace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 from featgrad import OnlineFeatureSelector
+from featgrad.estimates.estimate import Estimate, unknown
 from featgrad.online.history import Event, TimelinePoint
 from featgrad.report import TimelineDisplay, write_stream_report
-from featgrad.report.pages import draw_timeline
+from featgrad.report.stream import _events, _timeline
 
 TIMELINE = [
-    TimelinePoint(100, np.array([0, 2]), np.array([0.3, 0.2])),
-    TimelinePoint(500, np.array([1, 2]), np.array([0.4, 0.1])),
-    TimelinePoint(900, np.array([0, 1]), np.array([0.2, 0.5])),
+    TimelinePoint(100, np.array([0, 2]), np.array([0.3, 0.2]), Estimate(0.5, 0.01, 2)),
+    TimelinePoint(500, np.array([1, 2]), np.array([0.4, 0.1]), unknown(2)),
+    TimelinePoint(900, np.array([0, 1]), np.array([0.2, 0.5]), Estimate(0.7, 0.01, 2)),
 ]
 ALARMS = [Event(400, "alarm", (1,), (0,)), Event(950, "shift", (0,), (2,))]
 
@@ -42,42 +47,58 @@ def test_features_are_drawn_in_the_order_of_their_entry(display):
     mpl.pyplot.close(display.figure_)
 
 
-def test_page_has_one_rectangle_for_each_time_at_which_a_feature_was_chosen(display):
-    drawn = draw_timeline(display)
-    assert drawn.count("<rect") == np.isfinite(display.scores).sum()
-    assert drawn.count('<line class="chosen"') == len(ALARMS)
-    # Of the strongest score, and of half of it above the faintest colour.
-    assert 'fill-opacity="1.00"><title>b, row 900: 50.0%' in drawn
-    assert 'fill-opacity="0.46"><title>c, row 100: 20.0%' in drawn
+def test_the_page_has_scores_and_what_was_explained_at_each_time(display):
+    shown = _timeline(display)
+    assert shown["names"] == ["a", "c", "b"]
+    assert shown["edges"] == [100, 500, 900, 1000]
+    assert shown["scores"] == [[0.3, None, 0.2], [0.2, 0.1, None], [None, 0.4, 0.5]]
+    assert [one["value"] for one in shown["explained"]] == [0.5, None, 0.7]
 
 
 def test_long_streams_are_drawn_with_fewer_times():
-    timeline = [TimelinePoint(100 * i, np.array([0]), np.array([0.5])) for i in range(1, 1001)]
-    display = TimelineDisplay(timeline, [], 100_100, ["a"])
-    assert draw_timeline(display).count("<rect") <= 120
+    timeline = [
+        TimelinePoint(100 * i, np.array([0]), np.array([0.5]), unknown(1)) for i in range(1, 1001)
+    ]
+    shown = _timeline(TimelineDisplay(timeline, [], 100_100, ["a"]))
+    assert len(shown["scores"][0]) == len(shown["explained"]) <= 120
 
 
-def test_names_on_the_page_are_text(tmp_path):
+def test_a_change_is_listed_with_an_alarm_only_soon_after_it():
+    history = [
+        Event(2700, "alarm", (1, 2), (0, 3)),
+        Event(3000, "choice", (1,), (0,)),
+        Event(7500, "choice", (2,), (3,)),
+        Event(8000, "shift", (2,), (3,)),
+    ]
+    assert _events(SimpleNamespace(history_=history, half_life=500), list("abcd")) == [
+        {"row": 2700, "kind": "alarm", "came": ["b (row 3,000)"], "went": ["a (row 3,000)"]},
+        {"row": 7500, "kind": "choice", "came": ["c"], "went": ["d"]},
+        {"row": 8000, "kind": "shift", "came": ["c"], "went": ["d"]},
+    ]
+
+
+@pytest.fixture(scope="module")
+def changing() -> OnlineFeatureSelector:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6000, 3))
     y = np.where(np.arange(6000) < 4000, X[:, 0], X[:, 1]) + 0.3 * rng.standard_normal(6000)
-    selector = OnlineFeatureSelector(1, half_life=200).partial_fit(X, y)
+    return OnlineFeatureSelector(1, half_life=200).partial_fit(X, y)
+
+
+def test_names_on_the_page_are_text(changing, tmp_path):
     path = tmp_path / "stream.html"
-    write_stream_report(selector, path, names=["<b>", "&amp", "c"])
+    write_stream_report(changing, path, names=["<b>", "&amp\u202e", "c"])
     page = path.read_text(encoding="utf-8")
-    assert "<b>," not in page
-    came, went = '<td data-label="Came">&amp;<wbr>amp</td>', '<td data-label="Went">&lt;b&gt;</td>'
-    assert f"predictions became worse</td>{came}{went}" in page
+    assert "<b>" not in page
+    assert "\u202e" not in page
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    assert facts["names"] == ["<b>", r"&amp\u202e"]
 
 
-def test_names_on_the_page_are_never_cut(tmp_path):
-    X = np.random.default_rng(0).standard_normal((300, 3))
-    selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 1])
-    name = "a_name_of_many_words_that_goes_on_for_longer_than_most"
-    write_stream_report(selector, tmp_path / "report.html", names=["a", name, "c"])
-    page = (tmp_path / "report.html").read_text()
-    assert f">{name}</text>" in page
-    assert f"<td>{name.replace('_', '_<wbr>')}</td>" in page
+def test_what_was_explained_falls_where_the_stream_changes(changing):
+    explained = {point.row: point.learnability.value for point in changing.timeline_}
+    before, after = (max(row for row in explained if row <= last) for last in (4000, 4300))
+    assert explained[before] > 0.85 > 0.6 > explained[after]
 
 
 def test_a_page_can_be_written_before_the_first_decision(tmp_path):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featgrad._support import Floats, Indices
+from featgrad.estimates.estimate import Estimate
 from featgrad.plan import HISTORY_LENGTH, TIMELINE_LENGTH
 
 
@@ -41,11 +42,14 @@ class TimelinePoint(NamedTuple):
         Columns of the set.
     scores : ndarray of float
         Explained fraction that would be lost without each of them.
+    learnability : Estimate
+        Explained fraction of recent rows.
     """
 
     row: int
     features: Indices
     scores: Floats
+    learnability: Estimate
 
 
 class History:

@@ -306,7 +306,8 @@ class OnlineState:
         if not np.array_equal(before, self.features):
             self.history.add(n_rows, "choice", before, self.features)
         self._fit_models()
-        self.history.decided(TimelinePoint(n_rows, self.features, self._model.losses))
+        known = self.prequential.learnability(len(self.features))
+        self.history.decided(TimelinePoint(n_rows, self.features, self._model.losses, known))
         if has_learned and self._model_before is None:
             self._compare_from_now()
 

@@ -130,9 +130,9 @@ def render(facts: ReportFacts) -> str:
     shown = {
         "chosen": facts.chosen,
         "candidates": facts.everything.n_features,
-        "everything": _drawn(facts.everything),
+        "everything": drawn_estimate(facts.everything),
         "estimates": [
-            _drawn(point.learnability) | {"score": point.score and score_text(point.score)}
+            drawn_estimate(point.learnability) | {"score": point.score and score_text(point.score)}
             for point in facts.path
         ],
         "redundancy": redundancy,
@@ -142,7 +142,7 @@ def render(facts: ReportFacts) -> str:
         f"{named}{facts.selection.size:,} of {of_all}",
         _SCRIPTS,
         date=escape(facts.provenance.get("Date", "")),
-        tiles="\n".join(_tile(*tile) for tile in _tiles(facts, serious)),
+        tiles="\n".join(tile(*one) for one in _tiles(facts, serious)),
         summary=_summary(facts),
         gains=_GAINS_OF_SAME_ROWS if is_same else _GAINS_OF_OTHER_ROWS,
         concerns=_listed(serious, "concerns") or "<p>Nothing suspicious was found.</p>",
@@ -178,14 +178,14 @@ def _tiles(facts: ReportFacts, serious: Sequence[Concern]) -> Iterator[tuple[str
     yield "warnings", "Warnings", f"{len(serious)}" if serious else "none", titles
 
 
-def _tile(section: str, title: str, value: str, text: str) -> str:
+def tile(section: str, title: str, value: str, text: str) -> str:
     parts = {"title": title, "value": value, "text": text}
     kind = " class='serious'" if section == "warnings" and text else ""
     spans = "".join(f"<span class='{k}'>{escape(part)}</span>" for k, part in parts.items())
     return f"<a href='#{section}'{kind}>{spans}</a>"
 
 
-def _drawn(estimate: Estimate) -> dict[str, Any]:
+def drawn_estimate(estimate: Estimate) -> dict[str, Any]:
     """For the script: null where nothing is known."""
     if isnan(estimate.value):
         return {"value": None, "text": "unknown"}

@@ -227,6 +227,8 @@ class TimelineDisplay(Display):
         Features that were ever chosen, in the order in which they entered.
     scores : ndarray of shape (features, decisions)
         Explained fraction that would have been lost without each; NaN while it was not chosen.
+    explained : list of Estimate
+        Explained fraction at each decision.
     edges : ndarray of shape (decisions + 1,)
         Rows of the decisions, and the present one.
     ax_, figure_
@@ -248,6 +250,7 @@ class TimelineDisplay(Display):
         self, timeline: Sequence[Any], alarms: Sequence[Any], n_rows: int, names: Sequence[str]
     ) -> None:
         self.names, self.alarms = names, alarms
+        self.explained = [decision.learnability for decision in timeline]
         self.edges = np.array([*(decision.row for decision in timeline), n_rows])
         order = dict.fromkeys(f for decision in timeline for f in decision.features.tolist())
         self.features = np.array(list(order), np.intp)

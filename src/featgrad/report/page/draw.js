@@ -46,11 +46,11 @@ function folded(title, items, item, attributes = {}) {
   return element("details", attributes, element("summary", {}, title), element("ul", {}, ...made));
 }
 
-// About five steps of 1, 2 or 5 times a power of ten.
-function ticks(low, high) {
-  const rough = (high - low) / 5;
+// About so many steps of 1, 2 or 5 times a power of ten.
+function ticks(low, high, count = 5) {
+  const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((factor) => power * factor >= rough * 0.999);
+  const step = power * [1, 2, 5, 10].find((factor) => power * factor >= rough * 0.8);
   const from = Math.ceil(low / step - 1e-9);
   return Array.from({ length: Math.floor(high / step + 1e-9) - from + 1 }, (_, i) => (from + i) * step);
 }
@@ -66,7 +66,7 @@ function axes(width, height, [left, top, right, bottom], y, { x = null, shown = 
       written(left - 6, places.y(tick) + 4, shown(tick), "end"),
     );
   }
-  for (const tick of x ? ticks(...x) : []) drawn.append(written(places.x(tick), height - bottom + 18, across(tick), "middle"));
+  for (const tick of x ? ticks(...x, width / 100) : []) drawn.append(written(places.x(tick), height - bottom + 18, across(tick), "middle"));
   return [drawn, places];
 }
 

@@ -1,0 +1,108 @@
+"""The page of a stream: what was explained, by which features, and what changed when."""
+
+import os
+from collections.abc import Sequence
+from datetime import date
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from featgrad._support.wording import counted, visible
+from featgrad.report.html import drawn_estimate, tile
+from featgrad.report.pages import filled_page, write_page
+from featgrad.report.plots import TimelineDisplay
+from featgrad.report.text import percent
+
+# Features that are drawn, and times.
+_MAX_FEATURES, _MAX_TIMES = 40, 120
+# Half-lives after an alarm within which changes of the set are said to follow it.
+_FOLLOWS = 2
+
+
+def write_stream_report(
+    selector: Any, path: str | os.PathLike[str], *, names: Sequence[str] | None = None
+) -> None:
+    """Write what an `OnlineFeatureSelector` has seen, as a page for any browser.
+
+    Parameters
+    ----------
+    selector : OnlineFeatureSelector
+        One that has seen rows.
+    path : str or path-like
+        The HTML file; an existing one is replaced once the new one is complete.
+    names : sequence of str, default=None
+        Names of the features; None takes those that the selector has seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featgrad import OnlineFeatureSelector
+    >>> from featgrad.report import write_stream_report
+    >>> X = np.random.default_rng(0).standard_normal((300, 4))
+    >>> selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 2])
+    >>> write_stream_report(selector, "stream.html")  # doctest: +SKIP
+    """
+    display = TimelineDisplay.of(selector, names)
+    names, features, here = display.names, selector.features_, selector.learnability_
+    headline = f"{len(features)} of {counted(len(names), 'feature')} after "
+    scores, count = selector.scores_[features], len(display.features)
+    rows = counted(selector.n_rows_seen_, "row")
+    low, high = here.interval
+    tiles = [
+        ("explained", "Explained now", percent(here.value), f"{percent(low)} to {percent(high)}"),
+        ("now", "Features", f"{len(features)}", f"of {len(names):,}"),
+        ("events", "Alarms", f"{len(display.alarms)}", f"in {rows}"),
+    ]
+    page = filled_page(
+        "stream.html",
+        headline + rows,
+        ("draw.js", "stream.js"),
+        date=date.today().isoformat(),
+        tiles="\n".join(tile(*one) for one in tiles),
+        half_life=f"{selector.half_life:g}",
+        shown=f"{_MAX_FEATURES} of {count} features are drawn." if count > _MAX_FEATURES else "",
+        rate=f"{1e6 * selector.alarm_rate:g}",
+        follows=f"{_FOLLOWS * selector.half_life:,.0f}",
+        facts=_timeline(display)
+        | {
+            "events": _events(selector, names),
+            "now": [[visible(names[features[i]]), float(scores[i])] for i in np.argsort(-scores)],
+        },
+    )
+    write_page(page, path)
+
+
+def _timeline(display: TimelineDisplay) -> dict[str, Any]:
+    """Scores of the features that were chosen for longest, and estimates, at some of the times."""
+    shown, n_times = display.longest(_MAX_FEATURES), display.scores.shape[1]
+    starts = np.arange(0, n_times, ceil(n_times / _MAX_TIMES) or 1)  # no decision yet
+    known = np.isfinite(display.scores)
+    return {
+        "names": [visible(display.names[i]) for i in display.features[shown]],
+        "edges": display.edges[[*starts, n_times]].tolist(),
+        "scores": [
+            [float(f"{display.scores[i, j]:.4g}") if known[i, j] else None for j in starts]
+            for i in shown
+        ],
+        "explained": [drawn_estimate(display.explained[i]) for i in starts],
+    }
+
+
+def _events(selector: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Alarms with the changes that follow them soon, and all other changes of the set."""
+    found: list[dict[str, Any]] = []
+    alarm, until = 0, -1.0
+    for event in selector.history_:
+        came, went = ([visible(names[i]) for i in own] for own in (event.entered, event.left))
+        if event.kind == "choice" and event.row <= until:
+            at = f" (row {event.row:,})"
+            found[alarm]["came"] += [name + at for name in came]
+            found[alarm]["went"] += [name + at for name in went]
+            continue
+        if event.kind == "alarm":
+            # What the event itself names goes on until the next alarm, however late that is.
+            alarm, until = len(found), event.row + _FOLLOWS * selector.half_life
+            came, went = [], []
+        found.append({"row": event.row, "kind": event.kind, "came": came, "went": went})
+    return found
