@@ -5,7 +5,6 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
 from featgrad import DataWarning, FeatureGradientSelector, Learnability
-from featgrad.estimates.estimate import decisions_of
 from searches import published, with_search
 
 TASKS = ["regression", "binary", "multiclass", "multilabel", "ordinal", "multi-output"]
@@ -142,7 +141,8 @@ def test_noise_is_not_learned():
     assert selector.n_features_ == 0
     assert selector.sizes_.smallest is selector.path_[0]
     assert selector.sizes_.best is None
-    assert set(decisions_of(selector.sizes_)) <= set(selector.plan_.decisions)
+    assert set(selector.sizes_.decisions) <= set(selector.plan_.decisions)
+    assert str(selector.sizes_).startswith("smallest size: ")
     assert selector.learnability_.interval == (0, 0)
     assert np.all(selector.scores_ < 0)
     assert sorted(selector.ranking_) == list(range(1, 301))

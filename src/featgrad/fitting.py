@@ -24,7 +24,7 @@ from featgrad.dataset.source import Streamed
 from featgrad.dataset.splits import Belonging, random_splits
 from featgrad.estimates.concerns import looked_at, of_estimate, signs
 from featgrad.estimates.diagnosis import Concern
-from featgrad.estimates.estimate import PathPoint, Sizes, decisions_of, of_variables, unknown
+from featgrad.estimates.estimate import PathPoint, Sizes, of_variables, unknown
 from featgrad.estimates.held_out import HeldOutRows
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.tasks import Task
@@ -343,7 +343,7 @@ class Fit:
             is_largest = subsets[outcome.best].budget == last
             more = best.size < self.budgets.units.n_available
             sizes = sizes._replace(best=best, cap=best.size if is_largest and more else None)
-        decisions = planned.decisions + (() if sizes is None else decisions_of(sizes))
+        decisions = planned.decisions + (() if sizes is None else sizes.decisions)
         planned = replace(planned, held_out=outcome.held_out, decisions=decisions)
         outcome = outcome.of_variables(variables)
         return Choice(dataset.task, planned, outcome, path, found, sizes)

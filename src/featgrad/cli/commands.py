@@ -27,7 +27,7 @@ from featgrad.cli.load import (
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
 from featgrad.estimates.diagnosis import Concern
-from featgrad.estimates.estimate import SelectionPath, decisions_of
+from featgrad.estimates.estimate import SelectionPath
 from featgrad.estimates.learnability import Learnability
 from featgrad.readers import Source, convert, open_source
 from featgrad.readers.block import InvalidRows
@@ -87,7 +87,7 @@ def select(arguments: Namespace) -> None:
         explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
     elif selector.sizes_ is not None:
-        explained += ["{}: {} ({})".format(*line) for line in decisions_of(selector.sizes_)]
+        explained.append(str(selector.sizes_))
     if arguments.report is None:
         concerning: Sequence[Concern] = concerns_of(described)
     else:

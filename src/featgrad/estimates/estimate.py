@@ -249,16 +249,20 @@ class Sizes(NamedTuple):
     best: PathPoint | None
     cap: int | None = None
 
+    @property
+    def decisions(self) -> tuple[PlanLine, ...]:
+        """Lines of a plan."""
+        if self.best is None:
+            why = "no linear model predicts better than noise would"
+            found = [("smallest", self.smallest, why)]
+        else:
+            largest = "the largest tried: more may be better" if self.cap else "of those tried"
+            why = "predicts about as well as the best"
+            found = [("smallest", self.smallest, why), ("best", self.best, largest)]
+        return tuple(
+            PlanLine(f"{which} size", f"{point.size}, explained {point.learnability}", reason)
+            for which, point, reason in found
+        )
 
-def decisions_of(sizes: Sizes) -> tuple[PlanLine, ...]:
-    """Lines of a plan."""
-    found = [("smallest", sizes.smallest, "predicts about as well as the best")]
-    if sizes.best is None:
-        found = [("smallest", sizes.smallest, "no linear model predicts better than noise would")]
-    else:
-        largest = "the largest tried: more may be better" if sizes.cap else "of those tried"
-        found.append(("best", sizes.best, largest))
-    return tuple(
-        PlanLine(f"{which} size", f"{point.size}, explained {point.learnability}", reason)
-        for which, point, reason in found
-    )
+    def __str__(self) -> str:
+        return "\n".join("{}: {} ({})".format(*line) for line in self.decisions)
