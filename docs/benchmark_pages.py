@@ -157,6 +157,8 @@ BENCHMARKS = [
         "python -m benchmarks.online.bars",
         figures,
     ),
+    ("tables", "Tables of packages", "python -m benchmarks.tables", summary),
+    ("construct", "Constructed features", "python -m benchmarks.construct", summary),
     ("published", "Published tables", "make published", summary),
     ("paper", "The paper's figures", "make paper", paper),
     ("speed", "Speed", "make bench-speed", figures),

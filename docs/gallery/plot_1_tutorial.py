@@ -39,9 +39,9 @@ plt.show()
 # %%
 # Which ones?
 # -----------
-# The gain is what held-out rows lose when a feature alone is left out. It is small for features
-# that others can replace, however much they explain on their own. What all six explain
-# together comes from rows that had no part in choosing them. ``selector.at(3)`` is the selector of
+# The gain is what held-out rows lose when one feature is left out. It is small for features that
+# others can replace, however much they explain on their own. What all six explain together is
+# estimated on rows that had no part in choosing them. ``selector.at(3)`` is the selector of
 # another size, without fitting again.
 print(summarise(selector, X, y))
 
@@ -76,7 +76,7 @@ plt.show()
 # %%
 # Show it to others
 # -----------------
-# One HTML file with the curve, the features and their values, what they replace, what looks
-# suspicious and how to get the same again. The command does all of this at once:
-# ``featgrad select patients.csv --target diagnosis --report report.html``.
+# One HTML file with the curve, the features and their values, which features they replace,
+# warnings, and how to reproduce it. The command does all of this at once: ``featgrad select
+# patients.csv --target diagnosis --report report.html``.
 write_report(gather_facts(selector, X, y), "tumours.html")

@@ -9,9 +9,9 @@ For readers who know linear regression.
 # The trouble with R²
 # -------------------
 # Fit a linear model and ask how much of the target's variance it explains: on the rows that it was
-# fitted to, every feature helps, also one of pure noise. Below, the target is explained to one half
-# by a single feature, and noise is added; mean and spread over 20 draws of 150 rows. The estimate
-# used here does not fall for it.
+# fitted to, every feature helps, even one of pure noise. Below, a single feature explains one half
+# of the target, and features of noise are added; mean and spread over 20 draws of 150 rows. The
+# estimate that featgrad uses stays at the truth.
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -61,7 +61,7 @@ print("mean over pairs / variance:", round(pairs.sum() / (150 * 149 / 2) / y.var
 # ------------------------
 # Correlated features need the covariance :math:`\Sigma` between them: what they explain is
 # :math:`b^\top \Sigma^{-1} b`. There is no inverse without fitting, but there are powers. A chain
-# of three different rows has
+# through three different rows has
 #
 # .. math:: \mathrm{E}\,[\, y_i \, (x_i^\top x_j) (x_j^\top x_k) \, y_k \,] = b^\top \Sigma \, b,
 #
@@ -86,8 +86,8 @@ plt.show()
 # %%
 # All chains at once
 # ------------------
-# There are astronomically many chains, but rows can be put into a line and each chain be walked in
-# its order. Fade each feature in or out by a *mask* :math:`0 \le s_d \le 1`, with
+# There are astronomically many chains, but rows can be put in order and each chain walked in that
+# order. Fade each feature in or out by a *mask* :math:`0 \le s_d \le 1`, with
 # :math:`S = \mathrm{diag}(s)`, and keep of the products of all rows only those above the diagonal,
 # where the second row comes after the first:
 #
@@ -123,19 +123,19 @@ plt.show()
 # A search for k features goes round by round.
 #
 # 1. The *working set*: one pass over the rows gives what each feature explains by itself; the best
-#    few hundred are in. Rows belong to random folds, and a second pass adds up the covariances of
+#    few hundred form it. Rows belong to random folds, and a second pass adds up the covariances of
 #    the working set within each fold. From here on the number of rows does not matter: chains now
 #    run over different *folds*.
 # 2. *Descent*: a mask starts with each feature half open, moves along the gradient under the
 #    condition that it adds up to k features, and is made sharper until most are in or out. Then
 #    *elimination* among the best: ridge regression drops the feature that it misses least, again
 #    and again until k remain. Where rows are many, features are swapped while that brings more than
-#    chance would, and places beyond the features that count go to those that explain most by
-#    themselves instead of to those that happen to fit the noise.
-# 3. *Prices*: every column outside, however many there are, is priced by its covariance with what
-#    the chosen features leave unexplained, on rows that the model has not seen. That is the
-#    gradient of the explained fraction. Those worth more than noise of the same rank enter, and the
-#    descent goes on with a scale that fits the set found.
+#    chance would; if more features are asked for than matter, the rest are those that explain most
+#    by themselves, not those that happen to fit the noise.
+# 3. *Prices*: every column outside the working set, however many there are, is priced by its
+#    covariance with what the chosen features leave unexplained, on rows that the model has not
+#    seen. That is the gradient of the explained fraction. Those worth more than noise of the same
+#    rank enter, and the descent goes on with a scale that fits the set found.
 #
 # Two rounds at most follow the first. The last prices are the *certificate*: an estimate of what
 # the best column outside would add, next to what the best of as many columns of noise would reach,

@@ -2,7 +2,7 @@
 When not to use it
 ==================
 
-featgrad asks what a *linear* model could explain. Here is what that cannot see, measured.
+featgrad estimates what a *linear* model could explain. Here is what that cannot see, measured.
 """
 
 # %%
@@ -48,13 +48,13 @@ constructor.set_params(operations=("products", "hinges")).fit(X[:, :3], y)
 print("constructed:", constructor.learnability_, [one.name for one in constructor.constructed_])
 
 # %%
-# Few rows, thousands of features, and no line to be drawn
-# ---------------------------------------------------------
+# Few rows, thousands of features, no linear relation
+# ---------------------------------------------------
 # On arcene (100 training rows, 10,000 spectral intensities) mutual information finds better sets,
 # by the test AUC of a logistic regression as well as of a random forest: see the
 # `benchmark <../benchmarks.html>`_.
 #
-# **Instead**, or beside it: mutual information where rows are few and relations are bent.
+# **Instead**, or in addition: mutual information where rows are few and relations are not linear.
 #
 # A handful of features
 # ---------------------

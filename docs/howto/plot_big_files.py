@@ -3,8 +3,8 @@ Choose from files that do not fit into memory
 =============================================
 
 A *source* reads rows block by block, as often as needed: CSV, TSV, JSON lines and svmlight text
-(also compressed), Parquet, Arrow and .npy files, arrays and frames. Memory goes with the size of a
-block and the number of features, not with the number of rows.
+(also compressed), Parquet, Arrow and .npy files, arrays and frames. Memory grows with the size of
+a block and the number of features, not with the number of rows.
 """
 
 import tempfile

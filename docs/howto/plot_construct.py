@@ -2,8 +2,8 @@
 Construct features
 ==================
 
-Where a target depends on products of columns, or on a column above some value only, no choice
-among the columns helps a linear model. :class:`~featgrad.FeatureGradientConstructor` prices every
+Where a target depends on products of columns, or on a column only above some value, no selection of
+columns helps a linear model. :class:`~featgrad.FeatureGradientConstructor` prices every
 product, hinge and product of both without building it, and builds those that are worth it.
 """
 
@@ -24,7 +24,7 @@ y = (y + 0.5 * rng.standard_normal(800)).rename("risk")
 # %%
 # From a warning to features
 # --------------------------
-# A selector says where straight lines leave something.
+# A selector warns where a linear model leaves something unexplained.
 selector = FeatureGradientSelector(random_state=0).fit(X, y)
 print("ridge model on columns as given:", selector.score_)
 print(*selector.concerns_, sep="\n")
@@ -39,10 +39,10 @@ print(constructor.constructed_)
 print("explained:", constructor.learnability_)
 
 # %%
-# The price is an estimate of what a column would add, from before it was built; the gain is what
-# held-out rows lose without it. All of it is repeated without each part of the rows that judges it.
-# ``verdict_`` compares held-out rows with and without constructed columns: they are kept only where
-# they help.
+# The price is an estimate of what a column would add, made before it is built; the gain is what
+# held-out rows lose without it. All of it is repeated without each part of the rows that is held
+# out. ``verdict_`` compares held-out rows with and without constructed columns: they are kept only
+# where they help.
 print(constructor.verdict_)
 
 # %%

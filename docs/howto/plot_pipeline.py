@@ -3,7 +3,7 @@ Choose the size inside a Pipeline
 =================================
 
 The selector is a scikit-learn transformer: the number of features can be searched for like any
-other parameter, with the model that will use them. Here, 170 columns of noise stand beside the 30
+other parameter, with the model that will use them. Here, 170 columns of noise are added to the 30
 measurements.
 """
 

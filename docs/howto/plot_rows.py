@@ -2,17 +2,17 @@
 Rows that belong together, outliers, and curves
 ===============================================
 
-What is said of held-out rows is true of new rows only if rows are independent of each other, and
-only of linear relations. A fit looks for signs of the contrary in some rows and warns of them;
-``concerns_`` keeps what it said, and reports and the command repeat it. Silence proves nothing: you
-know where your rows come from.
+Estimates from held-out rows hold for new rows only if rows are independent of each other, and they
+are about linear relations only. A fit looks for signs of the contrary and warns of them;
+``concerns_`` lists the warnings, and reports and the command show them. The absence of warnings
+proves nothing: you know where your rows come from.
 """
 
 # %%
 # Rows of one patient
 # -------------------
-# Forty patients with ten rows each; whether a patient is ill is chance. A row that is held out has
-# near-copies among the others, from which its patient is recognised: that looks like prediction.
+# Forty patients with ten rows each; whether a patient is ill is random. A held-out row has
+# near-copies among the others, by which its patient is recognised: that looks like prediction.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -42,16 +42,16 @@ def fit(X, y, groups=None, **parameters):
 fit(X, y)
 
 # %%
-# Given the patients, their rows are held out together, and the estimate is about new patients. In
-# the command it is ``--group patient``; several columns may say what rows belong to.
+# With ``groups``, the rows of a patient are held out together, and the estimate is about new
+# patients. In the command it is ``--group patient``; several columns may define the groups.
 fit(X, y, groups=patient)
 
 # %%
 # Rows in order of time
 # ---------------------
-# Neighbours are alike, and random walks seem to predict each other. A splitter that holds out later
-# rows says what is left: ``cv=TimeSeriesSplit()``, or ``--in-order`` and ``--time COL`` in the
-# command. Any splitter of scikit-learn will do.
+# Neighbouring rows are alike, and random walks seem to predict each other. A splitter that holds
+# out later rows shows what is left: ``cv=TimeSeriesSplit()``, or ``--in-order`` and ``--time COL``
+# in the command. Any splitter of scikit-learn works.
 walks = rng.standard_normal((500, 21)).cumsum(axis=0)
 as_independent = fit(walks[:, 1:], walks[:, 0])
 in_order = fit(walks[:, 1:], walks[:, 0], cv=TimeSeriesSplit())
@@ -70,7 +70,7 @@ plt.show()
 # Two cells with the fill value -999 hide a column that matters. ``preprocess="robust"``
 # (``--robust``) clips columns, and targets that are numbers, at three interquartile ranges outside
 # their quartiles; estimates are then about the clipped target. It costs a little where tails are
-# heavy and true: of five lognormal columns (sigma 1.5) it finds 4.5 on average in place of 4.75.
+# heavy and real: of five lognormal columns (sigma 1.5) it finds 4.5 on average in place of 4.75.
 X = rng.standard_normal((300, 100))
 y = X[:, :5].sum(axis=1) + rng.standard_normal(300)
 X[[3, 77], 0] = -999
@@ -81,8 +81,9 @@ print("chosen:", fit(X, y, preprocess="robust").get_support(indices=True))
 # Curves and products
 # -------------------
 # For a relation that is not linear the estimate is low, and "auto" may choose nothing. Half of the
-# rows suggest a square or a product of two columns that explains what lines leave, the other half
-# has to confirm it. Up to some 200 columns all pairs are looked at, of more the best by themselves.
+# rows suggest a square or a product of two columns that explains the residuals of a linear model,
+# and the other half has to confirm it. With up to 200 columns all pairs are tried; with more, pairs
+# of those that explain most by themselves.
 X = rng.standard_normal((500, 20))
 fit(X, X[:, 3] * X[:, 7] + 0.5 * rng.standard_normal(500))
 

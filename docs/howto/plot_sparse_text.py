@@ -2,8 +2,8 @@
 Find the words that matter in sparse text
 =========================================
 
-Counts of words are sparse, and stay so: time and memory go with the entries that are not 0. The
-texts are docstrings; the question is whether one comes from NumPy or from SciPy.
+Counts of words are sparse, and stay so: time and memory grow with the number of nonzero entries.
+The texts are docstrings; the question is whether one comes from NumPy or from SciPy.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ Tables as they are
 ==================
 
 ``fit(table, y)`` takes a data frame (pandas, polars, Arrow) with text, dates, booleans and missing
-values. What is chosen are its columns, whatever each of them is encoded as.
+values. Its columns are chosen as a whole, however each of them is encoded.
 """
 
 # %%
@@ -41,8 +41,8 @@ print(table.head(3).to_string())
 # %%
 # What is in it?
 # --------------
-# ``featgrad.describe`` says of each column what it holds, how often it is missing, what it explains
-# of the target by itself, and what to look at. ``featgrad info table.csv --target late`` prints the
+# ``featgrad.describe`` shows for each column its kind, how often it is missing, what it explains of
+# the target by itself, and what to look at. ``featgrad info table.csv --target late`` prints the
 # same of a file.
 print(featgrad.describe(table, late))
 
@@ -70,8 +70,8 @@ plt.show()
 # What to check
 # -------------
 # A leak, a near-copy, an outlier, rows that belong together: ``concerns_`` lists what was found, as
-# the report and the command do, and the graver ones are warnings as well. Here a column was written
-# after the parcel had arrived.
+# the report and the command do, and the serious ones are raised as warnings. Here a column was
+# written after the parcel had arrived.
 leaky = table.assign(refund=np.where(late, 5.0, 0.0) + rng.normal(0, 0.1, n_rows))
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", featgrad.DataWarning)
