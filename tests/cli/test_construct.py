@@ -2,11 +2,15 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from featgrad.cli import main
+from featgrad.cli.construct import _drawn
+from featgrad.construct.curves import Hinge, Lag
+from featgrad.construct.expressions import Curved, Given, Product
 
 
 @pytest.fixture
@@ -85,7 +89,16 @@ def test_constructed_columns_are_written(table, capsys):
 def test_the_report_shows_constructed_features(table, capsys):
     answer(capsys, *arguments("product", "-k", "2", "--report", "report.html"))
     with open("report.html", encoding="utf-8") as file:
-        assert '"a * b"' in file.read()
+        assert '"constructed":[{"name":"a * b","parts":["a","b"]' in file.read()
+
+
+def test_the_report_draws_functions_of_at_most_two_columns_of_the_same_row():
+    a, b, c = map(Given, range(3))
+    pair = Product((a, b), (0.0, 0.0))
+    entered = [Curved(Lag(), a, 2.0), Curved(Hinge(), b, 0.5), Product((pair, c), (0.0, 0.0)), pair]
+    X = np.random.default_rng(0).standard_normal((60, 3 + len(entered)))
+    constructor = SimpleNamespace(entered_=entered, features_=[a, *entered])
+    assert _drawn(constructor, X) == {4: [1], 6: [0, 1]}
 
 
 def test_an_unknown_operation_is_one_line_that_names_all(table, capsys):

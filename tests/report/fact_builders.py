@@ -58,6 +58,7 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         **_drawn({0: profile([0.1, 0.4, np.nan]), 1: profile([0.3, 0.2, 0.1])}),
         "sizes": shown,
         "held_out": None,
+        "constructed": [],
         "redundant": 70,
         "related": 30,
     }

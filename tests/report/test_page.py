@@ -215,6 +215,23 @@ def test_a_stream_is_drawn(browser, tmp_path):
     assert browser.errors == []
 
 
+def test_constructed_features_are_drawn(browser, tmp_path):
+    shared = {"name": "a * <b>", "target": "mean of price"}
+    cells = {"edges": [["0", "1", "2"], ["0", "1"]], "counts": [[5], [2]], "means": [[3.0], [None]]}
+    line = {"x": [1, 2], "means": [1.0, 3.0], "errors": [0.1, 0.1], "grid": [1, 2], "shape": [1, 3]}
+    built = [shared | {"parts": ["a", "<b>"]} | cells, shared | {"parts": ["a"]} | line]
+    write_report(facts(NAMES, constructed=built), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    assert browser.evaluate("document.querySelector('#built h3').innerText") == "a * <b>"
+    titles = "[...document.querySelectorAll('#built title')].map(t => t.textContent)"
+    assert browser.evaluate(titles)[:2] == [
+        "a 0 to 1, <b> 0 to 1: 3 (5 rows)",
+        "a 1 to 2, <b> 0 to 1: too few rows (2 rows)",
+    ]
+    assert browser.evaluate("document.querySelectorAll('#built polyline').length") == 1
+    assert browser.errors == []
+
+
 def test_contents_link_to_the_sections_that_are_there(page):
     links = page.evaluate("[...document.querySelectorAll('nav a')].map(c => c.textContent)")
     assert links == [

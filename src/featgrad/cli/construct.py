@@ -4,6 +4,8 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from featgrad.cli import load, output
 from featgrad.cli.arguments import UsageError
 from featgrad.construct.constructor import FeatureGradientConstructor
@@ -58,6 +60,7 @@ def construct_file(arguments: Namespace) -> None:
     if arguments.report is not None:
         about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
         known: Any = {"target": arguments.target, "about": about, "command": arguments.command_line}
+        known["constructed"] = _drawn(constructor, block.X)
         write_report(gather_facts(selector, X, y, sample_weight=weight, **known), arguments.report)
     formula, result = f"{target} ~ {' + '.join(features) or '1'}", _result(constructor)
     of_rows = load.about_rows(rows, arguments)
@@ -79,6 +82,18 @@ def construct_file(arguments: Namespace) -> None:
     lines += [f"warning: {concern.title.lower()}. {concern}" for concern in concerns]
     lines += [f"formula: {formula}"] if arguments.formula else []
     output.show(answer, "\n".join(lines), json_output=arguments.json)
+
+
+def _drawn(constructor: Any, X: Any) -> dict[int, list[int]]:
+    """Chosen columns that are functions of one or two given ones, but not of the rows before."""
+    n_given, few = X.shape[1] - len(constructor.entered_), X[:50]
+    return {
+        n_given + i: sorted(one.given())
+        for i, one in enumerate(constructor.entered_)
+        if one in constructor.features_
+        and len(one.given()) <= 2
+        and np.array_equal(one.build(few)[::-1], one.build(few[::-1]), equal_nan=True)
+    }
 
 
 def _result(constructor: Any) -> str:

@@ -13,6 +13,7 @@ from featgrad.checks import check_raw_weights
 from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
+from featgrad.report.constructed import pictures
 from featgrad.report.html import Redundancy, ReportFacts
 from featgrad.report.predictions import picture
 from featgrad.report.profiles import REDUNDANT, Profile, Series
@@ -46,6 +47,7 @@ def gather_facts(
     target: str | None = None,
     about: Mapping[str, str] | None = None,
     command: str | None = None,
+    constructed: Mapping[int, Sequence[int]] | None = None,
 ) -> ReportFacts:
     """Collect the contents of a report about a selection.
 
@@ -68,6 +70,8 @@ def gather_facts(
         of the same label.
     command : str, default=None
         The command that reproduces the selection; None takes the call of the selector.
+    constructed : mapping of int to sequence of int, default=None
+        Columns of X that are functions of one or two others, and these: they are drawn so.
 
     Returns
     -------
@@ -111,6 +115,7 @@ def gather_facts(
         univariate = univariate[shown]
     weights = check_raw_weights(sample_weight, X.shape[0])
     series = profiles.target_series(y, task, "the target" if target is None else target, weights)
+    built = pictures(selection.matrix, series, constructed or {}, selection.names)
     path, sizes, near = _sizes(selection, X, series, shown)
     # 3. Integers in place of fractions keep the page small.
     best = np.argsort(-univariate, kind="stable")[:_PROFILES]
@@ -126,6 +131,7 @@ def gather_facts(
         "series": series.names,
         **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
         "sizes": sizes,
+        "constructed": built,
         "held_out": picture(path[selection.place].predictions, series, task),
         "redundant": round(100 * REDUNDANT),
         "related": round(100 * _RELATED),

@@ -92,8 +92,7 @@ def profiles(
 
     Some features stand for columns of texts or dates.
     """
-    used = np.flatnonzero(target.weights)
-    used = used[:: -(-len(used) // _ROWS)]
+    used = drawn_rows(target)
     X, target = X[used], target.take(used)
     found: list[Profile | None] = []
     for features in units:
@@ -106,6 +105,12 @@ def profiles(
         else:
             found.append(_of_categories(columns, target, [names[i] for i in features]))
     return found
+
+
+def drawn_rows(target: Series) -> Indices:
+    """Evenly spaced ones of positive weight."""
+    used = np.flatnonzero(target.weights)
+    return used[:: -(-len(used) // _ROWS)]
 
 
 def _of_encoded(column: EncodedColumn, X: Floats, target: Series) -> Profile | None:
@@ -128,7 +133,7 @@ def _of_numbers(
     low, high = np.quantile(x, [0.01, 0.99])
     span = float(high - low)
     if len(distinct) <= max(2, _most_bins(len(x))):
-        return _binned([shown(value, span) for value in distinct], x[:, None] == distinct, target)
+        return binned([shown(value, span) for value in distinct], x[:, None] == distinct, target)
     # A value that most rows share, like the 0 of sparse columns, has a bin of its own.
     common = distinct[counts > len(x) / 2]
     others = ~np.isin(x, common)
@@ -139,7 +144,7 @@ def _of_numbers(
     inside = others[:, None] & (of_row[:, None] == np.arange(len(edges) - 1))
     bins = [f"{shown(a, span)} to {shown(b, span)}" for a, b in pairwise(edges)]
     own = x[:, None] == common
-    return _binned(
+    return binned(
         [*(shown(value, span) for value in common), *bins], np.hstack([own, inside]), target
     )
 
@@ -154,13 +159,13 @@ def _of_categories(X: Floats, target: Series, names: list[str]) -> Profile | Non
     if not np.isin(X, (0, 1)).all() or X.sum(axis=1).max() > 1:
         return None
     frequent = np.argsort(-X.sum(axis=0), kind="stable")[:_BINS]
-    profile = _binned([names[i] for i in frequent], X[:, frequent] == 1, target)
+    profile = binned([names[i] for i in frequent], X[:, frequent] == 1, target)
     order = np.argsort(profile.means[:, 0], kind="stable")
     bins, counts, means, errors, _ = profile
     return Profile([bins[i] for i in order], counts[order], means[order], errors[order], True)
 
 
-def _binned(bins: list[str], inside: Flags, target: Series) -> Profile:
+def binned(bins: list[str], inside: Flags, target: Series) -> Profile:
     """Means of the target in bins, and ``sum w^2 (y - mean)^2 / (sum w)^2``, their variance."""
     values, weights = target.values, target.weights
     centre, w = values.mean(axis=0), weights[:, None]

@@ -48,11 +48,11 @@ def label_text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, np.floating) else str(label)
 
 
-def number_text(value: float, span: float = 0.0) -> str:
-    """With three digits, of a value within a span with those that tell values in it apart."""
+def number_text(value: float, span: float = 0.0, digits: int = 3) -> str:
+    """With some digits; 0 where a value is about 0 within a span."""
     if abs(value) < span / 1000:
         return "0"
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.{digits}g}"
 
 
 def percent(share: float) -> str:

@@ -106,6 +106,66 @@ function showHeldOut(held) {
   byId("held-out-note").textContent = note;
 }
 
+// A number with three digits at most, and no more than the range needs.
+function short(value, span) {
+  if (Math.abs(value) < span / 1000) return "0";
+  return Math.abs(value) >= 1000 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : String(Number(value.toPrecision(3)));
+}
+
+// Means of the target over a column, and the line that a function of it makes of the target.
+function drawShape(width, { x: at, means, errors, grid, shape, parts, target }) {
+  const ends = [...shape, ...means.flatMap((mean, i) => (mean === null ? [] : [mean - errors[i], mean + errors[i]]))];
+  const gap = (Math.max(...ends) - Math.min(...ends)) * 0.05 || 1;
+  const range = [Math.min(...ends) - gap, Math.max(...ends) + gap];
+  const across = [Math.min(grid[0], at[0]), Math.max(grid.at(-1), at.at(-1))];
+  const shown = ([low, high]) => (value) => short(value, high - low);
+  const [drawn, { x, y }] = axes(width, 270, [60, 14, 30, 44], range, { x: across, shown: shown(range), across: shown(across) });
+  drawn.append(written(4, 14, target), written(width / 2, 264, parts[0], "middle"));
+  drawn.append(svg("polyline", { class: "curve s1", points: grid.map((value, i) => `${x(value)},${y(shape[i])}`).join(" ") }));
+  means.forEach((mean, i) => {
+    if (mean === null) return;
+    drawn.append(line(x(at[i]), y(mean - errors[i]), x(at[i]), y(mean + errors[i]), "error"), svg("circle", { class: "mean", cx: x(at[i]), cy: y(mean), r: 3 }));
+  });
+  return drawn;
+}
+
+// Means of the target over two columns: the stronger the colour, the higher.
+function drawMap(width, { means, counts, edges, parts, target }) {
+  const [left, top, height] = [60, 42, 270];
+  const known = means.flat().filter((mean) => mean !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const [across, up] = [(width - left - 20) / means.length, (height - top - 44) / means[0].length];
+  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "chart", role: "img" });
+  drawn.append(
+    written(4, 14, `${target}: from ${short(low, high - low)} to ${short(high, high - low)}, the darkest`),
+    written(4, 32, `${parts[1]} ↑`),
+    written(left + (width - left) / 2, height - 6, `${parts[0]} →`, "middle"),
+  );
+  means.forEach((row, i) => row.forEach((mean, j) => {
+    const cell = { x: left + i * across, y: height - 44 - (j + 1) * up, width: across - 1, height: up - 1 };
+    const place = `${parts[0]} ${edges[0][i]} to ${edges[0][i + 1]}, ${parts[1]} ${edges[1][j]} to ${edges[1][j + 1]}`;
+    const opacity = mean === null ? 0 : 0.06 + (0.94 * (mean - low)) / (high - low || 1);
+    const said = mean === null ? "too few rows" : short(mean, high - low);
+    drawn.append(svg("rect", { ...cell, class: "plus", "fill-opacity": opacity.toFixed(2) }, `${place}: ${said} (${inCount(counts[i][j], "row")})`));
+  }));
+  edges[0].forEach((edge, i) => drawn.append(written(left + i * across, height - 28, edge, "middle")));
+  edges[1].forEach((edge, j) => drawn.append(written(left - 6, height - 40 - j * up, edge, "end")));
+  return drawn;
+}
+
+function showConstructed(built) {
+  byId("built").hidden = false;
+  built.forEach((one, i) => {
+    const id = `constructed-${i}`;
+    byId("constructed").append(element("figure", { id }, element("h3", {}, breakable(one.name))));
+    picture(id, (width) => {
+      const drawn = one.grid ? drawShape(width, one) : drawMap(width, one);
+      drawn.setAttribute("aria-label", `${one.target} over ${one.parts.join(" and ")}`);
+      return drawn;
+    });
+  });
+}
+
 // Each pair of features has a square: its colour is the sign of the correlation, its opacity the size.
 function drawHeatmap({ correlations, replaced_by }) {
   const [cell, margin] = [20, 28];
@@ -185,5 +245,6 @@ showSize(Number(byId("size").value));
 picture("curve", drawCurve);
 if (facts.redundancy !== null) showRedundancy(facts.redundancy);
 if (facts.held_out !== null) showHeldOut(facts.held_out);
+if (facts.constructed.length) showConstructed(facts.constructed);
 if (facts.missing !== null) showMissing();
 listContents();
