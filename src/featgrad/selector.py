@@ -85,11 +85,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     an estimate of how much of the target a linear model on the masked features could explain
     (Feature Gradients, Sheth & Fusi 2020; Kong & Valiant 2018). Time is linear in rows and in
     features, memory beyond X is small, sparse X stays sparse. For a given number of features the
-    mask descends on a working set, and every column outside is priced by the gradient until none is
-    worth more than chance: `plan_` says which search ran and why, `certificate_` what it leaves.
+    mask descends on a working set, and all other columns are priced by the gradient until none is
+    worth more than chance: `plan_` says which search ran and why, `certificate_` what it left out.
 
-    `fit` and `fit_source` choose at once. `partial_fit` and `merge` only add rows, and `finalize`
-    chooses from all of them: everything that depends on the choice has to wait for it.
+    `fit` and `fit_source` choose features at once. `partial_fit` and `merge` only add rows;
+    `finalize` then chooses from all of them, and sets the attributes that depend on the choice.
 
     Parameters
     ----------
@@ -97,19 +97,19 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         How many features to choose: a number, a fraction of all, or "auto" for the smallest number
         that predicts held-out rows about as well as any (its correlation with the target is lower
         by about 1 %, or one standard error if that is less), which is 0 where no linear model
-        predicts them better than noise would. A number is searched for as such, not cut from a
-        longer list.
+        predicts them better than noise would. The set of a given number is searched for as such,
+        and is not the head of a longer list.
     min_features_to_select : int, default=0
-        Fewest features that "auto" may choose. 0 warns where none is chosen; with 1 the next step
-        of a pipeline always gets a column.
+        Fewest features that "auto" may choose. With 0, a fit warns if none is chosen; with 1 the
+        next step of a pipeline always gets a column.
     path_sizes : array-like of int or None, default=None
         Further sizes to find the best sets for in the same fit, see `path_` and `at`. "auto"
         chooses among them, or among all sizes up to 10 and some up to 300, at most half as many as
         there are rows; large ones are tried if smaller ones leave something.
     feature_groups : list of lists, dict or array-like of shape (n_features,), default=None
-        Features that are chosen together or not at all: lists of column indices or names, these
-        with names as ``{name: [features]}``, or one label per feature. Groups are never split, so
-        that fewer features than asked for can result.
+        Features that are chosen together or not at all: lists of column indices or names, the
+        same with names as ``{name: [features]}``, or one label per feature. Groups are never split,
+        so fewer features than asked for may be chosen.
     keep : array-like, default=None
         Features, by index or name, that must be chosen; they count towards the number.
     exclude : array-like, default=None
@@ -120,11 +120,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         Largest total cost of the chosen features, in place of `n_features_to_select`.
     n_resamples : int, default=0
         How often the search is repeated on a random half of the rows, an even number: each half
-        is followed by its complement. See `stability_`.
+        is used together with its complement. See `stability_`.
     estimate : bool, default=True
         Whether to estimate what the chosen features explain on rows that had no part in choosing
         them. The search is repeated without each of four parts of the rows, so that a fit takes two
-        to eight times as long; leave it out inside cross-validation. "auto" needs these searches
+        to eight times as long; pass False inside cross-validation. "auto" needs these searches
         anyway.
     cv : int, cross-validation splitter or iterable, default=None
         Which rows are held out to estimate what features explain and, with "auto", to choose how
@@ -138,33 +138,33 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         batch, for sets too large for that, and with a `penalty` is the published search;
         ``Knockoffs(fdr=0.1)`` chooses as many features as keep a false discovery rate. See `plan_`.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
-        What the target is. "auto" takes two values, strings and booleans for classes and ordered
+        Type of the target. "auto" takes two values, strings and booleans for classes and ordered
         categories (of pandas, or an Enum of polars) for "ordinal", in their declared order. Whole
         numbers with negatives, gaps or more than 20 values are numbers, others classes, unless
         held-out rows are predicted better the other way; `plan_` says why. Two classes count the
         same in the search, however rare one of them is (not with a penalty, as in the paper).
     preprocess : {"zscore", "center", "robust"}, default="zscore"
-        Whether features are brought to one variance or only centred. "robust" first clips
-        features, and targets that are numbers, three interquartile ranges outside their quartiles:
-        for outliers and fill values. Quartiles are those of entries other than 0 in some of the
-        rows, in `partial_fit` of the first chunk. What is explained is then the clipped target.
+        Whether features are standardised or only centred. "robust" first clips features, and
+        targets that are numbers, three interquartile ranges outside their quartiles: for outliers
+        and fill values. Quartiles are those of the nonzero entries of a sample of rows, or of the
+        first chunk in `partial_fit`. Estimates are then about the clipped target.
     missing : {"mean", "error"}, default="mean"
-        Whether a missing value counts as the mean of its column or is refused. Where that it is
-        missing says more of the target than chance, this belongs to the feature, too.
+        Whether a missing value counts as the mean of its column or is an error. If missingness
+        itself predicts the target better than chance, an indicator of it is part of the feature.
     device : str or None, default=None
         Where to `fit`: None where X is, or a device of torch such as "cuda", to which an X on the
         host is copied: whole if it fits into half of the free memory, else in blocks. Learnability
         is then estimated from 10,000 rows at most. Needs torch.
     random_state : int, RandomState instance or None, default=None
-        The random order in which rows are visited.
+        Seed of the random order in which rows are visited.
     verbose : int, default=0
         Print every `verbose`-th step.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features_in_,)
-        Above 0 for chosen features: the explained fraction that is lost without them. For others
-        the fraction that they would add, at first order, shifted to 0 and below. `MiniBatch` gives
+        Above 0 for chosen features: the explained fraction that is lost without each. For others,
+        the fraction that each would add, to first order, shifted to be at most 0. `MiniBatch` gives
         the logits of the mask.
     ranking_ : ndarray of shape (n_features_in_,)
         1 for the feature with the highest score.
@@ -180,34 +180,34 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         How many features were chosen; with "auto" possibly none.
     path_ : SelectionPath
         Size, features (column indices), learnability and score of the best sets found, by rising
-        size: those of `path_sizes` and the chosen one. ``print(path_)`` shows what enters and
-        leaves from one to the next.
+        size: those of `path_sizes` and the chosen one. ``print(path_)`` shows which features enter
+        and leave from one size to the next.
     sizes_ : Sizes or None
-        Of "auto": the smallest set that suffices, the best one, and the largest size that was tried
-        if that is the best.
+        With "auto": the smallest set that suffices, the best one, and the largest size that was
+        tried if that is the best.
     stability_ : Stability or None
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
     discoveries_ : Discoveries or None
-        Of `Knockoffs`: how much more each feature matters than its knockoff, how often it is
-        chosen for one knockoff, p-values where none is, and which features keep the rate exactly.
+        With `Knockoffs`: how much more each feature matters than its knockoff, how many knockoffs
+        choose it, p-values if none is chosen, and which features keep the rate exactly.
     plan_ : Plan
         Which search ran, which limits decided it, and what held-out rows gave; ``print(plan_)``.
     certificate_ : Certificate or None
-        An estimate of what the best column outside would add, next to what noise would reach and
-        what is lost without the worst inside; None where the search does not price columns.
+        An estimate of what the best column not chosen would add, compared with what noise would
+        add and with what is lost without the worst chosen one; None if columns are not priced.
     concerns_ : list of Concern
         What to check before the choice is trusted, as the command and reports show it: features
         that may hold the target, near-copies, drift, rows that depend on each other, outliers,
-        relations that are not linear, nothing to learn. `fit` also gives each as a `DataWarning`,
-        but drift, as the order of rows may mean nothing, and what `learnability_` shows itself.
-        Without `estimate` rows are not looked at.
+        relations that are not linear, nothing to learn. `fit` also raises each as a `DataWarning`,
+        except drift, as the order of rows may mean nothing, and what `learnability_` itself shows.
+        With ``estimate=False`` rows are not examined.
     n_iter_ : int
         Steps taken.
     history_ : dict of str to ndarray
         "objective", "explained" and "size", the mask summed over features, at each step.
     task_ : str
-        What the target was taken for; its `reason` says why.
+        Type of the target; its `reason` says why.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -277,8 +277,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             The features. A dataframe (pandas, polars, Arrow) may hold numbers, text or categories,
-            booleans, dates and times: each of its columns is one feature, whatever it is encoded
-            as, and those that are like identifiers are never chosen. A Dask array (of NumPy or
+            booleans, dates and times: each of its columns is one feature, however it is encoded,
+            and identifiers are never chosen. A Dask array (of NumPy or
             SciPy blocks) or dataframe of numbers is visited partition by partition where Dask has
             it; the result is that of `fit_source`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)

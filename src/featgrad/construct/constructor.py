@@ -87,13 +87,13 @@ class ConstructedFeatures(list[ConstructedFeature]):
 class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Construct features as they are needed: columns that do not exist are priced by the gradient.
 
-    The search of `FeatureGradientSelector` chooses among the given columns. Then all that the
-    operations could construct is priced by its covariance with what cross-fitted models of the
-    chosen columns leave, without being built. What is worth more than the best of as many columns
-    of noise would be is built and competes with the others; in the next round it can be a part.
+    The search of `FeatureGradientSelector` chooses among the given columns. Then every column that
+    the operations could construct is priced, without being built, by its covariance with the
+    residuals of cross-fitted models of the chosen ones. Columns worth more than the best of as many
+    columns of noise are built and compete with the others; in the next round they can be parts.
 
-    All of it is repeated without each part of the rows that is held out: estimates are those of new
-    rows, and constructed columns are taken only where held-out rows are predicted better with them.
+    All of it is repeated without each part of the rows that is held out: estimates are for new
+    rows, and constructed columns are kept only if held-out rows are predicted better with them.
 
     Parameters
     ----------
@@ -111,13 +111,13 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         Whether all pairs are priced, as far as that takes seconds, or those with one of the 1,000
         most promising columns.
     min_features_to_select, keep, exclude, cv, task, missing, random_state
-        As in `FeatureGradientSelector`. Excluded columns are part of nothing.
+        As in `FeatureGradientSelector`. Excluded columns are not used as parts.
     device : str or None, default=None
         Where dense columns are kept and priced: a device of torch such as "cuda"; None for the
         host, or for that of X.
     estimate : bool, default=True
-        Whether to hold out rows. Without, what is worth more than chance is taken, in a quarter of
-        the time. "auto" holds them out anyway.
+        Whether to hold out rows. If False, all that is worth more than chance is kept, in a quarter
+        of the time. "auto" holds them out anyway.
 
     Attributes
     ----------

@@ -52,17 +52,17 @@ class Learnability:
     """Prepare a data set once, then estimate how much any set of its features explains.
 
     The estimate is the fraction of the target's variance that the best linear model on the
-    features could explain on new rows: the adjusted R^2 where rows are many, and with fewer rows
-    than features what tuples of distinct rows say of it (Kong & Valiant 2018). Rows are taken as
-    independent of each other: of rows that belong together give one of each. Features that were
-    chosen from the same rows get an estimate that is too high: see
+    features could explain on new rows: the adjusted R^2 where rows are many, and an estimate from
+    tuples of distinct rows where they are few, even fewer than features (Kong & Valiant 2018). Rows
+    are taken as independent: of rows that belong together, pass one of each group. For features
+    that were chosen from the same rows the estimate is too high: use
     `FeatureGradientSelector.learnability_` for those.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         The features. Arrays on an accelerator, such as torch tensors on a GPU, stay there, and so
-        do arrays that come of them. Of Dask arrays and dataframes 10,000 rows at most are taken.
+        do arrays made from them. Of Dask arrays and dataframes at most 10,000 rows are used.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         The target. It may come from another array library or device than X.
     order : int, default=4
@@ -70,8 +70,8 @@ class Learnability:
         `estimate` lowers it if there are too few rows.
     filter : {"auto", "chebyshev", "monotone", "kong-valiant"} or array-like, default="auto"
         Polynomial that approximates 1 on the spectrum of the covariance. "chebyshev" and "monotone"
-        never exceed 1. "auto" needs none where there are two rows for each feature: `estimate` is
-        then the adjusted R^2 of least squares; else it is "chebyshev".
+        never exceed 1. "auto" is "chebyshev" where there are fewer than two rows for each feature,
+        and none otherwise: `estimate` is then the adjusted R^2 of least squares.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         Type of the target; "auto" finds it as `FeatureGradientSelector` does.
     preprocess : {"zscore", "center", "robust"}, default="zscore"
@@ -79,7 +79,7 @@ class Learnability:
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows; a row of weight zero counts as absent.
     missing : {"error", "mean"}, default="error"
-        Whether NaN in X is refused or counts as its column's mean.
+        Whether NaN in X is an error or counts as the mean of its column.
     random_state : int, RandomState instance or None, default=0
         Seed of the random order of the rows.
 

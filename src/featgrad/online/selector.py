@@ -45,25 +45,25 @@ _MATRIX = {
 class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Select features on a stream: which ones matter now.
 
-    Rows are forgotten exponentially. Exact moments of a working set of columns decide which ones
-    are chosen; all other columns are priced by what they would have added to predictions, and enter
-    the working set when they are worth more than noise. Chosen features are replaced only by ones
-    that are worth more by several standard errors, given how dependent the rows are. Decisions are
-    made after every 200 rows, more often at first, however rows are cut into blocks; memory does
-    not grow with the rows.
+    Rows are forgotten exponentially. Features are chosen by exact moments of a working set of
+    columns; all other columns are priced by what they would have added to predictions, and enter
+    the working set when they are worth more than noise. A chosen feature is replaced only by one
+    that is worth more by several standard errors, which allow for dependent rows. Decisions are
+    made after every 200 rows, more often at first, independently of the size of blocks; memory does
+    not grow with the number of rows.
 
     Parameters
     ----------
     n_features_to_select : int, default=10
         Number of features to choose.
     half_life : float, default=2000
-        Rows after which a row counts half. Changes are followed within a few half-lives; longer
-        ones find weaker features.
+        Number of rows after which a row counts half. Changes are followed within a few half-lives;
+        longer half-lives find weaker features.
     task : {"auto", "regression", "binary", "multiclass", "multilabel", "ordinal"}, default="auto"
         Type of the target; "auto" finds it from the first rows, as `FeatureGradientSelector` does.
     alarm_rate : float, default=1e-6
-        False alarms for each row, at most, while nothing changes; half of them for each kind. Rows
-        may depend on those before, as far as that shows within four half-lives.
+        Largest expected number of false alarms per row while nothing changes, half of it for each
+        kind. Rows may depend on earlier ones, as far as that shows within four half-lives.
     missing : {"error", "mean"}, default="error"
         Whether NaN in X is an error, or counts as the mean of its column in rows before.
 
@@ -80,18 +80,18 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     features_ : ndarray of int
         Columns of the chosen features, rising.
     scores_ : ndarray of shape (n_features_in_,)
-        Above 0 for chosen features: explained fraction that would be lost without each. Those of
-        others tell their order.
+        Above 0 for chosen features: the explained fraction that would be lost without each. Those
+        of the others give their order only.
     learnability_ : Estimate
         Explained fraction of the target's variance of recent rows, each predicted before it was
         learned from.
     history_ : list of Event
-        Features that entered and left, and alarms; the last 10,000 of them together.
+        Features that entered and left, and alarms: the last 10,000 events.
     alarms_ : list of Event
         Times at which predictions became worse ("alarm") or the set had shifted beyond chance
-        ("shift"), what went and what came.
+        ("shift"), and the features that left and entered.
     timeline_ : list of TimelinePoint
-        Sets and their scores over time: each decision at first, later every second one and so on.
+        Sets and their scores over time, thinned out as the stream gets longer.
 
     Examples
     --------

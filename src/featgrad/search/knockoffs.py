@@ -62,9 +62,9 @@ class Knockoffs(Search):
     """As many features as keep the false discovery rate, by comparison with knockoffs.
 
     As many are chosen as keep the expected share of false ones about below the rate, by knockoffs
-    or, where these choose none, by p-values. A feature is false if it says nothing about the target
-    beyond all others. For `fit` of an array and independent rows; assumes that features are about
-    jointly Gaussian. More than 5,000 are first screened by a third of the rows. See `discoveries_`
+    or, if these choose none, by p-values. A feature is false if the target does not depend on it
+    given all others. For `fit` on an array with independent rows; features are assumed to be about
+    jointly Gaussian. More than 5,000 are first screened on a third of the rows. See `discoveries_`
     of the selector.
 
     Parameters

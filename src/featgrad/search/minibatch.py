@@ -21,11 +21,10 @@ from featgrad.search.units import best_first
 class MiniBatch(Search):
     """Descent on the mask of all columns, batch of rows by batch: the published search.
 
-    With a number of features the mask always adds up to it, which serves sets of thousands of
-    features: "auto" chooses it above 500. With a `penalty` on the size of the mask, as in the
-    paper, the features whose mask is open at the end are chosen, however many they are. Sets are
-    not searched for without held-out rows: what they explain is estimated from the rows that chose
-    them, hence too high.
+    For a given number of features the mask always adds up to that number; "auto" uses this search
+    for more than 500. With a `penalty` on the size of the mask, as in the paper, the features whose
+    mask is open at the end are chosen, however many they are. No rows are held out: what the chosen
+    features explain is estimated from the rows that they were chosen from, and so is too high.
 
     Parameters
     ----------

@@ -161,8 +161,8 @@ def _correlation(training: Totals, test: Totals, variance: Floats, columns: Indi
 class WorkingSet(Search):
     """Descent on some hundred columns, while all others are priced.
 
-    The search that "auto" chooses for sets of up to 500 features. It takes every constraint, and
-    can be repeated without held-out rows, which choose a size and estimate what a set explains.
+    The search that "auto" uses for sets of up to 500 features. It takes every constraint, and is
+    repeated without held-out rows to choose a size and to estimate what a set explains.
 
     Parameters
     ----------
