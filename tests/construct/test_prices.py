@@ -110,3 +110,9 @@ def test_prices_are_of_what_the_model_does_not_have(residuals):
     alone, mixed = (residuals.price(each, 10)[0] for each in (other, other + 3 * model))
     np.testing.assert_allclose(alone, mixed)
     assert residuals.price(2 * model, 10)[0] == 0
+
+
+def test_sparse_pairs_without_a_row_in_common_cost_nothing(residuals):
+    X = sparse.csr_array(columns(3) * np.repeat(np.eye(3), 20, axis=0))
+    found = list(best_pairs(X, X, residuals, 99, True))
+    assert sorted((i, j) for i, j, _ in found) == [(0, 0), (1, 1), (2, 2)]

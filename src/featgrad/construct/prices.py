@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import fdtri
 
 from featgrad._support import Flags, Floats, Indices, Singles
-from featgrad._support.array_api import dense, is_foreign, namespace, placed_like, to_numpy
+from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
 from featgrad.construct.curves import Curve
 from featgrad.construct.expressions import Expression, Given, rounded
 from featgrad.dataset.sums import Prices
@@ -111,7 +111,7 @@ class Parts(NamedTuple):
         """
         n, rows = len(self.expressions), self.values.shape[0]
         if sparse.issparse(self.values):  # in which both columns are other than 0, on average
-            rows = _SPARSE_WORK * max(1, self.values.nnz**2 // (rows * n**2))
+            rows = _SPARSE_WORK * self.values.nnz**2 / (rows * n**2)
         possible = DEVICE_PAIR_WORK if is_foreign(self.values) else PAIR_WORK
         most = min(self.most_parents, n, max(1, possible // int(1 + work * rows * n)))
         return np.sort(self.ranked[: int(most)])
@@ -179,22 +179,29 @@ def best_pairs(
     """Pairs of columns whose products have about the highest prices, and these.
 
     With `are_same` the first columns are also the first among the second ones, and each pair counts
-    once. Variances of products of dense columns are those of some rows.
+    once. Variances of products of dense columns are those of some rows; of sparse columns only
+    those are priced that have a row in common.
     """
     first, found, bar = placed_like(second, first), np.zeros((3, 0)), 0.0
-    errors, xp = residuals.values.astype(np.float32), np
-    step, some = max(1, _BLOCK_ENTRIES // second.shape[1]), slice(None)
-    if sparse.issparse(first):
+    errors, per_column = placed_like(second, residuals.values.astype(np.float32)), second.shape[1]
+    if is_sparse := sparse.issparse(first):
+        per_column = int(np.diff(first.indptr) @ np.diff(second.indptr)) // first.shape[1] + 1
         first, second = first.tocsc(), second.tocsc()
-    else:
-        some = slice(None, None, -(-len(errors) // VARIANCE_ROWS))
-        errors, xp = placed_like(second, errors), namespace(second)
+    step = max(1, _BLOCK_ENTRIES // per_column)
     for start in range(0, first.shape[1], step):
         offset = start if are_same else 0
-        prices = _pair_prices(xp, first[:, start : start + step], second[:, offset:], errors, some)
-        prices = xp.triu(prices) if are_same else prices
-        above = prices > bar
-        rows, columns = map(to_numpy, xp.nonzero(above))
+        priced = _sparse_prices if is_sparse else _pair_prices
+        prices = priced(first[:, start : start + step], second[:, offset:], errors)
+        if is_sparse:
+            prices = sparse.triu(prices) if are_same else prices
+            (rows, columns), prices = prices.coords, prices.data
+            above = prices > bar
+            rows, columns = rows[above], columns[above]
+        else:
+            xp = namespace(prices)
+            prices = xp.triu(prices) if are_same else prices
+            above = prices > bar
+            rows, columns = map(to_numpy, xp.nonzero(above))
         block = np.stack([rows + start, columns + offset, to_numpy(prices[above])])
         found = np.concatenate([found, block], axis=1)
         if found.shape[1] > kept:
@@ -203,13 +210,27 @@ def best_pairs(
     return zip(*found[:2].astype(int).tolist(), found[2].tolist(), strict=True)
 
 
-def _pair_prices(xp: Any, first: Any, second: Any, errors: Any, some: slice) -> Any:
-    """Those of all products of two columns; their variance is that of some rows."""
+def _pair_prices(first: Any, second: Any, errors: Any) -> Any:
+    """Those of all products of two dense columns; their variance is that of some rows."""
+    some = slice(None, None, -(-len(errors) // VARIANCE_ROWS))
     u, v = first[some], second[some]
-    variance = dense((u * u).T @ (v * v)) - dense(u.T @ v) ** 2 / u.shape[0]
+    variance = (u * u).T @ (v * v) - (u.T @ v) ** 2 / u.shape[0]
     # Rows that have no product other than 0 say nothing of a variance; another row may have one.
     least = [(one * one).mean(axis=0) + 1e-9 for one in (u, v)]
-    prices = 0 * variance
+    prices = sum(((first * error[:, None]).T @ second) ** 2 for error in errors.T)
+    return prices / namespace(first).maximum(variance, least[0][:, None] * least[1])
+
+
+def _sparse_prices(first: Any, second: Any, errors: Floats) -> Any:
+    """Those of products of two sparse columns that are not 0 everywhere."""
+    squares = (first * first).T @ (second * second)
+    worth = (squares - (first.T @ second).power(2) / first.shape[0]).tocsr()
+    least = [(one * one).mean(axis=0) + 1e-9 for one in (first, second)]
+    rows, columns = worth.tocoo().coords
+    worth.data = 1 / np.maximum(worth.data, least[0][rows] * least[1][columns])
+    prices = 0 * worth
     for error in errors.T:
-        prices += dense((first * error[:, None]).T @ second) ** 2
-    return prices / xp.maximum(variance, least[0][:, None] * least[1])
+        weighted = first.copy()
+        weighted.data *= error[first.indices]
+        prices += (weighted.T @ second).power(2)
+    return prices.multiply(worth).tocoo()
