@@ -185,3 +185,22 @@ def test_a_column_that_cannot_be_read_is_named(table):
     with pytest.raises(ValueError, match=r"column 'lists' holds List.*exclude"):
         fitted(odd, y)
     assert fitted(odd, y, exclude=["lists"], estimate=False).n_features_ == 4
+
+
+@pytest.mark.parametrize("task", ["regression", "binary"])
+@pytest.mark.parametrize("n_levels", [5, 30, 100])
+def test_texts_of_noise_come_after_numbers_that_matter(task: str, n_levels: int):
+    n_found = n_noise = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame(rng.standard_normal((300, 6)), columns=list("abcdef"))
+        y = table[list("abc")] @ [1.0, 0.7, 0.5] + 1.2 * rng.standard_normal(300)
+        y = np.where(y > 0, "yes", "no") if task == "binary" else y
+        for j in range(5):
+            table[f"text {j}"] = np.char.add("w", rng.integers(0, n_levels, 300).astype(str))
+        three = FeatureGradientSelector(3, estimate=False, random_state=seed).fit(table, y)
+        n_found += np.isin(three.get_feature_names_out(), list("abc")).sum()
+        auto = FeatureGradientSelector(random_state=seed, estimate=False).fit(table, y)
+        n_noise += sum(name.startswith("text") for name in auto.get_feature_names_out())
+    assert n_found >= 17
+    assert n_noise <= 1

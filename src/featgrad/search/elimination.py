@@ -4,8 +4,9 @@ With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the colu
 ``B_g^T H_gg^-1 B_g`` of explained variance, and H and B without them follow by a rank-|g| update.
 While many units are present a few go at once.
 
-Units of several columns explain more by chance than single ones: of noise with the variance v of n
-rows about ``v / n (|g| - ridge tr H_gg)``, which is taken off their losses.
+Units of several columns explain more by chance than single ones, and lose as much on new rows: of
+noise with the variance v of n rows about ``v / n (|g| - ridge tr H_gg)``. Twice that is taken off
+their losses, as by Mallows' C_p, which compares units of unequal widths by what new rows gain.
 """
 
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ def _units_of(task: Candidates) -> Flags:
     totals = task.totals.columns(columns)
     H = _inverse(totals, task.ridge)
     B = H @ totals.cross.astype(np.float32)
-    noise = 0.0 if units.are_single_columns else _noise(totals, H, B, task.ridge)
+    noise = 0.0 if units.count == len(columns) else _noise(totals, H, B, task.ridge)
     is_free, left_out = ~units.kept, list[int]()
     n_present, excess = units.count, float(units.costs.sum()) - budget
     n_free = int(np.count_nonzero(is_free))
@@ -64,7 +65,7 @@ def _units_of(task: Candidates) -> Flags:
         if task.advantage is not None:
             losses = (np.sqrt(losses) + task.advantage[names]) ** 2
         if noise:
-            losses -= noise * units.total(1 - task.ridge * H.diagonal().astype(np.float64))
+            losses -= 2 * noise * units.total(1 - task.ridge * H.diagonal().astype(np.float64))
         losses = np.where(is_free, losses / units.costs, np.inf)
         count = min(max(1, n_present // ELIMINATED_AT_ONCE), n_free)
         # Of equal losses the later columns go first.
