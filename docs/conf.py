@@ -4,6 +4,7 @@ import io
 import re
 import shutil
 import sys
+import warnings
 from contextlib import redirect_stdout, suppress
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from benchmark_pages import write_benchmark_pages  # noqa: E402
 
 from benchmarks import front_page  # noqa: E402
+from featgrad.report import gather_facts, write_report  # noqa: E402
+
+REPORTS = HERE / "auto_reports"
+REPORTS.mkdir(exist_ok=True)
 
 project = "featgrad"
 author = "The featgrad developers"
@@ -35,6 +40,7 @@ html_theme = "furo"
 html_title = f"featgrad {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
+html_extra_path = [REPORTS.name]
 html_css_files = ["pages.css"]
 html_theme_options = {"light_css_variables": {"sidebar-item-font-size": "82%"}}
 templates_path = ["_templates"]
@@ -73,6 +79,14 @@ sphinx_gallery_conf = {
 }
 
 
+def one_line(message, category, *_):
+    """A warning of an example, without the place of its file on this machine."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = one_line
+
+
 def write_command_help(*_):
     """The help of each command, as it is printed."""
     commands = ("", "select", "construct", "score", "path", "watch", "info", "convert")
@@ -86,7 +100,8 @@ def write_command_help(*_):
 
 
 def draw_pictures(*_):
-    """The pictures of the first page; the report as it was last drawn where there is no browser."""
+    """The report of the first page and its pictures; without a browser, as last committed."""
+    write_report(gather_facts(*front_page.fit_example()), REPORTS / "report.html")
     folder = HERE / "auto_images"
     folder.mkdir(exist_ok=True)
     front_page.draw_ranks(folder / "ranks.svg")

@@ -48,11 +48,11 @@ plt.show()
 # standardised data, with features :math:`x_i` and :math:`x_j` and targets :math:`y_i` and
 # :math:`y_j`. On average
 #
-# .. math:: \mathrm{E}\,[\, y_i \, x_i^\top x_j \, y_j \,] = b^\top b,
+# .. math:: \mathrm{E}\,[\, y_i \, x_i^\mathrm{T} x_j \, y_j \,] = b^\mathrm{T} b,
 #           \qquad b = \mathrm{E}\,[\, x y \,],
 #
-# where b holds the covariances of the target with each feature: nothing was fitted, so nothing is
-# overfitted. For uncorrelated features that is the explained variance already.
+# where :math:`b` holds the covariances of the target with each feature: nothing was fitted, so
+# nothing is overfitted. For uncorrelated features that is the explained variance already.
 pairs = np.triu(np.outer(y, y) * (X[:, :10] @ X[:, :10].T), k=1)
 print("mean over pairs / variance:", round(pairs.sum() / (150 * 149 / 2) / y.var(), 2))
 
@@ -60,19 +60,20 @@ print("mean over pairs / variance:", round(pairs.sum() / (150 * 149 / 2) / y.var
 # Chains of different rows
 # ------------------------
 # Correlated features need the covariance :math:`\Sigma` between them: what they explain is
-# :math:`b^\top \Sigma^{-1} b`. There is no inverse without fitting, but there are powers. A chain
-# through three different rows has
+# :math:`b^\mathrm{T} \Sigma^{-1} b`. There is no inverse without fitting, but there are powers. A
+# chain through three different rows has
 #
-# .. math:: \mathrm{E}\,[\, y_i \, (x_i^\top x_j) (x_j^\top x_k) \, y_k \,] = b^\top \Sigma \, b,
+# .. math:: \mathrm{E}\,[\, y_i \, (x_i^\mathrm{T} x_j) (x_j^\mathrm{T} x_k) \, y_k \,] =
+# b^\mathrm{T} \Sigma \, b,
 #
-# one of four :math:`b^\top \Sigma^2 b`, and so on. Weights :math:`a_0, a_1, \ldots` put them
+# one of four :math:`b^\mathrm{T} \Sigma^2 b`, and so on. Weights :math:`a_0, a_1, \ldots` put them
 # together such that
 #
-# .. math:: z = \sum_{i=0}^{k-1} a_i \, b^\top \Sigma^i b \approx b^\top \Sigma^{-1} b:
+# .. math:: z = \sum_{i=0}^{k-1} a_i \, b^\mathrm{T} \Sigma^i b \approx b^\mathrm{T} \Sigma^{-1} b:
 #
-# a direction of the data of variance x counts by :math:`\sum_i a_i x^{i+1}`, which should be 1. The
-# *order* k says how many powers there are: higher orders count weaker directions, at the price of
-# noise.
+# a direction of the data of variance :math:`x` counts by :math:`\sum_i a_i x^{i+1}`, which should
+# be 1. The *order* :math:`k` says how many powers there are: higher orders count weaker directions,
+# at the price of noise.
 x = np.linspace(0, 1, 200)
 _, ax = plt.subplots()
 for coefficients in up_to("monotone", 8)[::-1]:
@@ -91,8 +92,8 @@ plt.show()
 # :math:`S = \mathrm{diag}(s)`, and keep of the products of all rows only those above the diagonal,
 # where the second row comes after the first:
 #
-# .. math:: T = \mathrm{triu}\,(X S X^\top), \qquad
-#           z(s) = \sum_{i=0}^{k-1} a_i \, \frac{y^\top T^{\,i+1} y}{\binom{n}{i+2}}.
+# .. math:: T = \mathrm{triu}\,(X S X^\mathrm{T}), \qquad
+#           z(s) = \sum_{i=0}^{k-1} a_i \, \frac{y^\mathrm{T} T^{\,i+1} y}{\binom{n}{i+2}}.
 #
 # Powers of T are all chains of that length, and no row comes twice in one of them.
 _, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
@@ -112,7 +113,7 @@ plt.show()
 # T is never formed. One pass over the rows, from the last to the first, keeps a sum over the rows
 # it has seen for each power, and that is all that the next row has to be multiplied with:
 #
-# .. math:: R_{j+1}[n] = x_n^\top S \sum_{m > n} x_m R_j[m], \qquad R_0 = y.
+# .. math:: R_{j+1}[n] = x_n^\mathrm{T} S \sum_{m > n} x_m R_j[m], \qquad R_0 = y.
 #
 # A second pass from the first row to the last gives the gradient
 # :math:`\partial z / \partial s_d` of all features at once. Both take time linear in rows and

@@ -324,7 +324,7 @@ class Fit:
                     n_features = len(subset.features)
                     known = unknown(n_features)  # where rows were too few to repeat the search
                     if n_features == 0 or subset.budget not in repeated:
-                        rows = Learnability.from_sample(sample, len(dataset.filters[-1]))
+                        rows = Learnability._from_sample(sample, len(dataset.filters[-1]))
                         known = rows.estimate(np.searchsorted(columns, subset.features))
                         known = replace(known, is_optimistic=n_features > 0)
                     path[place] = path[place]._replace(learnability=known)

@@ -57,6 +57,12 @@ def test_products_are_found_for_classes(task: str, products):
     assert constructor.task_ == task
 
 
+def test_classes_that_are_certain_give_no_warning():
+    X = normal(1000, 20)
+    fitted = FeatureGradientConstructor(2, operations="products", random_state=0)
+    assert np.isfinite(fitted.fit(X, X[:, 0] * X[:, 1] > 0).verdict_.constructed)
+
+
 def test_what_is_explained_is_that_of_new_rows(fitted):
     low, high = fitted.learnability_.interval
     assert low < 3 / 4 < high

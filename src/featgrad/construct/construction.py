@@ -228,7 +228,8 @@ def _scores(dataset: Dataset, sets: Sequence[Subset]) -> Floats:
                 with catch_warnings():
                     simplefilter("ignore")  # of steps that are left
                     model = LogisticRegression().fit(X[train], labels[train], weights[train])
-                chances = model.predict_log_proba(X[test])
+                chances = model.predict_proba(X[test])
                 own = chances[np.arange(len(test)), np.searchsorted(model.classes_, labels[test])]
-                found[i, j] = np.average(own, weights=weights[test])
+                logs = np.log(np.maximum(own, np.finfo(float).tiny))
+                found[i, j] = np.average(logs, weights=weights[test])
     return found

@@ -134,7 +134,7 @@ class Learnability:
         self._moments, self.n_features_in_ = moments.scaled(), moments.n_features
 
     @classmethod
-    def from_sample(cls, sample: RowSample, order: int) -> Self:
+    def _from_sample(cls, sample: RowSample, order: int) -> Self:
         """Rows that are prepared, with the default filter."""
         self = cls.__new__(cls)
         self.feature_names_in_ = self._given = None
