@@ -61,7 +61,9 @@ def record(value: Any) -> Any:
         return {key: record(part) for key, part in value.items()}
     if hasattr(value, "_asdict"):
         # Scores and estimates are those of the predictions.
-        return record({k: v for k, v in value._asdict().items() if k != "predictions"})
+        return record(
+            {k: v for k, v in value._asdict().items() if k not in ("predictions", "names")}
+        )
     if isinstance(value, list | tuple):
         return [record(part) for part in value]
     if isinstance(value, np.ndarray | np.generic):

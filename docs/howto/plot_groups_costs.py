@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 
 from featgrad import FeatureGradientSelector
-from featgrad.report import StabilityDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 
@@ -50,5 +49,5 @@ print("with texture, without the worst radius:", *selector.get_feature_names_out
 # -----------------------
 # ``n_resamples`` repeats the search on random halves of the rows. Features that can
 # replace each other are each chosen less often.
-StabilityDisplay.from_estimator(selector, max_features=10)
+selector.stability_.plot(max_features=10)
 plt.show()

@@ -7,9 +7,16 @@ if TYPE_CHECKING:
     from featgrad.construct.constructor import FeatureGradientConstructor
     from featgrad.dataset.constraints import groups_by_origin
     from featgrad.estimates.diagnosis import Concern, DataWarning
-    from featgrad.estimates.estimate import Estimate, PathPoint, Score, SelectionPath, Sizes
+    from featgrad.estimates.estimate import (
+        Estimate,
+        FeatureGains,
+        PathPoint,
+        Score,
+        SelectionPath,
+        Sizes,
+    )
     from featgrad.estimates.learnability import Learnability, learnability
-    from featgrad.online.history import Event, TimelinePoint
+    from featgrad.online.history import Event, Timeline, TimelinePoint
     from featgrad.online.selector import OnlineFeatureSelector
     from featgrad.permutation import PermutationTest, permutation_test
     from featgrad.plan import Plan
@@ -24,19 +31,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate", "Concern", "DataWarning", "Description", "Discoveries", "Estimate", "Event",
-    "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs", "Learnability",
-    "MiniBatch", "OnlineFeatureSelector", "PathPoint", "PermutationTest", "Plan", "Score",
-    "SelectionPath", "Sizes", "Stability", "TimelinePoint", "WorkingSet", "describe",
-    "groups_by_origin", "learnability", "open_source", "permutation_test",
+    "FeatureGains", "FeatureGradientConstructor", "FeatureGradientSelector", "Knockoffs",
+    "Learnability", "MiniBatch", "OnlineFeatureSelector", "PathPoint", "PermutationTest", "Plan",
+    "Score", "SelectionPath", "Sizes", "Stability", "Timeline", "TimelinePoint", "WorkingSet",
+    "describe", "groups_by_origin", "learnability", "open_source", "permutation_test",
 ]  # fmt: skip
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _NAMES = {
     "construct.constructor": ("FeatureGradientConstructor",),
     "dataset.constraints": ("groups_by_origin",),
     "estimates.diagnosis": ("Concern", "DataWarning"),
-    "estimates.estimate": ("Estimate", "PathPoint", "Score", "SelectionPath", "Sizes"),
+    "estimates.estimate": (
+        "Estimate",
+        "FeatureGains",
+        "PathPoint",
+        "Score",
+        "SelectionPath",
+        "Sizes",
+    ),
     "estimates.learnability": ("Learnability", "learnability"),
-    "online.history": ("Event", "TimelinePoint"),
+    "online.history": ("Event", "Timeline", "TimelinePoint"),
     "online.selector": ("OnlineFeatureSelector",),
     "permutation": ("PermutationTest", "permutation_test"),
     "plan": ("Plan",),

@@ -63,7 +63,7 @@ from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.chunks import Accumulated
 from featgrad.estimates.concerns import UNWARNED, shared_labels
 from featgrad.estimates.diagnosis import DataWarning, with_names, with_targets
-from featgrad.estimates.estimate import SelectionPath
+from featgrad.estimates.estimate import FeatureGains, SelectionPath
 from featgrad.fitting import Choice, new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
@@ -184,7 +184,10 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         and leave from one size to the next.
     sizes_ : Sizes or None
         With "auto": the smallest set that suffices, the best one, and the largest size that was
-        tried if that is the best.
+        tried if that is the best; shown as a table.
+    gains_ : FeatureGains or None
+        Explained fraction that held-out rows lose without each chosen feature, or its group, with
+        standard errors; shown as a table. None without `estimate`.
     stability_ : Stability or None
         How often each feature is chosen from half the rows, with an index of agreement and a
         bound on how many of the features chosen often are false.
@@ -726,7 +729,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         self.plan_ = replace(choice.plan, decisions=(*choice.plan.decisions, *self._columns_read()))
         names = getattr(self, "feature_names_in_", None)
         self.path_ = SelectionPath(choice.path, names)
-        self.sizes_ = choice.sizes
+        self.sizes_ = choice.sizes and choice.sizes._replace(names=names)
         stability, discoveries = choice.outcome.stability, choice.outcome.discoveries
         self.stability_ = None if stability is None else replace(stability, names=names)
         self.discoveries_ = None if discoveries is None else replace(discoveries, names=names)
@@ -749,6 +752,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         names = getattr(self, "feature_names_in_", None)
         self.concerns_ = [with_names(concern, names) for concern in self._concerns[place]]
         self.learnability_, self.score_ = point.learnability, point.score
+        self.gains_ = point.gains and FeatureGains(point.features, *point.gains, names)
         self.certificate_ = subset.certificate
         self.n_iter_ = len(subset.steps)
         columns = np.array(subset.steps, dtype=np.float64).reshape(-1, len(Step._fields))

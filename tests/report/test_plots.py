@@ -4,17 +4,24 @@ import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import featgrad
-from featgrad import Estimate, FeatureGradientSelector
+from featgrad import (
+    Estimate,
+    FeatureGradientSelector,
+    Knockoffs,
+    OnlineFeatureSelector,
+    SelectionPath,
+    Stability,
+)
+from featgrad.construct.constructor import ConstructedFeature, ConstructedFeatures
 from featgrad.estimates.estimate import unknown
 from featgrad.online.history import TimelinePoint
-from featgrad.report import PathDisplay, StabilityDisplay, TimelineDisplay
+from featgrad.report import FeaturesDisplay, PathDisplay, TimelineDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install featgrad[plot]")
 PathPoint = namedtuple("PathPoint", "size features learnability")
@@ -43,7 +50,7 @@ def ticks(labels) -> list[str]:
 
 def test_path_shows_values_intervals_and_the_size_taken(selector):
     estimates = [Estimate(0.1 * k, 0.01, k, 4) for k in (1, 2, 3)]
-    selector.path_ = [PathPoint(e.n_features, None, e) for e in estimates]
+    selector.path_ = SelectionPath(PathPoint(e.n_features, None, e) for e in estimates)
     display = PathDisplay.from_estimator(selector)
     np.testing.assert_allclose(display.line_.get_xydata(), [[1, 0.1], [2, 0.2], [3, 0.3]])
     assert list(display.chosen_.get_xdata()) == [2, 2]
@@ -61,7 +68,7 @@ def test_wide_paths_are_logarithmic(largest, scale):
 
 def test_a_path_with_no_features_at_all_is_drawn(selector):
     estimates = [Estimate(0.0, 0.0, 0), Estimate(0.1, 0.1, 30)]
-    selector.path_ = [PathPoint(e.n_features, None, e) for e in estimates]
+    selector.path_ = SelectionPath(PathPoint(e.n_features, None, e) for e in estimates)
     display = PathDisplay.from_estimator(selector)
     np.testing.assert_allclose(display.line_.get_xydata(), [[0, 0], [30, 0.1]])
     display.figure_.canvas.draw()
@@ -83,25 +90,54 @@ def test_a_path_without_estimates_is_drawn_as_unknown(table):
     assert np.isnan(PathDisplay.from_estimator(selector).line_.get_ydata()).all()
 
 
-@pytest.mark.parametrize("display", [PathDisplay, StabilityDisplay])
+@pytest.mark.parametrize("display", [PathDisplay, FeaturesDisplay])
 def test_a_selector_without_what_is_shown_is_refused(display):
     with pytest.raises(NotFittedError):
         display.from_estimator(FeatureGradientSelector(2))
 
 
-def test_stability_needs_resamples(selector):
-    with pytest.raises(ValueError, match="n_resamples=0"):
-        StabilityDisplay.from_estimator(selector)
-
-
-def test_stability_puts_the_most_frequent_first(selector):
+def test_stability_puts_the_most_frequent_first():
     frequencies = np.array([0.9, 0.1, 0.3, 0.2, 1.0, 0.5])
-    selector.stability_ = SimpleNamespace(frequencies=frequencies, index=0.8, interval=(0.7, 0.9))
-    display = StabilityDisplay.from_estimator(selector, max_features=3)
+    stability = Stability(frequencies, 0.8, (0.7, 0.9), 2, 6, 2.0)
+    display = stability.plot(max_features=3)
     assert ticks(display.ax_.get_yticklabels()) == ["x4", "x0", "x5"]
     assert [bar.get_width() for bar in display.bars_] == [1.0, 0.9, 0.5]
     assert display.ax_.get_title() == "stability 0.80 (0.70 to 0.90)"
-    assert display.bars_[0].get_facecolor() != display.bars_[2].get_facecolor()
+
+
+def test_gains_are_bars_with_errors(selector):
+    display = selector.gains_.plot()
+    best = np.argsort(-selector.gains_.values)
+    expected = [f"x{i}" for i in selector.gains_.features[best]]
+    assert ticks(display.ax_.get_yticklabels()) == expected
+    assert [bar.get_width() for bar in display.bars_] == sorted(selector.gains_.values)[::-1]
+    (errors,) = display.bars_.errorbar[2]
+    halves = [np.ptp(segment[:, 0]) / 2 for segment in errors.get_segments()]
+    np.testing.assert_allclose(halves, selector.gains_.standard_errors[best])
+
+
+def test_discoveries_mark_what_is_chosen():
+    X = np.random.default_rng(0).standard_normal((400, 12))
+    y = X[:, :8] @ np.ones(8)
+    found = FeatureGradientSelector(search=Knockoffs(fdr=0.2), random_state=0).fit(X, y)
+    display = found.discoveries_.plot()
+    colours = [bar.get_facecolor() for bar in display.bars_]
+    assert len(set(colours)) == 2
+    assert colours[0] != colours[-1]
+
+
+def test_constructed_features_draw_their_gains():
+    one = ConstructedFeature("a * b", "product", ["a", "b"], 0.2, 0.1, 0.01)
+    display = ConstructedFeatures([one]).plot()
+    assert ticks(display.ax_.get_yticklabels()) == ["a * b"]
+    assert [bar.get_width() for bar in display.bars_] == [0.1]
+
+
+def test_a_path_and_a_timeline_draw_themselves(selector):
+    assert selector.path_.plot().chosen_ is None
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    timeline = OnlineFeatureSelector(1).partial_fit(X, X[:, 2]).timeline_
+    assert ticks(timeline.plot().ax_.get_yticklabels()) == ["x2"]
 
 
 def lists_of_features(count: int, length: int) -> list:
@@ -109,7 +145,7 @@ def lists_of_features(count: int, length: int) -> list:
     names = [f"{i:02d}{'W' * (length - 2)}" for i in range(count)]
     decision = TimelinePoint(0, np.arange(count), np.ones(count), unknown(count))
     return [
-        StabilityDisplay(np.linspace(1, 0, count), names, np.ones(count, bool)),
+        FeaturesDisplay(names, np.linspace(1, 0, count)),
         TimelineDisplay([decision], [], 100, names),
     ]
 
@@ -136,7 +172,7 @@ def test_twenty_features_are_listed_by_default(place):
 
 
 def test_names_are_no_formulas():
-    display = StabilityDisplay([1.0], ["$a_b$ and \\x"], [True]).plot()
+    display = FeaturesDisplay(["$a_b$ and \\x"], [1.0]).plot()
     display.figure_.draw_without_rendering()
     assert ticks(display.ax_.get_yticklabels()) == ["$a_b$ and \\x"]
     assert not display.ax_.get_yticklabels()[0].get_parse_math()

@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from featgrad._support.array_api import dense, is_dask, mapped, namespace, on_host, without_rows
+from featgrad._support.results import Result
 from featgrad.checks import (
     MATRIX,
     check_missing,
@@ -32,6 +33,7 @@ from featgrad.dataset.base import Storage
 from featgrad.dataset.checkpoint import NO_CHECKPOINT
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.reread import Reread
+from featgrad.estimates.estimate import gain_text
 from featgrad.fitting import Choice, Fit, new_fit
 from featgrad.plan import (
     CONSTRUCTION_SIZE,
@@ -70,18 +72,25 @@ class ConstructedFeature(NamedTuple):
     error: float  # standard error of the gain
 
 
-class ConstructedFeatures(list[ConstructedFeature]):
-    """Constructed features, shown as a table."""
+class ConstructedFeatures(Result, list[ConstructedFeature]):
+    """Constructed features, shown as a table; `plot` draws their gains."""
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
         if not self:
-            return "nothing is constructed"
-        width = max(len(one.name) for one in self)
-        lines = [f"{'feature':{width}}  operation     price    gain"]
-        for name, operation, _, price, gain, error in self:
-            numbers = f"{price:7.4f}  {gain:6.4f} +- {error:.4f}"
-            lines.append(f"{name:{width}}  {operation:10}  {numbers}")
-        return "\n".join(lines)
+            return [("nothing is constructed",)]
+        rows = [
+            (name, operation, f"{100 * price:.1f}%", gain_text(gain, error))
+            for name, operation, _, price, gain, error in self
+        ]
+        return [("feature", "operation", "price", "gain"), *rows]
+
+    def _bars(self) -> dict[str, Any]:
+        return {
+            "names": [one.name for one in self],
+            "values": [one.gain for one in self],
+            "errors": [one.error for one in self],
+            "label": "explained fraction that is lost without it",
+        }
 
 
 class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: ignore[misc]

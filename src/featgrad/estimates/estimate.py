@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from featgrad._support import Indices
+from featgrad._support import Floats, Indices
+from featgrad._support.results import Result, table
 from featgrad._support.wording import aligned, listed, name_of
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
@@ -183,8 +184,10 @@ def of_variables(point: PathPoint, variables: Variables | None) -> PathPoint:
     )
 
 
-class SelectionPath(list[PathPoint]):
-    """The best sets found, by rising size; printed as a table of what enters and what leaves.
+class SelectionPath(Result, list[PathPoint]):
+    """The best sets found, by rising size; shown as a table of what enters and what leaves.
+
+    `plot` draws what is explained over the size.
 
     Parameters
     ----------
@@ -205,6 +208,8 @@ class SelectionPath(list[PathPoint]):
            4  0.475 (0.397 to 0.554)  R2 0.467 (+- 0.039)  bp, s3
     """
 
+    _display = "PathDisplay"
+
     def __init__(self, points: Iterable[PathPoint] = (), names: Any = None) -> None:
         super().__init__(points)
         self.names = names
@@ -221,18 +226,52 @@ class SelectionPath(list[PathPoint]):
     def _only(self, some: Iterable[int], others: Container[int]) -> list[str]:
         return [name_of(self.names, feature) for feature in some if feature not in others]
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[list[str]]:
         rows = [["features", "explained", "score", "enter", "leave"]]
         for point, (enter, leave) in zip(self, self.changes, strict=True):
             known = [str(part or "") for part in (point.learnability, point.score)]
             rows.append([f"{point.size:>8,}", *known, listed(enter, _NAMED), listed(leave, _NAMED)])
-        return aligned(*rows)
+        return rows
 
-    __str__ = __repr__
+
+@dataclass(frozen=True, repr=False)
+class FeatureGains(Result):
+    """What held-out rows lose without each chosen feature; shown as a table, the largest first.
+
+    `plot` draws them as bars.
+
+    Attributes
+    ----------
+    features : ndarray of int
+        The chosen features.
+    values, standard_errors : ndarray of float
+        Explained fraction that is lost without each, and standard errors.
+    names : sequence of str or None
+        Names of all features.
+    """
+
+    features: Indices
+    values: Floats
+    standard_errors: Floats
+    names: Any = None
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        each = zip(self.features, self.values, self.standard_errors, strict=True)
+        rows = [(name_of(self.names, i), gain_text(*gain)) for i, *gain in each]
+        return [("feature", "gain"), *(rows[i] for i in np.argsort(-self.values, kind="stable"))]
+
+    def _bars(self) -> dict[str, Any]:
+        names = [name_of(self.names, i) for i in self.features]
+        bars = {"names": names, "values": self.values, "errors": self.standard_errors}
+        return bars | {"label": "explained fraction that is lost without it"}
+
+
+def gain_text(gain: float, error: float) -> str:
+    return f"{100 * gain:z4.1f}% +- {100 * error:.1f}"
 
 
 class Sizes(NamedTuple):
-    """The sizes that matter where held-out rows choose one.
+    """The sizes that matter where held-out rows choose one; shown as a table of their sets.
 
     Parameters
     ----------
@@ -243,11 +282,24 @@ class Sizes(NamedTuple):
         The set that they are predicted best from; None where noise would do as well.
     cap : int or None
         The largest size that was tried, where that is the best: larger ones may be better.
+    names : sequence of str or None
+        Names of all features.
     """
 
     smallest: PathPoint
     best: PathPoint | None
     cap: int | None = None
+    names: Any = None
+
+    def _rows(self) -> list[list[str]]:
+        head, *rows = SelectionPath(filter(None, self[:2]), self.names)._rows()
+        return [["", *head], *([name, *row] for name, row in zip(self._fields, rows, strict=False))]
+
+    def __repr__(self) -> str:
+        return aligned(*self._rows())
+
+    def _repr_html_(self) -> str:
+        return table(self._rows())
 
     @property
     def decisions(self) -> tuple[PlanLine, ...]:

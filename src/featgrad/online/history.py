@@ -1,11 +1,14 @@
 """What has happened on a stream: columns that entered and left the set, and alarms."""
 
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from featgrad._support import Floats, Indices
+from featgrad._support.results import Result
+from featgrad._support.wording import SHOWN, listed, name_of
 from featgrad.estimates.estimate import Estimate
 from featgrad.plan import HISTORY_LENGTH, TIMELINE_LENGTH
 
@@ -50,6 +53,37 @@ class TimelinePoint(NamedTuple):
     features: Indices
     scores: Floats
     learnability: Estimate
+
+
+class Timeline(Result, list[TimelinePoint]):
+    """Sets over time, shown as a table of the last ones; `plot` draws all of them, and alarms.
+
+    Parameters
+    ----------
+    points : iterable of TimelinePoint
+        The sets.
+    alarms : list of Event
+        The alarms meanwhile.
+    n_rows : int
+        Rows of the stream until now.
+    names : sequence of str or None
+        Names of the features.
+    """
+
+    _display = "TimelineDisplay"
+
+    def __init__(
+        self, points: Iterable[TimelinePoint], alarms: list[Event], n_rows: int, names: Any = None
+    ) -> None:
+        super().__init__(points)
+        self.alarms, self.n_rows, self.names = alarms, n_rows, names
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows = [
+            (f"{row:,}", str(known), listed([name_of(self.names, i) for i in features], 8))
+            for row, features, _, known in self[-SHOWN:]
+        ]
+        return [("row", "explained", "features"), *rows]
 
 
 class History:

@@ -29,7 +29,7 @@ from featgrad.estimates.diagnosis import with_targets
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task, ordered_labels
-from featgrad.online.history import Event, TimelinePoint
+from featgrad.online.history import Event, Timeline
 from featgrad.online.state import OnlineState
 from featgrad.options import HALF_LIFE
 from featgrad.plan import SHORTEST_HALF_LIFE
@@ -90,8 +90,9 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     alarms_ : list of Event
         Times at which predictions became worse ("alarm") or the set had shifted beyond chance
         ("shift"), and the features that left and entered.
-    timeline_ : list of TimelinePoint
-        Sets and their scores over time, thinned out as the stream gets longer.
+    timeline_ : Timeline
+        Sets, their scores and what they explain over time, thinned out as the stream gets longer;
+        shown as a table.
 
     Examples
     --------
@@ -327,8 +328,10 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return [event for event in self.history_ if event.kind != "choice"]
 
     @property
-    def timeline_(self) -> list[TimelinePoint]:
-        return list(self._seen().history.decisions)
+    def timeline_(self) -> Timeline:
+        names = getattr(self, "feature_names_in_", None)
+        decisions = self._seen().history.decisions
+        return Timeline(decisions, self.alarms_, self.n_rows_seen_, names)
 
     def _seen(self) -> OnlineState:
         check_is_fitted(self)

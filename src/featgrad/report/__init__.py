@@ -2,14 +2,14 @@
 
 from featgrad.report.facts import gather_facts
 from featgrad.report.html import ReportFacts, write_report
-from featgrad.report.plots import PathDisplay, StabilityDisplay, TimelineDisplay
+from featgrad.report.plots import FeaturesDisplay, PathDisplay, TimelineDisplay
 from featgrad.report.stream import write_stream_report
 from featgrad.report.text import summarise
 
 __all__ = [
+    "FeaturesDisplay",
     "PathDisplay",
     "ReportFacts",
-    "StabilityDisplay",
     "TimelineDisplay",
     "gather_facts",
     "summarise",

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from featgrad._support.array_api import dense
+from featgrad._support.results import table
 from featgrad._support.wording import aligned, counted, listed, visible
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding, centre
@@ -91,8 +92,7 @@ class Description:
 
     def _repr_html_(self) -> str:
         above = "".join(f"<div>{escape(f'{label}: {line}')}</div>" for label, line in self._lines())
-        rows = ("".join(f"<td>{escape(field)}</td>" for field in row) for row in self._table())
-        return f"{above}<table><tr>{'</tr><tr>'.join(rows)}</tr></table>"
+        return above + table(self._table())
 
 
 def describe(data: Any, y: Any = None, *, task: str = "auto", **options: Any) -> Description:
@@ -131,8 +131,8 @@ def describe(data: Any, y: Any = None, *, task: str = "auto", **options: Any) ->
     x2        number           1         1 to 1        constant
     """
     data, y = _with_target(data, y)
-    table = open_table(data, **{name: options[name] for name in _READING if name in options})
-    found: Any = _RowsAsTable(data, y, options) if table is None else table
+    opened = open_table(data, **{name: options[name] for name in _READING if name in options})
+    found: Any = _RowsAsTable(data, y, options) if opened is None else opened
     target = y if isinstance(y, str) and y in found.columns else getattr(found, "target", None)
     contents = Contents(found, target)
     problems = dict.fromkeys([getattr(found, "problem", "") or contents.in_rows()])

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from featgrad._support import Indices
+from featgrad._support.wording import name_of
 from featgrad.estimates.estimate import Estimate, unknown
-from featgrad.report.text import feature_names
 
 # Ratio of the largest to the smallest size from which sizes are on a logarithmic scale.
 LOG_RATIO = 20
@@ -21,11 +21,12 @@ _ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
 
 
 class Display:
-    """Base class of the displays; a subclass has `of`, from an estimator, and `_draw`."""
+    """Base class of the displays; a subclass has `of`, from a result, and `_draw`."""
 
     ax_: Any
     figure_: Any
     _is_new: bool
+    _result: str  # the attribute of an estimator that is drawn
     of: Callable[..., Self]
     _draw: Callable[..., None]
 
@@ -36,8 +37,7 @@ class Display:
         Parameters
         ----------
         estimator : FeatureGradientSelector or OnlineFeatureSelector
-            Fitted; `StabilityDisplay` needs `n_resamples`, `TimelineDisplay` an
-            `OnlineFeatureSelector`.
+            Fitted; `TimelineDisplay` needs an `OnlineFeatureSelector`.
         ax : matplotlib axes, default=None
             Axes to draw on; None creates new ones.
         **options
@@ -48,7 +48,12 @@ class Display:
         Display
         """
         check_is_fitted(estimator)
-        return cls.of(estimator).plot(ax, **options)
+        display = cls.of(getattr(estimator, cls._result))
+        display._mark(estimator)
+        return display.plot(ax, **options)
+
+    def _mark(self, estimator: Any) -> None:
+        """Take over what was chosen."""
 
     def plot(self, ax: Any = None, **options: Any) -> Self:
         """Draw the display.
@@ -121,11 +126,15 @@ class PathDisplay(Display):
     ) -> None:
         self.sizes, self.estimates, self.chosen = sizes, estimates, chosen
 
+    _result = "path_"
+
     @classmethod
-    def of(cls, estimator: Any) -> Self:
-        sizes = [point.size for point in estimator.path_]
-        estimates = [point.learnability or unknown(point.size) for point in estimator.path_]
-        return cls(sizes, estimates, estimator.n_features_)
+    def of(cls, path: Any) -> Self:
+        sizes = [point.size for point in path]
+        return cls(sizes, [point.learnability or unknown(point.size) for point in path])
+
+    def _mark(self, estimator: Any) -> None:
+        self.chosen = estimator.n_features_
 
     def _draw(self, **line: Any) -> None:
         low, high = zip(*(estimate.interval for estimate in self.estimates), strict=True)
@@ -153,19 +162,21 @@ class PathDisplay(Display):
         self.ax_.xaxis.set_major_formatter("{x:g}")
 
 
-class StabilityDisplay(Display):
-    """Share of resamples in which each feature was chosen, the most frequent first.
+class FeaturesDisplay(Display):
+    """A bar for each feature, the longest first, with its error: gains, stability, discoveries.
 
     Parameters
     ----------
-    frequencies : array-like
-        Share of resamples for each feature.
     names : sequence of str
         Names of the features.
-    chosen : array-like of bool
-        Which features were selected from all rows.
-    title : str, default=""
-        Title of the plot.
+    values : array-like
+        Lengths of the bars.
+    errors : array-like or None, default=None
+        Standard errors of the values.
+    chosen : array-like of bool or None, default=None
+        Which features were chosen; others are grey.
+    label, title : str, default=""
+        What the values are, and the title of the plot.
 
     Attributes
     ----------
@@ -176,34 +187,40 @@ class StabilityDisplay(Display):
 
     Examples
     --------
-    >>> from featgrad.report import StabilityDisplay
-    >>> display = StabilityDisplay([0.2, 1.0], ["weight", "height"], [False, True]).plot()
+    >>> from featgrad.report import FeaturesDisplay
+    >>> display = FeaturesDisplay(["weight", "height"], [0.2, 1.0]).plot()
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['height', 'weight']
     """
 
+    _result = "gains_"
+
     def __init__(
-        self, frequencies: ArrayLike, names: Sequence[str], chosen: ArrayLike, title: str = ""
+        self,
+        names: Sequence[str],
+        values: ArrayLike,
+        errors: ArrayLike | None = None,
+        chosen: ArrayLike | None = None,
+        label: str = "",
+        title: str = "",
     ) -> None:
-        self.frequencies = np.asarray(frequencies, dtype=np.float64)
-        self.names, self.chosen, self.title = names, np.asarray(chosen, dtype=bool), title
+        self.names, self.label, self.title = names, label, title
+        self.values = np.asarray(values, dtype=np.float64)
+        self.errors = np.zeros(len(names)) if errors is None else np.asarray(errors)
+        self.chosen = np.ones(len(names), bool) if chosen is None else np.asarray(chosen, bool)
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
-        stability = estimator.stability_
-        if stability is None:
-            raise ValueError("estimator was fitted with n_resamples=0: use 2 or more, such as 20.")
-        low, high = stability.interval
-        title = f"stability {stability.index:.2f} ({low:.2f} to {high:.2f})"
-        return cls(stability.frequencies, feature_names(estimator), estimator.get_support(), title)
+    def of(cls, result: Any) -> Self:
+        return cls(**result._bars())
 
     def _draw(self, *, max_features: int = _MAX_FEATURES) -> None:
-        shown = np.argsort(-self.frequencies, kind="stable")[:max_features]
-        colours = np.where(self.chosen[shown], "C0", "lightgray")
-        self.bars_ = self.ax_.barh(np.arange(len(shown)), self.frequencies[shown], color=colours)
+        shown = np.argsort(-self.values, kind="stable")[:max_features]
+        options: dict[str, Any] = {"color": np.where(self.chosen[shown], "C0", "lightgray")}
+        if self.errors.any():
+            options |= {"xerr": self.errors[shown], "ecolor": "gray"}
+        self.bars_ = self.ax_.barh(np.arange(len(shown)), self.values[shown], **options)
         self._list_features([self.names[i] for i in shown])
-        self.ax_.set_xlim(0, 1)
-        self.ax_.set_xlabel("share of resamples (blue: chosen)")
+        self.ax_.set_xlabel(self.label)
         self.ax_.set_title(self.title)
 
 
@@ -218,7 +235,7 @@ class TimelineDisplay(Display):
         As `OnlineFeatureSelector.alarms_`.
     n_rows : int
         Rows of the stream until now.
-    names : sequence of str
+    names : sequence of str or None
         Names of the features.
 
     Attributes
@@ -247,7 +264,7 @@ class TimelineDisplay(Display):
     """
 
     def __init__(
-        self, timeline: Sequence[Any], alarms: Sequence[Any], n_rows: int, names: Sequence[str]
+        self, timeline: Sequence[Any], alarms: Sequence[Any], n_rows: int, names: Any
     ) -> None:
         self.names, self.alarms = names, alarms
         self.explained = [decision.learnability for decision in timeline]
@@ -260,10 +277,11 @@ class TimelineDisplay(Display):
             own = [places[feature] for feature in decision.features.tolist()]
             self.scores[own, column] = decision.scores
 
+    _result = "timeline_"
+
     @classmethod
-    def of(cls, estimator: Any, names: Sequence[str] | None = None) -> Self:
-        names = feature_names(estimator) if names is None else names
-        return cls(estimator.timeline_, estimator.alarms_, estimator.n_rows_seen_, names)
+    def of(cls, timeline: Any) -> Self:
+        return cls(timeline, timeline.alarms, timeline.n_rows, timeline.names)
 
     def longest(self, count: int) -> Indices:
         """Places of the features that were chosen for longest, in the order of their entry."""
@@ -278,6 +296,6 @@ class TimelineDisplay(Display):
         for alarm in self.alarms:
             colour, style = _ALARMS[alarm.kind]
             self.ax_.axvline(alarm.row, color=colour, linestyle=style, linewidth=1)
-        self._list_features([self.names[feature] for feature in self.features[shown]])
+        self._list_features([name_of(self.names, feature) for feature in self.features[shown]])
         self.ax_.set_xlim(0, self.edges[-1])
         self.ax_.set_xlabel("rows")

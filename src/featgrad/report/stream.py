@@ -12,7 +12,7 @@ from featgrad._support.wording import counted, visible
 from featgrad.report.html import drawn_estimate, tile
 from featgrad.report.pages import filled_page, write_page
 from featgrad.report.plots import TimelineDisplay
-from featgrad.report.text import percent
+from featgrad.report.text import feature_names, percent
 
 # Features that are drawn, and times.
 _MAX_FEATURES, _MAX_TIMES = 40, 120
@@ -43,8 +43,9 @@ def write_stream_report(
     >>> selector = OnlineFeatureSelector(1).partial_fit(X, X[:, 2])
     >>> write_stream_report(selector, "stream.html")  # doctest: +SKIP
     """
-    display = TimelineDisplay.of(selector, names)
-    names, features, here = display.names, selector.features_, selector.learnability_
+    names = feature_names(selector) if names is None else names
+    timeline, features, here = selector.timeline_, selector.features_, selector.learnability_
+    display = TimelineDisplay(timeline, timeline.alarms, timeline.n_rows, names)
     headline = f"{len(features)} of {counted(len(names), 'feature')} after "
     scores, count = selector.scores_[features], len(display.features)
     rows = counted(selector.n_rows_seen_, "row")

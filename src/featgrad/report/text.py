@@ -15,9 +15,10 @@ from scipy import sparse
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense, on_host
+from featgrad._support.results import table
 from featgrad._support.wording import aligned, counted, name_of, visible
 from featgrad.dataset.constraints import features_in, group_labels
-from featgrad.estimates.estimate import Estimate, PathPoint, Score, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Score, gain_text, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.moments.least_squares import Gains
@@ -292,7 +293,7 @@ class Described:
     def __str__(self) -> str:
         """The rows aligned, and estimates below."""
         width = max([len("feature"), *(len(str(row)) for row in self.rows)])
-        gains = (f"{100 * row.gain:z4.1f}% +- {100 * row.standard_error:.1f}" for row in self.rows)
+        gains = (gain_text(row.gain, row.standard_error) for row in self.rows)
         rows = zip(map(str, self.rows), gains, strict=True)
         lines = [aligned(("feature", "gain"), ("-" * width, "-" * 13), *rows)]
         count, total = self.chosen.size, self.everything.n_features
@@ -310,16 +311,18 @@ class Described:
 
 
 def as_html(selector: Any) -> str:
-    """The chosen features, the best first, and what they explain."""
+    """The chosen features, the best first, with their gains, and what they explain."""
     seen = getattr(selector, "feature_names_in_", None)
     chosen = selector.get_support(indices=True)
     ranked = chosen[np.argsort(on_host(selector.ranking_)[chosen], kind="stable")]
-    items = "".join(f"<li>{escape(name_of(seen, i))}</li>" for i in ranked)
+    shown = table([("feature",), *((name_of(seen, i),) for i in ranked)])
+    if selector.gains_ is not None:
+        shown = selector.gains_._repr_html_()
     unfolded = " open" if len(chosen) <= _UNFOLDED else ""
     of_all = f"{len(chosen):,} of {counted(selector.n_features_in_, 'feature')} chosen"
     explained = selector.learnability_
     below = "" if explained is None else f"<div>explained: {explained._repr_html_()}</div>"
-    return f"<details{unfolded}><summary>{of_all}</summary><ol>{items}</ol></details>{below}"
+    return f"<details{unfolded}><summary>{of_all}</summary>{shown}</details>{below}"
 
 
 def versions() -> str:

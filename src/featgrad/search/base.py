@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from featgrad._support import Flags, Floats, Indices
+from featgrad._support.results import Result
 from featgrad._support.sklearn_compat import CallbackContext
-from featgrad._support.wording import SHOWN, aligned, name_of
+from featgrad._support.wording import SHOWN, name_of
 from featgrad.dataset.base import Dataset, Storage
 from featgrad.math.formulas import check_order, up_to
 from featgrad.plan import HeldOut, Needs, PlanLine
@@ -151,10 +152,11 @@ def signed_scores(inside: Floats, outside: Floats, chosen: Flags, usable: Flags)
 
 
 @dataclass(frozen=True, repr=False)
-class Discoveries:
+class Discoveries(Result):
     """How features compare with their knockoffs; those of a group share their values.
 
-    ``print(discoveries_)`` shows what chose the features, or why none are chosen, and the best.
+    ``print(discoveries_)`` shows what chose the features, or why none are chosen, and the best;
+    `plot` draws how often each is chosen.
 
     Attributes
     ----------
@@ -191,7 +193,10 @@ class Discoveries:
         """The fewest features that one knockoff can choose at this rate."""
         return math.ceil(1 / self.fdr - 1e-9)
 
-    def __repr__(self) -> str:
+    def _caption(self) -> str:
+        return self.summary
+
+    def _rows(self) -> list[tuple[str, ...]]:
         numbers = {
             "statistic": [f"{value:z.3g}" for value in self.statistics],
             "frequency": [f"{share:.0%}" for share in self.frequencies],
@@ -202,7 +207,15 @@ class Discoveries:
             numbers["p-value"] = [f"{value:.2g}" for value in self.p_values]
         best = best_first(self.subset().scores, SHOWN)
         rows = ((name_of(self.names, i), *(each[i] for each in numbers.values())) for i in best)
-        return f"{self.summary}\n\n{aligned(('feature', *numbers), *rows)}"
+        return [("feature", *numbers), *rows]
+
+    def _bars(self) -> dict[str, Any]:
+        return {
+            "names": [name_of(self.names, i) for i in range(len(self.frequencies))],
+            "values": self.frequencies,
+            "label": "share of the knockoffs that choose it",
+            "chosen": self.chosen,
+        }
 
     @property
     def summary(self) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from featgrad._support import Flags, Floats, Indices
-from featgrad._support.wording import SHOWN, aligned, counted, name_of
+from featgrad._support.results import Result
+from featgrad._support.wording import SHOWN, counted, name_of
 from featgrad.checks import check_option
 from featgrad.search.units import Units, best_first
 
@@ -16,10 +17,10 @@ _ASSUMPTIONS = ("none", "unimodal")
 
 
 @dataclass(frozen=True, repr=False)
-class Stability:
+class Stability(Result):
     """Agreement of choices from random halves of the rows, in complementary pairs.
 
-    ``print(stability_)`` shows the features that are chosen most often.
+    ``print(stability_)`` shows the features that are chosen most often, `plot` draws them.
 
     Attributes
     ----------
@@ -47,15 +48,25 @@ class Stability:
     mean_size: float
     names: Any = None
 
-    def __repr__(self) -> str:
+    def _caption(self) -> str:
         low, high = self.interval
+        pairs = f"choices from {counted(self.n_pairs, 'pair')} of halves"
+        return f"{pairs} agree by {self.index:.2f} ({low:.2f} to {high:.2f})"
+
+    def _rows(self) -> list[tuple[str, str]]:
         best = best_first(self.frequencies, int(np.count_nonzero(self.frequencies)))
         rows = [(name_of(self.names, i), f"{self.frequencies[i]:.0%}") for i in best[:SHOWN]]
-        more = f"\nand {len(best) - SHOWN} more" if len(best) > SHOWN else ""
-        return (
-            f"choices from {counted(self.n_pairs, 'pair')} of halves agree by {self.index:.2f} "
-            f"({low:.2f} to {high:.2f})\n\n{aligned(('feature', 'chosen from'), *rows)}{more}"
-        )
+        more = [(f"and {len(best) - SHOWN} more", "")] if len(best) > SHOWN else []
+        return [("feature", "chosen from"), *rows, *more]
+
+    def _bars(self) -> dict[str, Any]:
+        low, high = self.interval
+        return {
+            "names": [name_of(self.names, i) for i in range(len(self.frequencies))],
+            "values": self.frequencies,
+            "label": "share of the halves that it is chosen from",
+            "title": f"stability {self.index:.2f} ({low:.2f} to {high:.2f})",
+        }
 
     def features(self, threshold: float) -> Indices:
         """Features that were chosen from at least a share of the halves.
