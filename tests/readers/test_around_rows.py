@@ -47,9 +47,10 @@ def test_lines_around_a_table_are_no_rows(write, above: bytes, below: bytes):
         b"1,,\n" + ROWS,
         b"name,n,y\ntotal,1,0\na,2,1\ntotal,3,0\n",
         b"name,n,y\na,1,0\nb,2,1\nc,,\n".replace(b"c,,", b"c,,0"),
+        b"n,y,name\n1,0,a\n2,1,b\n3,0,total\n",
         HEADER + ROWS + b"1,2,3\n",
     ],
-    ids=["a name", "another", "a number", "a category", "missing", "no sums"],
+    ids=["a name", "another", "a number", "a category", "missing", "a last one", "no sums"],
 )
 def test_rows_that_are_like_titles_or_totals_stay(write, content: bytes):
     table = open_table(write("rows.csv", content))

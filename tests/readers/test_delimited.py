@@ -373,3 +373,9 @@ def test_a_last_row_is_no_footnote_where_others_are_as_short(write):
     rows = "".join(f"name {i},,,\n" if i % 3 else f"name {i},{i},2,3\n" for i in range(1, 30))
     source = open_source(write("rows.csv", f"n,a,b,c\n{rows}".encode()), target="n")
     assert len(read(source).X) == 29
+
+
+def test_a_decimal_comma_that_is_given_separates_nothing(write):
+    path = write("rows.csv", b"y\n" + b"".join(b"%d,5\n" % i for i in range(9)))
+    assert open_table(path, decimal=",").columns == ("y",)
+    assert open_table(path).columns == ("index", "y")

@@ -1,5 +1,7 @@
 """What columns of text are taken for, wherever they come from."""
 
+from datetime import time
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -212,3 +214,47 @@ def test_a_few_decimal_commas_do_not_make_thousands_of_points(write):
     values = [*(1 + np.arange(40) / 8), np.nan]
     np.testing.assert_array_equal(read(source).X[:, 0], values)
     assert "a: '1,5' (1) count as missing" in source.notes
+
+
+FRAMES = {
+    "arrow": lambda table: table,
+    "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+}
+
+
+@pytest.mark.parametrize("kind", ["time32[s]", "time32[ms]", "time64[us]", "time64[ns]"])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_times_of_day_are_days_in_every_unit(frame: str, kind: str):
+    times = pa.array([time(6), None, time(12)]).cast(kind)
+    data = FRAMES[frame](pa.table({"t": times, "y": [1, 2, 3]}))
+    found = read(open_source(data, target="y", include=["t"], missing="nan")).X[:, 0]
+    np.testing.assert_array_equal(found, [0.25, np.nan, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([b"a", b"b", b"c"], ["t=a", "t=b", "t=c"]),
+        ([1.0, 2.5, 7.0], ["t=1.0", "t=2.5", "t=7.0"]),
+        ([True, False, None], ["t=True"]),
+    ],
+    ids=["bytes", "floats", "booleans"],
+)
+@pytest.mark.parametrize("frame", FRAMES)
+def test_values_that_are_taken_for_text_have_the_same_names_in_all_frames(frame, values, names):
+    data = FRAMES[frame](pa.table({"t": pa.array(values), "y": [1, 2, 3]}))
+    source = open_source(data, target="y", categorical=["t"], missing="nan")
+    assert list(source.feature_names) == names
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "value"),
+    [(pl.Series, pl.Int128, 2**70), (pd.Series, pd.ArrowDtype(pa.int64()), 2**62 + 1)],
+    ids=["polars", "pandas"],
+)
+def test_integers_that_no_float_holds_are_rounded(make, kind, value: int):
+    columns = {"n": make([value, -1, None], dtype=kind), "y": make([1, 2, 3])}
+    data = (pl if make is pl.Series else pd).DataFrame(columns)
+    found = read(open_source(data, target="y", dtype="float64", missing="nan")).X[:, 0]
+    np.testing.assert_array_equal(found, [float(value), -1, np.nan])

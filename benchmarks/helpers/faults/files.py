@@ -20,6 +20,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 from scipy import sparse
@@ -46,6 +47,7 @@ class File:
     must_refuse: str = ""
     skipped: int = 0
     chunk_bytes: int = 1 << 20
+    frame: Any = None  # read in place of the file
 
 
 def generate(seed: int, k: int, folder: Path) -> File:
@@ -257,7 +259,15 @@ _ARROW: dict[str, tuple[Any, ...]] = {
     "clock": (pa.time32("s"), pa.time64("us")),
     "duration": (pa.duration("s"), pa.duration("us")),
     "boolean": (pa.bool_(),),
-    "text": (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())),
+    "text": (pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())),
+}
+
+
+_FRAMES: dict[str, Any] = {
+    "arrow": lambda table: table,
+    "pandas": lambda table: table.to_pandas(date_as_object=False),
+    "pandas with types of Arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
 }
 
 
@@ -281,6 +291,7 @@ def _parquet(rng: Rng, folder: Path) -> File:
     names, refuse = [column.name for column in columns], ""
     if rng.random() < 0.05 and len(names) > 2:
         names[2], refuse = names[1], "two columns of one name"
+    frame = None if refuse or rng.random() < 0.5 else list(_FRAMES)[rng.integers(len(_FRAMES))]
     suffix = str(rng.choice(["parquet", "parquet", "pq", "arrow", "feather"]))
     path, table = folder / f"file.{suffix}", pa.Table.from_arrays(arrays, names)
     if suffix in ("parquet", "pq"):
@@ -288,7 +299,10 @@ def _parquet(rng: Rng, folder: Path) -> File:
     else:
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table, max_chunksize=int(rng.integers(5, 100)))
-    return File(path, found, must_refuse=refuse, pandas=None if refuse or suffix == "arrow" else {})
+    return File(
+        path, found, must_refuse=refuse, pandas=None if refuse or suffix == "arrow" else {},
+        frame=None if frame is None else _FRAMES[frame](table),
+    )  # fmt: skip
 
 
 def examine(file: File, block_rows: int = 16) -> str:
@@ -298,10 +312,12 @@ def examine(file: File, block_rows: int = 16) -> str:
     options |= {"include": [column.name for column in features], "block_rows": block_rows}
     try:
         with mock.patch.object(lines, "_CHUNK_BYTES", file.chunk_bytes):
-            source = open_source(file.path, **options)
+            data = file.path if file.frame is None else file.frame
+            source = open_source(data, **options)
             blocks = list(source)
     except (ValueError, OSError) as error:
-        if "\n" in str(error) or file.path.name not in str(error):
+        name = file.path.name if file.frame is None else "the frame"
+        if "\n" in str(error) or name not in str(error):
             return f"FAILED: an obscure error, {error!r}"
         return f"refused, as it must be: {file.must_refuse}" if file.must_refuse else (
             f"refused: {_reason(str(error))}"

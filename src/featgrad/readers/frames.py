@@ -153,7 +153,9 @@ class FrameTable:
         self._texts = {n for n, kind in schema if isinstance(kind, _TEXT)} - objects
         # Categories are declared to be such, whatever they look like.
         self._look_at([name for name, kind in schema if isinstance(kind, nw.String | nw.Object)])
-        self._plain = frozenset(name for name, kind in schema if kind.is_numeric())
+        # NumPy has no integers of 128 bits.
+        wide = (nw.Int128, nw.UInt128)
+        self._plain = {n for n, kind in schema if kind.is_numeric() and not isinstance(kind, wide)}
         self.levels: Mapping[str, tuple[str, ...]] = {
             name: tuple(map(str, kind.categories))
             for name, kind in schema
@@ -266,34 +268,40 @@ def numbers_in(column: Any) -> Any:
         # pandas gives dates of Arrow as objects.
         is_date = isinstance(column.dtype, nw.Date)
         return as_days((column.cast(nw.Datetime("us")) if is_date else column).to_numpy())
+    if isinstance(column.dtype, nw.Time) and not column.implementation.is_polars():
+        # Other units than nanoseconds, in Arrow and in pandas.
+        days = column.to_arrow().cast("time64[ns]").cast("int64").to_numpy(zero_copy_only=False)
+        return days / _DAY_NS
     if isinstance(column.dtype, nw.Time):
-        column = column.cast(nw.Time).cast(nw.Int64) / _DAY_NS
+        return column.cast(nw.Int64).cast(nw.Float64).to_numpy() / _DAY_NS
     if column.implementation.is_pyarrow():
         # Integers beyond 2**53 are rounded, as those of other frames.
         return column.to_native().cast("float64", safe=False).to_numpy()
+    if column.implementation.is_pandas_like():
+        return column.to_native().to_numpy("float64", na_value=np.nan)
     return column.cast(nw.Float64).to_numpy()
 
 
 def tokens_in(column: Any) -> Tokens:
     """The text of a column, which is converted if it holds something else."""
     if column.implementation.is_pyarrow():
-        return _arrow_tokens(column.to_native().combine_chunks())
+        import pyarrow as pa
+
+        rows = column.to_native().combine_chunks()
+        rows = rows.dictionary_decode() if pa.types.is_dictionary(rows.type) else rows
+        if rows.type in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+            return _arrow_tokens(rows, is_text=rows.type in (pa.string(), pa.large_string()))
     pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
-    texts = ("" if missing else str(value) for value, missing in pairs)
-    return Tokens.from_bytes([text.encode("utf-8", "surrogatepass") for text in texts])
+    texts = ("" if missing else value for value, missing in pairs)
+    return Tokens.from_bytes(
+        [t if isinstance(t, bytes) else str(t).encode("utf-8", "surrogatepass") for t in texts]
+    )
 
 
-def _arrow_tokens(column: Any) -> Tokens:
+def _arrow_tokens(column: Any, *, is_text: bool) -> Tokens:
     """The bytes and offsets of a column of Arrow."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    is_text = not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))
-    if is_text:
-        column = column.cast(pa.large_string())
-    column = column.cast(pa.large_binary()).fill_null(b"")
-    _, offsets, data = column.buffers()
+    column = column.cast("large_string" if is_text else "large_binary").cast("large_binary")
+    _, offsets, data = column.fill_null(b"").buffers()
     if data is None:
         return Tokens.from_bytes([b""] * len(column))
     edges = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
