@@ -379,3 +379,12 @@ def test_a_decimal_comma_that_is_given_separates_nothing(write):
     path = write("rows.csv", b"y\n" + b"".join(b"%d,5\n" % i for i in range(9)))
     assert open_table(path, decimal=",").columns == ("y",)
     assert open_table(path).columns == ("index", "y")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_ends_of_lines_in_names_stay_what_they_are(write, end: str):
+    names = ["two\r\nlines", "two\nlines", "re\rturn", "last"]
+    lines = [",".join(f'"{name}"' for name in names), "", "1,2,3,4", "5,6,7,8"]
+    table = open_table(write("rows.csv", end.join(lines).encode()))
+    assert list(table.columns) == names
+    assert not table.notes

@@ -43,6 +43,7 @@ COLUMNS = {
     "period": (numbered("P{0}DT12H"), COUNTS + 0.5, "time", None),
     "negative": (numbered("-{0} days, 12:00:00"), 0.5 - COUNTS, "time", None),
     "metres": (numbered("{0},181 m2"), 1000 * COUNTS + 181, "number", "numbers in m2"),
+    "litres": (numbered("{0},5 l"), COUNTS + 0.5, "number", "numbers in l; numbers with ','"),
     "kilos": (numbered("{0}.5kg"), COUNTS + 0.5, "number", "numbers in kg"),
     "celsius": (numbered("-{0} °C"), -COUNTS, "number", "numbers in °C"),
     "dollars": (numbered("${0},200"), 1000 * COUNTS + 200, "number", None),

@@ -71,7 +71,7 @@ def _columns(rng: Rng, kinds: tuple[str, ...], style: Style, missing: tuple[str,
         columns.append(
             truths.with_strays(rng, found) if is_written and rng.random() < 0.1 else found
         )
-    if style != Style():
+    if style.thousands or (style != Style() and rng.random() < 0.5):
         # Shows which sign is the decimal one.
         columns.append(truths.column(rng, "decimal", "shows", n_rows, Style(style.decimal)))
     return columns
@@ -92,9 +92,11 @@ def _csv(rng: Rng, folder: Path) -> File:
     options = file.options
     options |= {} if words is truths.MISSING else {"na_values": list(words)}
     rows = [list(row) for row in zip(*(column.written for column in columns), strict=True)]
-    if rng.random() < 0.05 and len(names) > 2:
-        names = [names[0] if i == 1 else name for i, name in enumerate(names)]
-        file.must_refuse = "two columns of one name"
+    has_header = rng.random() < 0.9
+    if rng.random() < 0.05 and len(names) > 2 and names[1] != "y" and has_header:
+        # A name that comes again is numbered.
+        names[1] = names[0]
+        columns[1] = replace(columns[1], name=f"{names[0]}.1")
     if rng.random() < 0.08:
         ragged = sorted(rng.choice(n_rows, min(n_rows - 2, int(rng.integers(1, 3))), replace=False))
         for i in ragged:
@@ -105,19 +107,19 @@ def _csv(rng: Rng, folder: Path) -> File:
             file.columns = [c.rows(np.delete(np.arange(n_rows), ragged)) for c in columns]
         else:
             file.must_refuse = file.must_refuse or "ragged rows"
-    has_header = rng.random() < 0.9 or bool(file.must_refuse)
+    has_header = has_header or bool(file.must_refuse)
     if not has_header:
         options["columns"] = names
     text = _separated(rng, sep, [names] * has_header + rows)
+    hint = rng.random() < 0.04 and has_header
+    if hint:
+        text = f"sep={sep}\n{text}"
     returns, quoted_returns = (
         rng.random() < 0.07,
         any("\n" in s or "\r" in s for s in _all(rows, names)),
     )
     if returns and not quoted_returns:
         text = text.replace("\r\n", "\n").replace("\n", "\r")
-    hint = rng.random() < 0.04 and has_header
-    if hint:
-        text = f"sep={sep}\n{text}"
     if rng.random() < 0.15:
         text = text.rstrip("\r\n")
     if rng.random() < 0.3:

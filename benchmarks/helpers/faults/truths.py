@@ -16,8 +16,8 @@ WORDS = ("red", "green", "blue", "dark red", "x,y", "a;b", 'he said "no"', "tab\
          "naïve", "line\nbreak", "return\r\nbreak", "'quoted'", '"', "#hash", "=1+1", "1.2.3",
          "a12", "1/2024", "é" * 30, "NA or not", "yes and no", "€", "<b>", "\\n")  # fmt: skip
 NAMES = (
-    "size", "Größe", "a b", "x,y", "x;y", 'the "best"', "two\nlines", "re\rturn", "a|b", "t\tb",
-    "=sum", "<i>", "größer als 1 €", "n" * 300, "'q'", "col#1", "a=b", "1st",
+    "size", "Größe", "a b", "x,y", "x;y", 'the "best"', "two\nlines", "re\rturn", "two\r\nends",
+    "a|b", "t\tb", "=sum", "<i>", "größer als 1 €", "n" * 300, "'q'", "col#1", "a=b", "1st",
 )  # fmt: skip
 BOOLEANS = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("T", "F"))
 MISSING = ("", "", "NA", "N/A", "null", "NaN", "None", "#N/A", "nan")

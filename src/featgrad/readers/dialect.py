@@ -234,17 +234,14 @@ def _usual(records: Sequence[Sequence[str]]) -> int:
 
 def _records(text: str, sep: str) -> tuple[list[list[str]], list[int]]:
     """The first records, and the line on which each ends."""
-    # A carriage return within a line ends no record.
-    text = text.replace("\r\n", "\n").replace("\r", _RETURN)
-    reader, has_returns = csv.reader(io.StringIO(text), delimiter=sep), _RETURN in text
+    # A carriage return within a line ends no record, and stays what it is.
+    reader = csv.reader(io.StringIO(text.replace("\r", _RETURN)), delimiter=sep)
     records, lines = [], []
     # Text that is no CSV at all, or a quoted field beyond these lines.
     with suppress(csv.Error):
         for record in reader:
-            if has_returns:
-                record = [field.replace(_RETURN, "\r") for field in record]
-            if record:
-                records.append([field.strip() for field in record])
+            if record and record != [_RETURN]:
+                records.append([field.replace(_RETURN, "\r").strip() for field in record])
                 lines.append(reader.line_num)
             if len(records) == _RECORDS:
                 break

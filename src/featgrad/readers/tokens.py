@@ -221,7 +221,7 @@ def _ways(column: Tokens, may_be_compact: bool, decimal: str) -> Iterator[Kind]:
     units = Counter(found[2] for found in map(_WITH_UNIT.fullmatch, texts) if found)
     for unit, count in units.most_common(1):
         if count >= (1 - STRAY_SHARE) * len(column):
-            yield Kind("number", unit=unit)
+            yield from (Kind("number", unit=unit, decimal=sign) for sign in ("", other))
 
 
 def _remark(column: Tokens, kind: Kind, decimal: str) -> str:
