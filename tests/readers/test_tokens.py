@@ -259,3 +259,11 @@ def test_integers_that_no_float_holds_are_rounded(make, kind, value: int):
     data = (pl if make is pl.Series else pd).DataFrame(columns)
     found = read(open_source(data, target="y", dtype="float64", missing="nan")).X[:, 0]
     np.testing.assert_array_equal(found, [float(value), -1, np.nan])
+
+
+def test_what_columns_hold_does_not_depend_on_the_size_of_row_groups(tmp_path):
+    frame = pd.DataFrame({"t": ["1", None, "x", "y"] * 10, "y": range(40)})
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=1)
+    source = open_source(tmp_path / "rows.parquet", target="y")
+    assert list(source.feature_names) == ["t=1", "t=x", "t=y"]
+    assert len(read(source).y) == 40

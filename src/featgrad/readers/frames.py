@@ -164,7 +164,13 @@ class FrameTable:
 
     def _look_at(self, texts: Sequence[str]) -> None:
         """Find what columns of text hold, by the first rows."""
-        rows = next(self._frames(), self._frame) if texts else self._frame
+        # Blocks of a file may be short.
+        frames = [self._frame[:0][list(texts)]]
+        for frame in self._frames() if texts else ():
+            frames.append(frame[list(texts)])
+            if sum(map(len, frames)) >= self._block_rows:
+                break
+        rows = nw.concat(frames)
         columns = {n: tokens_in(rows[n]).trimmed() for n in texts if self.kinds[n] == "text"}
         first = range(min(_FIRST_ROWS, len(rows)))
         shown = ([c.token(i).decode(errors="replace") for i in first] for c in columns.values())
