@@ -2,8 +2,8 @@
 
 1. The usual search, in each division among the given columns and those constructed in it.
 2. Residuals of cross-fitted ridge models of the chosen columns.
-3. Constructed columns that say no more than chance next to the others leave the set, and simpler
-   ones take the place of others that are as good.
+3. Constructed columns that say no more than chance next to the others leave the set: relatives of
+   what was found, such as bent copies of a product, which would fill it and fit noise.
 4. Every operation prices all that it could make of the given columns and of the constructed ones
    that stay. What is worth more than the best of as many columns of noise would be enters.
 
@@ -21,16 +21,15 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from featgrad._support import Floats, Indices
-from featgrad._support.array_api import placed_like, to_numpy
+from featgrad._support.array_api import dense, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
-from featgrad.construct.expressions import Constructed, Given, in_columns, with_columns
+from featgrad.construct.expressions import Constructed, Expression, Given, in_columns, with_columns
 from featgrad.construct.operations import Operation
 from featgrad.construct.prices import Parts, Residuals, on_one_scale
-from featgrad.construct.pruning import pruned
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.memory import InMemory
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
-from featgrad.plan import BUILT, CONSTRUCTED, HELD_OUT_RIDGE
+from featgrad.plan import BUILT, CONSTRUCTED, HELD_OUT_RIDGE, LEAST_OWN_VARIANCE
 from featgrad.search import rounds
 from featgrad.search.base import Job, Outcome, SearchTask, Subset, go_on
 from featgrad.search.units import Units, best_first
@@ -90,9 +89,11 @@ def construct(
         for folds, subset in zip(before, subsets, strict=True):
             pool, residuals = pools.of_division[folds], _residuals(dataset, subset.features, folds)
             chosen = [every[i] for i in subset.features]
-            left = pruned(chosen, pool, X, residuals, counts[folds])
-            stay = {one: price for one, price in pool.items() if one in left}
-            pools.of_division[folds] = stay
+            values = to_numpy(dense(matrix[:, placed_like(matrix, subset.features)]))[
+                residuals.rows
+            ]
+            left = _staying(chosen, values, residuals, counts[folds])
+            pools.of_division[folds] = stay = {one: pool[one] for one in left if one in pool}
             if round_ == n_rounds:
                 continue
             # Parts of others are given columns, and constructed ones that are chosen.
@@ -126,6 +127,29 @@ def _entering(
             prices, worth = residuals.price(built, count)
             found |= {columns[i]: float(prices[i]) for i in np.flatnonzero(worth)}
     return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED]), count
+
+
+def _staying(
+    columns: list[Expression], values: Floats, residuals: Residuals, count: int
+) -> list[Expression]:
+    """Columns without constructed ones that add no more to all others than the best of noise would.
+
+    These leave one after the other, the least first.
+    """
+    roots = np.sqrt(residuals.weights)[:, None]
+    values = roots * residuals._replace(basis=roots).own(values)[0]
+    while constructed := [i for i, one in enumerate(columns) if not isinstance(one, Given)]:
+        inverse = np.linalg.inv(values.T @ values + 1e-9 * np.eye(len(columns)))
+        own_variances = 1 / np.diag(inverse)[constructed]
+        own = values @ inverse[:, constructed] * np.sqrt(own_variances) / roots
+        prices, worth = residuals.worth(own, own.T @ residuals.outputs, count)
+        worth &= own_variances > LEAST_OWN_VARIANCE
+        if worth.all():
+            break
+        least = constructed[int(np.argmin(np.where(worth, np.inf, prices)))]
+        columns = [*columns[:least], *columns[least + 1 :]]
+        values = np.delete(values, least, axis=1)
+    return columns
 
 
 def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:

@@ -15,7 +15,6 @@ class Given:
     """A column of X."""
 
     index: int
-    size = 1
 
     def build(self, X: Any) -> Any:
         column = X[:, [self.index]].toarray().ravel() if sparse.issparse(X) else X[:, self.index]
@@ -35,10 +34,6 @@ class Curved:
     curve: Any
     part: "Expression"
     number: float
-
-    @property
-    def size(self) -> int:
-        return 1 + self.part.size
 
     @property
     def kind(self) -> str:
@@ -62,11 +57,6 @@ class Product:
     parts: "tuple[Expression, Expression]"
     origins: tuple[float, float]
     kind = "product"
-
-    @property
-    def size(self) -> int:
-        """Of the expression; where two are as good the smaller one is taken."""
-        return self.parts[0].size + self.parts[1].size
 
     def build(self, X: Any) -> Any:
         first, second = (part.build(X) for part in self.parts)
