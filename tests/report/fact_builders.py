@@ -9,7 +9,7 @@ from featgrad._support.wording import visible
 from featgrad.estimates.estimate import PathPoint
 from featgrad.moments.least_squares import Gains
 from featgrad.report.facts import _drawn, _scaled
-from featgrad.report.html import Redundancy, ReportFacts
+from featgrad.report.html import ReportFacts
 from featgrad.report.profiles import Profile
 
 
@@ -58,6 +58,11 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         **_drawn({0: profile([0.1, 0.4, np.nan]), 1: profile([0.3, 0.2, 0.1])}),
         "sizes": shown,
         "held_out": None,
+        "redundancy": {
+            "names": [visible(names[i]) for i in ((0, -1, 1) if count > 1 else (0, 0, 0))],
+            "replaced_by": [-1, 0, -1],
+            "correlations": [[100, 98, -50], [98, 100, -40], [-50, -40, 100]],
+        },
         "constructed": [],
         "redundant": 70,
         "related": 30,
@@ -73,11 +78,6 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         "path": tuple(path),
         "chosen": chosen,
         "everything": estimate(0.9, count),
-        "redundancy": Redundancy(
-            [names[0], names[-1], names[1]] if count > 1 else names * 3,
-            [-1, 0, -1],
-            np.array([[1, 0.98, -0.5], [0.98, 1, -0.4], [-0.5, -0.4, 1]]),
-        ),
     }
     of_table = {name: changes.pop(name) for name in table.keys() & changes.keys() - {"names"}}
     return ReportFacts(**(given | {"table": table | of_table} | changes))

@@ -8,10 +8,8 @@ from typing import Any
 from featgrad._support.wording import aligned, visible
 
 
-class Result:
-    """A result that prints as a table and draws itself, by a display of `featgrad.report`."""
-
-    _display = "FeaturesDisplay"
+class Tabular:
+    """A result that prints as a table, with lines above it."""
 
     def _rows(self) -> Sequence[Sequence[str]]:
         """The head of the table and its rows."""
@@ -27,7 +25,14 @@ class Result:
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return f"<div>{html.escape(visible(self._caption()))}</div>{table(self._rows())}"
+        lines = (f"<div>{html.escape(visible(line))}</div>" for line in self._caption().split("\n"))
+        return f"{''.join(lines)}{table(self._rows())}"
+
+
+class Result(Tabular):
+    """One that draws itself, too, by a display of `featgrad.report`."""
+
+    _display = "FeaturesDisplay"
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw it with matplotlib.

@@ -36,7 +36,6 @@ from featgrad.readers.lines import read_head
 from featgrad.report import gather_facts, write_report
 from featgrad.report.describe import describe
 from featgrad.report.text import Described
-from featgrad.report.warnings import concerns_of
 
 # How pandas reads files that need no options, and columns up to which this is shown.
 _PANDAS = {
@@ -89,7 +88,7 @@ def select(arguments: Namespace) -> None:
     elif selector.sizes_ is not None:
         explained.append(str(selector.sizes_))
     if arguments.report is None:
-        concerning: Sequence[Concern] = concerns_of(described)
+        concerning: Sequence[Concern] = described.concerns
     else:
         about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
         about["Rows left out"] = f"{rows.source.skipped:,}"

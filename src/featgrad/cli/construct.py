@@ -15,7 +15,6 @@ from featgrad.readers.columns import EncodedColumn, Layout
 from featgrad.readers.missing import EncodedRows
 from featgrad.report import gather_facts, write_report
 from featgrad.report.text import Described
-from featgrad.report.warnings import concerns_of
 
 
 def construct_file(arguments: Namespace) -> None:
@@ -56,7 +55,7 @@ def construct_file(arguments: Namespace) -> None:
     selector, shown = constructor.selector_, rows.block
     X, y, weight = shown.X, shown.y, shown.weight
     described = Described(selector, X, y, weight, None)
-    concerns = concerns_of(described)
+    concerns = described.concerns
     if arguments.report is not None:
         about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
         known: Any = {"target": arguments.target, "about": about, "command": arguments.command_line}

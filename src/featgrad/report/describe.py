@@ -12,8 +12,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from featgrad._support.array_api import dense
-from featgrad._support.results import table
-from featgrad._support.wording import aligned, counted, listed, visible
+from featgrad._support.results import Tabular
+from featgrad._support.wording import counted, listed, visible
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding, centre
 from featgrad.math.tasks import RowsOf, Task
@@ -22,14 +22,13 @@ from featgrad.readers.columns import Chunk
 from featgrad.readers.formats import DIALECT, is_named
 from featgrad.readers.opening import open_source, open_table
 from featgrad.report.contents import MOST_DESCRIBED, Contents, VariableSummary
-from featgrad.report.text import escape
 
 _READING = ("format", "columns", "sheet", *DIALECT)
 _PRINTED = 50  # rows of the table
 
 
-@dataclass(frozen=True)
-class Description:
+@dataclass(frozen=True, repr=False)
+class Description(Tabular):
     """What a table holds; made by `describe`.
 
     Attributes
@@ -62,7 +61,7 @@ class Description:
         """All of it as plain values, for JSON."""
         return {**asdict(self), "variables": [each._asdict() for each in self.variables]}
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _caption(self) -> str:
         left_out = [f"{count:,} ({reason})" for reason, count in self.left_out.items()]
         missing = sum(each.missing for each in self.variables)
         share = missing / max(1, self.n_rows * len(self.variables))
@@ -71,28 +70,20 @@ class Description:
         lines += [("Missing values", f"{missing:,} ({share:.1%})" if missing else "none")]
         lines += [("Task", f"{self.task} ({self.task_reason})")] if self.task else []
         lines += [("Note", note) for note in self.notes]
-        return lines + [("Problem", problem) for problem in self.problems]
+        lines += [("Problem", problem) for problem in self.problems]
+        return "\n".join(f"{label:<14}  {visible(line)}" for label, line in lines)
 
-    def _table(self) -> list[list[str]]:
-        head = ["variable", "kind", "missing", "distinct", "values", "explains", "remarks"]
-        rows = [head]
+    def _rows(self) -> list[list[str]]:
+        rows = [["variable", "kind", "missing", "distinct", "values", "explains", "remarks"]]
         for each in self.variables[:_PRINTED]:
             missing = f"{each.missing / max(1, self.n_rows):.1%}" if each.missing else ""
             explains = "" if each.explains is None else f"{each.explains:.2f}"
             explains = "target" if each.name == self.target else explains
             row = [each.name, each.kind, missing, f"{each.distinct:,}", each.values, explains]
             rows.append([*row, "; ".join(each.remarks)])
+        if (more := self.n_variables - len(self.variables[:_PRINTED])) > 0:
+            rows.append([f"and {counted(more, 'more variable')}", *[""] * (len(rows[0]) - 1)])
         return rows if self.task else [[*row[:-2], row[-1]] for row in rows]
-
-    def __str__(self) -> str:
-        lines = [f"{label:<14}  {visible(line)}" for label, line in self._lines()]
-        more = self.n_variables - len(self.variables[:_PRINTED])
-        rows = [aligned(*self._table()), *[f"and {counted(more, 'more variable')}"] * (more > 0)]
-        return "\n".join([*lines, "", *rows])
-
-    def _repr_html_(self) -> str:
-        above = "".join(f"<div>{escape(f'{label}: {line}')}</div>" for label, line in self._lines())
-        return above + table(self._table())
 
 
 def describe(data: Any, y: Any = None, *, task: str = "auto", **options: Any) -> Description:

@@ -14,11 +14,10 @@ from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels
 from featgrad.report import profiles, text
 from featgrad.report.constructed import pictures
-from featgrad.report.html import Redundancy, ReportFacts
+from featgrad.report.html import ReportFacts
 from featgrad.report.predictions import picture
 from featgrad.report.profiles import REDUNDANT, Profile, Series
 from featgrad.report.text import Described, Group, named_groups, number_text
-from featgrad.report.warnings import concerns_of
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
 # seconds and some tenths of a second.
@@ -93,7 +92,7 @@ def gather_facts(
     selection = Described(selector, X, y, sample_weight, names)
     X = selection.values
     names, labels, univariate = selection.names, selection.labels, selection.univariate
-    concerns, task = concerns_of(selection), selection.data.task_
+    task = selection.data.task_
     summary = profiles.summarise_data(X, y, task, _missing(selection))
     provenance = {
         "Date": date.today().isoformat(),
@@ -131,6 +130,7 @@ def gather_facts(
         "series": series.names,
         **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
         "sizes": sizes,
+        "redundancy": _redundancy(X, names, labels, univariate, path[selection.place], near),
         "constructed": built,
         "held_out": picture(path[selection.place].predictions, series, task),
         "redundant": round(100 * REDUNDANT),
@@ -149,8 +149,7 @@ def gather_facts(
         chosen=selection.place,
         everything=selection.everything,
         table=table,
-        redundancy=_redundancy(X, names, labels, univariate, path[selection.place], near),
-        concerns=tuple(concerns),
+        concerns=tuple(selection.concerns),
         reason=text.reason_of_size(selector),
         is_in_time=selection.is_in_time,
     )
@@ -281,7 +280,7 @@ def _redundancy(
     univariate: Floats,
     point: PathPoint,
     near: tuple[Indices, Floats],
-) -> Redundancy | None:
+) -> dict[str, Any] | None:
     """The chosen by gain, each before those that it replaces; of a group its strongest feature."""
     features, nearest, closeness = point.features, near[0], np.abs(near[1])
     closeness[features] = 0
@@ -297,5 +296,6 @@ def _redundancy(
         columns += [int(features[place]), *replaced.tolist()]
     if len(columns) < 2:
         return None
-    correlations = profiles.correlations(X, np.array(columns))
-    return Redundancy([names[i] for i in columns], replaced_by, correlations)
+    shown = {"names": [visible(names[i]) for i in columns], "replaced_by": replaced_by}
+    correlations = 100 * profiles.correlations(X, np.array(columns))
+    return shown | {"correlations": correlations.round().astype(int).tolist()}

@@ -5,12 +5,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any
 
-from featgrad._support import Floats
-from featgrad._support.wording import counted, visible
+from featgrad._support.wording import counted
 from featgrad.estimates.diagnosis import Concern
-from featgrad.estimates.estimate import Estimate, Score
+from featgrad.estimates.estimate import Estimate
 from featgrad.report.pages import filled_page, write_page
 from featgrad.report.text import escape, in_percent, percent, score_text
 
@@ -21,14 +20,6 @@ _GAINS_OF_OTHER_ROWS = (
     "It comes from rows that had no part in choosing, and counts as far as the feature, or a "
     "near-copy of it, was found without them."
 )
-
-
-class Redundancy(NamedTuple):
-    """Correlations among chosen features and those that they replace."""
-
-    names: list[str]  # each chosen one is followed by those it replaces
-    replaced_by: list[int]  # position in `names` of the chosen one; -1 for chosen ones
-    correlations: Floats
 
 
 @dataclass(frozen=True)
@@ -54,9 +45,8 @@ class ReportFacts:
     table : dict
         What the script of the page shows, ready for JSON: of each candidate what it explains by
         itself, the share of missing values and of resamples that chose it, groups, distributions,
-        and at each size gains, directions and the closest chosen feature.
-    redundancy : Redundancy or None
-        Correlations among the chosen and what they replace; None where there is one feature.
+        and at each size gains, directions and the closest chosen feature; held-out rows, and
+        correlations among the chosen and what they replace.
     concerns : tuple of Concern
         Warnings.
     reason : str
@@ -75,7 +65,6 @@ class ReportFacts:
     chosen: int
     everything: Estimate
     table: dict[str, Any]
-    redundancy: Redundancy | None = None
     concerns: tuple[Concern, ...] = ()
     reason: str = ""
     is_in_time: bool = False
@@ -122,11 +111,6 @@ def render(facts: ReportFacts) -> str:
     is_same = here.is_optimistic or isnan(here.value)
     drift = [c for c in facts.concerns if c.kind == "drift" and not facts.is_in_time]
     serious = [concern for concern in facts.concerns if concern not in drift]
-    redundancy = facts.redundancy and {
-        "names": list(map(visible, facts.redundancy.names)),
-        "replaced_by": facts.redundancy.replaced_by,
-        "correlations": (100 * facts.redundancy.correlations).round().astype(int).tolist(),
-    }
     shown = {
         "chosen": facts.chosen,
         "candidates": facts.everything.n_features,
@@ -135,7 +119,6 @@ def render(facts: ReportFacts) -> str:
             drawn_estimate(point.learnability) | {"score": point.score and score_text(point.score)}
             for point in facts.path
         ],
-        "redundancy": redundancy,
     }
     return filled_page(
         "page.html",
@@ -165,10 +148,10 @@ def render(facts: ReportFacts) -> str:
 def _tiles(facts: ReportFacts, serious: Sequence[Concern]) -> Iterator[tuple[str, ...]]:
     """What matters most, each with the section that says more: its name, title, value and text."""
     point, of_all = facts.selection, f"of {facts.everything.n_features:,}"
-    low, high = point.learnability.interval
-    is_known = not isnan(point.learnability.value)
-    range_ = f"{percent(low)} to {percent(high)}" if is_known else "too few rows to say"
-    yield "sizes", "Explained on new rows", percent(point.learnability.value), range_
+    here = point.learnability
+    likely = "too few rows" if isnan(here.value) else " to ".join(map(percent, here.interval))
+    likely = "too high: of the rows that chose" if here.is_optimistic else likely
+    yield "sizes", "Explained on new rows", percent(here.value), likely
     if point.score is not None and point.size:
         title = {"R2": "Predicted (R²)", "AUC": "Ranked right (AUC)"}[point.score.name]
         value, error = score_text(point.score).split(" ", 1)[1].split(" ± ")
@@ -195,11 +178,11 @@ def drawn_estimate(estimate: Estimate) -> dict[str, Any]:
 
 def _summary(facts: ReportFacts) -> str:
     """What is explained, of what, and how this is known."""
-    selection, here = facts.selection, facts.selection.learnability
-    target = "the target" if facts.target is None else f"“{escape(facts.target)}”"
-    everything = f"all candidates together explain <b>{escape(in_percent(facts.everything))}</b>"
+    here, target = facts.selection.learnability, "the target"
+    target = target if facts.target is None else f"“{escape(facts.target)}”"
+    everything = f"all candidates together explain <b>{in_percent(facts.everything)}</b>"
     scale = "In brackets is the 95 % interval."
-    if selection.size == 0:
+    if facts.selection.size == 0:
         return f"No features were chosen. Of the variance of {target}, {everything}. {scale}"
     if isnan(here.value):
         return (
@@ -210,17 +193,9 @@ def _summary(facts: ReportFacts) -> str:
     if here.is_optimistic:
         known = "too high, as it was estimated from the rows that chose the features"
     return (
-        f"The chosen features explain <b>{escape(in_percent(here))}</b> of the variance of "
-        f"{target}; {everything}. {scale} The first figure is what the best linear model on them "
-        f"could explain on new rows, {known}. "
-    ) + ("" if selection.score is None else _score(selection.score))
-
-
-def _score(score: Score) -> str:
-    area = " area under the ROC curve," if score.name == "AUC" else ""
-    return (
-        "A ridge model on features chosen in this way predicts held-out rows with an"
-        f"{area} {score_text(score)}."
+        f"The chosen features explain <b>{in_percent(here)}</b> of the variance of {target}; "
+        f"{everything}. {scale} The first figure is what the best linear model on them could "
+        f"explain on new rows, {known}."
     )
 
 

@@ -69,6 +69,7 @@ class Display:
         Returns
         -------
         self
+            With its axes and figure in `ax_` and `figure_`.
         """
         try:
             import matplotlib.pyplot as plt
@@ -107,8 +108,6 @@ class PathDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_
-        The axes and their figure.
     line_, band_, chosen_
         The matplotlib artists; `chosen_` is None if no size is marked.
 
@@ -180,8 +179,6 @@ class FeaturesDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_
-        The axes and their figure.
     bars_
         The matplotlib bars.
 
@@ -248,8 +245,6 @@ class TimelineDisplay(Display):
         Explained fraction at each decision.
     edges : ndarray of shape (decisions + 1,)
         Rows of the decisions, and the present one.
-    ax_, figure_
-        The axes and their figure.
 
     Examples
     --------

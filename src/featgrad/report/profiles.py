@@ -20,7 +20,7 @@ from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.moments.rows import StandardisedRows
 from featgrad.plan import HELD_OUT_RIDGE
 from featgrad.readers.columns import EncodedColumn
-from featgrad.report.text import label_text, number_text
+from featgrad.report.text import label_text, number_text, percent
 
 # Correlation from which a chosen feature replaces a rejected one.
 REDUNDANT = 0.7
@@ -182,10 +182,10 @@ def summarise_data(X: Any, y: Any, task: str, missing: Indices) -> dict[str, str
     n_rows, n_columns = X.shape
     lines = {"Rows": f"{n_rows:,}", "Candidate features": f"{n_columns:,}"}
     if sparse.issparse(X):
-        lines["Entries other than 0"] = f"{X.nnz / (n_rows * n_columns):.2%}"
+        lines["Entries other than 0"] = percent(X.nnz / (n_rows * n_columns))
     constant = int(np.count_nonzero(statistics(scaled_down(X)).inverse_variance() == 0))
-    n_missing = int(missing.sum())
-    lines["Missing values"] = f"{n_missing / (n_rows * n_columns):.2%}" if n_missing else "none"
+    share = missing.sum() / (n_rows * n_columns)
+    lines["Missing values"] = percent(share) if share else "none"
     if constant:
         lines["Constant features"] = f"{constant:,}, never chosen"
     lines["Target"] = _target_summary(np.asarray(y), task)
@@ -200,9 +200,9 @@ def _target_summary(y: NDArray[Any], task: str) -> str:
         return f"mean {mean}, standard deviation {number_text(y.std())}, {low} to {high}"
     labels, counts = np.unique(y, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:5]
-    shares = ", ".join(f"{label_text(labels[i])}: {counts[i] / counts.sum():.1%}" for i in largest)
-    more = len(labels) - len(largest)
-    return f"{len(labels)} classes ({shares}{f', {more} more' if more else ''})"
+    shares = [f"{label_text(labels[i])}: {percent(counts[i] / counts.sum())}" for i in largest]
+    shares += [f"{len(labels) - len(largest)} more"] if len(labels) > len(largest) else []
+    return f"{len(labels)} classes ({', '.join(shares)})"
 
 
 def fingerprint(X: Any, y: Any) -> str:

@@ -18,6 +18,8 @@ from featgrad._support.array_api import dense, on_host
 from featgrad._support.results import table
 from featgrad._support.wording import aligned, counted, name_of, visible
 from featgrad.dataset.constraints import features_in, group_labels
+from featgrad.estimates.concerns import shared_labels
+from featgrad.estimates.diagnosis import Concern, with_names
 from featgrad.estimates.estimate import Estimate, PathPoint, Score, gain_text, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
@@ -200,6 +202,15 @@ class Described:
         self.chosen: PathPoint = selector.path_[self.place]
 
     @cached_property
+    def concerns(self) -> list[Concern]:
+        """Those of the fit, and labels of rows, by names that the fit may not have seen."""
+        found = list(self.selector._concerns[self.place])
+        if all(concern.kind != "identifier" for concern in found):
+            about = self.matrix, self.names, self.selector.plan_, self._variables
+            found = [*shared_labels(*about), *found]
+        return [with_names(concern, self.names) for concern in found]
+
+    @cached_property
     def everything(self) -> Estimate:
         """What all features explain, which takes rows that are independent of each other."""
         is_known, count = self.selector.plan_.held_out_by == "rows", self.selector.n_features_in_
@@ -369,17 +380,11 @@ def settings_in_words(selector: Any) -> dict[str, str]:
         "Number of features": _number(selector),
         "Target": f"{_TASKS[selector.task_]} ({selector.task_}{detected})",
     }
-    defaults = type(selector)().get_params(deep=False)
-    other = []
-    for name, value in selector.get_params(deep=False).items():
-        if name in _DESCRIBED or str(value) == str(defaults[name]):
-            continue
-        if name in _WORDS:
-            label, words = _WORDS[name]
-            lines[label] = words(value)
-        else:
-            other.append(f"{name}={shortened(value)}")
-    return lines | ({"Other parameters": ", ".join(other)} if other else {})
+    defaults, given = (one.get_params(deep=False) for one in (type(selector)(), selector))
+    changed = {k: v for k, v in given.items() if str(v) != str(defaults[k]) and k not in _DESCRIBED}
+    lines |= {_WORDS[k][0]: _WORDS[k][1](v) for k, v in changed.items() if k in _WORDS}
+    other = ", ".join(f"{k}={shortened(v)}" for k, v in changed.items() if k not in _WORDS)
+    return lines | ({"Other parameters": other} if other else {})
 
 
 def reason_of_size(selector: Any) -> str:
@@ -391,11 +396,9 @@ def reason_of_size(selector: Any) -> str:
         return "nothing predicts held-out rows better than noise"
     smallest, best = sizes.smallest.size, sizes.best.size
     chosen = "" if size == smallest else f"{size:,} asked for; "
+    enough = f"{smallest:,} {'suffices' if smallest == 1 else 'suffice'}, "
     tried = ", the most that were tried," if sizes.cap else ""
-    if smallest == best:
-        return f"{chosen}{best:,}{tried} is best"
-    verb = "suffices" if smallest == 1 else "suffice"
-    return f"{chosen}{smallest:,} {verb}, {best:,}{tried} is best"
+    return f"{chosen}{enough if smallest != best else ''}{best:,}{tried} is best"
 
 
 def search_in_words(selector: Any) -> dict[str, str]:
