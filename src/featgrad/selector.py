@@ -16,21 +16,14 @@ from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-    check_X_y,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featgrad._support.array_api import (
     is_dask,
     mixed_frame,
     namespace,
-    on_accelerator,
     on_host,
     only_columns,
     placed_like,
@@ -42,23 +35,17 @@ from featgrad._support.sklearn_compat import (
     check_same_namespace,
     with_callbacks,
 )
-from featgrad._support.wording import counted
 from featgrad.checks import (
-    MATRIX,
     MISSING,
     PREPROCESS,
     check_alike,
     check_missing,
     check_number,
-    check_on_accelerator,
     check_option,
     check_raw_weights,
-    naming_columns,
-    refuse_missing,
     unchanged_by_errors,
 )
 from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_rows
-from featgrad.columns.sums import has_missing
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.chunks import Accumulated
 from featgrad.estimates.concerns import UNWARNED, shared_labels
@@ -68,17 +55,15 @@ from featgrad.fitting import Choice, new_fit
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.options import TASKS
-from featgrad.plan import PlanLine, pays_on_device
 from featgrad.readers import Source
 from featgrad.readers.block import group_keys
 from featgrad.readers.columns import Layout
-from featgrad.readers.missing import EncodedRows, append_flags, with_flags
 from featgrad.report.text import as_html
 from featgrad.search.base import Search, Step
-from featgrad.search.units import Variables
+from featgrad.variables import TakesTables
 
 
-class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, BaseEstimator):  # type: ignore[misc]
     """Select the features that a target can best be predicted from, by gradient descent.
 
     A mask over the features is relaxed to numbers between 0 and 1 and moved along the gradient of
@@ -226,10 +211,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
     array(['worst radius', 'worst texture', 'worst concave points'],
           dtype=object)
     """
-
-    # What the columns of a matrix stand for, where that is not themselves, and what encodes frames.
-    _layout: Layout | None = None
-    _encoder: Any = None
 
     def __init__(
         self,
@@ -629,101 +610,6 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         places = np.where(support, np.cumsum(support) - 1, self.n_features_)
         return xp.take(padded, placed_like(X, places), axis=1)
 
-    def _validated(self, X: Any, y: Any) -> tuple[str, Any, Any]:
-        """Where to fit; X as it is where it stays, and as scikit-learn takes it on the host."""
-        self._layout, self._encoder = None, None
-        if is_dask(X):
-            validate_data(self, without_rows(X), skip_check_array=True)
-            return "dask", X, y
-        y = ordered_labels(on_host(y))
-        if on_accelerator(X) and (self.device is not None or pays_on_device(X.shape)):
-            validate_data(self, X, skip_check_array=True)
-            check_on_accelerator(X)
-            check_consistent_length(X, y)
-            return "device", X, _check_y(y, multi_output=True)
-        options: dict[str, Any] = {"ensure_min_samples": 2}
-        if self.device is not None:  # which looks at the entries itself
-            options["ensure_all_finite"] = False
-        X, y = self._as_matrix(X, y, reset=True, **options)
-        if self.device is not None:
-            return "device", X, y
-        check_missing(X, self.missing)
-        if self._layout is None and has_missing(X):
-            found = with_flags(X, y, self._column_names)
-            if found is not None:
-                X = found.X
-                self._layout = found.layout
-        return "memory", X, y
-
-    def _as_matrix(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Any, Any]:
-        """Columns of numbers; of a data frame that has others, those that its columns stand for."""
-        options = {**MATRIX, "multi_output": True, **options}
-        if isinstance(X, EncodedRows):
-            self._take_layout(X.layout)
-            X, y = check_X_y(X.X, y, **options)
-            return X, y
-        frame = mixed_frame(X)
-        if frame is None:
-            with naming_columns():
-                X, y = validate_data(self, on_host(X), y, reset=reset, **options)
-            return X, y
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        check_consistent_length(X, y)
-        if self.missing == "error" and np.any(frame.null_count().to_numpy()):
-            refuse_missing()
-        if reset:
-            # Imported where it is needed, with the compiler.
-            from featgrad.readers.tables import FrameEncoder
-
-            names = [set(_named(one, frame.columns)) for one in (self.keep, self.exclude)]
-            self._encoder = FrameEncoder(frame, y if self.missing == "mean" else None, *names)
-            self._layout = self._encoder.layout
-        X, y = check_X_y(self._encoder.encode(frame), y, **options)
-        return X, y
-
-    def _matrix(self, X: Any) -> Any:
-        """The columns that were searched, of rows like those that were given to `fit`."""
-        if isinstance(X, EncodedRows):
-            return X.X
-        if self._encoder is not None:
-            return self._encoder.encode(mixed_frame(X))
-        X = check_array(on_host(X), accept_sparse="csr", ensure_all_finite=False)
-        variables = self._variables
-        if variables is None or X.shape[1] == len(variables.of_column):
-            return X
-        return append_flags(X, variables.of_column[variables.count :])
-
-    def _take_layout(self, layout: Layout | None) -> None:
-        """The variables of a table whose rows are encoded already."""
-        self.__dict__.pop("feature_names_in_", None)
-        self._layout, self._encoder = layout, None
-        if layout is not None:
-            self.feature_names_in_ = np.array(layout.variables, dtype=object)
-            self.n_features_in_ = len(layout.variables)
-
-    @property
-    def _column_names(self) -> Any:
-        """Of the columns that are searched, where they have names."""
-        names = getattr(self, "feature_names_in_", None)
-        return names if self._layout is None else self._layout
-
-    @property
-    def _variables(self) -> Variables | None:
-        layout = self._layout
-        if layout is None or layout.groups is None:
-            return None
-        return Variables(layout.groups, len(layout.variables))
-
-    def _columns_read(self) -> list[PlanLine]:
-        """What was made of the columns of a table."""
-        layout, variables = self._layout, self._variables
-        if layout is None or variables is None:
-            return []
-        encoded = f"{counted(variables.count, 'variable')} as {counted(len(layout), 'column')}"
-        remarks = {} if self._encoder is None else self._encoder.remarks
-        lines = [PlanLine("column", name, remark) for name, remark in remarks.items()]
-        return [PlanLine("columns", encoded, str(layout)), *lines]
-
     def _adopt(self, choice: Choice, given: Any = None) -> None:
         self.task_ = choice.task
         self.plan_ = replace(choice.plan, decisions=(*choice.plan.decisions, *self._columns_read()))
@@ -824,9 +710,3 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator
         tags.target_tags.multi_output = True
         tags.array_api_support = True
         return tags
-
-
-def _named(features: Any, names: list[str]) -> list[str]:
-    """Names of features that are given by index or name."""
-    given = [] if features is None else [features] if np.ndim(features) == 0 else [*features]
-    return [names[one] if isinstance(one, Integral) else one for one in given]
