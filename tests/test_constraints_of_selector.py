@@ -74,7 +74,7 @@ def test_excluded_member_excludes_its_group():
 
 @pytest.mark.parametrize("k", [6, "auto"])
 def test_small_sets_hold_units_that_the_largest_has_no_use_for(k, monkeypatch):
-    monkeypatch.setattr("featgrad.search.rounds.WORKING_SET", 3)
+    monkeypatch.setattr("featgrad.plan.WORKING_SET", 3)
     X, y = planted(n_features=32)
     X[:, 30:] = 1.0
     groups = [[start, start + 1, start + 2] for start in range(0, 30, 3)]

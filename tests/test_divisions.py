@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataset_builders import N_FOLDS, folds_of_rows
+from featgrad import plan
 from featgrad._support.array_api import to_numpy
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
@@ -140,8 +141,8 @@ def test_prices_and_moments_do_not_depend_on_rows_held_out(storage, kind, missin
 @pytest.mark.parametrize("storage", STORAGES)
 def test_sets_do_not_depend_on_rows_held_out(storage, kind, missing, monkeypatch):
     # Most columns are found by their prices.
-    monkeypatch.setattr(rounds, "WORKING_SET", 8)
-    monkeypatch.setattr(rounds, "ENTERING", 6)
+    monkeypatch.setattr(plan, "WORKING_SET", 8)
+    monkeypatch.setattr(plan, "ENTERING", 6)
     rows = table(kind, missing)
     pairs = (sets(stored(storage, each, kind)) for each in (changed(rows, kind, seed=2), rows))
     for found, expected in zip(*pairs, strict=True):

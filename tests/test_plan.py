@@ -200,7 +200,10 @@ def test_limits_that_change_a_choice_stand_in_the_plan():
     ]  # fmt: skip
     elsewhere = {
         f"{path.name}: {name}"
-        for path in [*modules, SOURCE / "fitting.py", SOURCE / "selector.py"]
+        for path in [
+            *modules,
+            *(SOURCE / f"{name}.py" for name in ("fitting", "selector", "variables")),
+        ]
         for name in numbers(path) - HARMLESS
     }
     assert elsewhere == set()

@@ -102,7 +102,7 @@ def test_at_another_size_is_what_the_path_says(size: int):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_set_does_not_depend_on_the_others_of_the_path(size: int, monkeypatch):
-    monkeypatch.setattr("featgrad.search.rounds.WORKING_SET", 4)
+    monkeypatch.setattr("featgrad.plan.WORKING_SET", 4)
     X, y = planted()
     on_path = select(3, path_sizes=[1, 2]).fit(X, y).at(size)
     assert support(on_path) == support(select(size).fit(X, y))

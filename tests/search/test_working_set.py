@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from dataset_builders import folds_of_rows, in_memory, streamed
+from featgrad import plan
 from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Prices
@@ -55,8 +56,8 @@ def suppressors():
 
 @pytest.fixture
 def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "WORKING_SET", 16)
-    monkeypatch.setattr(rounds, "ENTERING", 16)
+    monkeypatch.setattr(plan, "WORKING_SET", 16)
+    monkeypatch.setattr(plan, "ENTERING", 16)
 
 
 STORAGES = {
@@ -77,7 +78,7 @@ def test_suppressors_outside_the_first_working_set_are_found_by_pricing(storage:
 
 @pytest.mark.usefixtures("small_working_set")
 def test_suppressors_are_outside_the_first_working_set(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rounds, "ROUNDS", 0)
+    monkeypatch.setattr(plan, "ROUNDS", 0)
     found = best(dataset_of(*suppressors()), singles(600), 6.0)
     assert found.rounds == 0
     assert not set(HIDDEN) & set(found.features)
@@ -86,7 +87,7 @@ def test_suppressors_are_outside_the_first_working_set(monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("small_working_set")
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, count: int):
-    monkeypatch.setattr(rounds, "ROUNDS", count)
+    monkeypatch.setattr(plan, "ROUNDS", count)
     monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
     found = best(dataset_of(*suppressors()), singles(600), 6.0)
     assert found.rounds == count

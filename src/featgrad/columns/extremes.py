@@ -14,20 +14,12 @@ from warnings import catch_warnings, simplefilter, warn
 import numpy as np
 from scipy import sparse
 
+from featgrad import plan
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
 from featgrad.columns.sums import ArraySums
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf
-from featgrad.plan import (
-    FAR_FILL_VARIANCE,
-    FAR_REACH,
-    FAR_ROWS,
-    FAR_VARIANCE,
-    FENCE_REACH,
-    LOST_SHARE,
-    LOST_SHARE_SINGLE,
-)
 
 # Largest entries of a column between these leave room for squares and for sums of them.
 _SMALLEST, LARGEST_ENTRY = 1e-12, 1e15
@@ -131,7 +123,7 @@ class Limits(ArraySums):
 
     def shift(self) -> Floats | None:
         """What is taken off columns that vary by no more than a share of their size, if any do."""
-        lost = self._lost(LOST_SHARE if self._counts is None else LOST_SHARE_SINGLE)
+        lost = self._lost(plan.LOST_SHARE if self._counts is None else plan.LOST_SHARE_SINGLE)
         return np.where(lost, self.ends()[0], 0.0) if lost.any() else None
 
     def _lost(self, share: float) -> Flags:
@@ -143,7 +135,7 @@ class Limits(ArraySums):
         """Warn of columns that vary so little that sums over rows may lose it."""
         is_single = self._low.dtype == np.float32
         is_exact = self._counts is None and not is_single
-        lost = self._lost(LOST_SHARE if is_exact else LOST_SHARE_SINGLE)
+        lost = self._lost(plan.LOST_SHARE if is_exact else plan.LOST_SHARE_SINGLE)
         # What is one number in single precision may have been several.
         lost |= is_single & (self._low == self._high) & (self.largest >= _INEXACT)
         if lost.any():
@@ -264,7 +256,7 @@ def far_off(X: Any) -> dict[int, int]:
         counts = far_off(X[:, often].toarray()) if len(often) else {}
         return {int(often[column]): count for column, count in counts.items()}
     some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_ENTRIES // 8)
-    low, high = _limits(some, FAR_REACH)
+    low, high = _limits(some, plan.FAR_REACH)
     lowest, highest = Limits.of(X).ends()
     suspects = np.flatnonzero((lowest < low) | (highest > high))
     columns, found = sparse.csc_array(X[:, suspects].astype(np.float64)), {}
@@ -275,14 +267,14 @@ def far_off(X: Any) -> dict[int, int]:
         is_far = (entries < low[column]) | (entries > high[column])
         squares = (entries - (low[column] + high[column]) / 2) ** 2
         count, is_one = int(np.count_nonzero(is_far)), len(np.unique(entries[is_far])) == 1
-        share = FAR_FILL_VARIANCE if count > 1 and is_one else FAR_VARIANCE
+        share = plan.FAR_FILL_VARIANCE if count > 1 and is_one else plan.FAR_VARIANCE
         is_most = squares[is_far].sum() >= share * np.nansum(squares)
-        if is_most and count <= FAR_ROWS * X.shape[0]:
+        if is_most and count <= plan.FAR_ROWS * X.shape[0]:
             found[column] = count
     return found
 
 
-def _limits(X: Any, reach: float = FENCE_REACH) -> tuple[Floats, Floats]:
+def _limits(X: Any, reach: float = plan.FENCE_REACH) -> tuple[Floats, Floats]:
     """So many interquartile ranges outside the quartiles of columns; infinite for range 0."""
     entries, first, counts = _by_column(X)
     last = np.maximum(counts - 1, 0)

@@ -17,22 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
+from featgrad import plan
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import dense
-from featgrad.plan import (
-    CLASS_ADVANTAGE,
-    FEW_CLASS_ERRORS,
-    FEW_CLASSES,
-    FEWEST_TASK_ROWS,
-    LEAST_ROWS_PER_CLASS,
-    MANY_CLASSES,
-    MOST_CLASSES,
-    TASK_COLUMNS,
-    TASK_ERRORS,
-    TASK_FOLDS,
-    TASK_RIDGE,
-    TASK_ROWS,
-)
 
 
 class RowsOf(NamedTuple):
@@ -155,7 +142,7 @@ def task_of_values(
     if count <= 2:
         return Task("binary", "two values"), True
     if values.dtype.kind not in "iuf":
-        if count > max(MANY_CLASSES, n_rows // 2):
+        if count > max(plan.MANY_CLASSES, n_rows // 2):
             warn(
                 f"y has {count} classes in {n_rows} rows, nearly one for each: give numbers as "
                 "numbers, and check that y is not an identifier.",
@@ -165,16 +152,16 @@ def task_of_values(
     numbers = values.astype(np.float64) + 0.0  # -0 is 0
     if np.any(numbers != np.round(numbers)):
         return Task("regression", "not all values are whole numbers"), True
-    if count > MOST_CLASSES:
+    if count > plan.MOST_CLASSES:
         return Task("regression", f"{count} different whole numbers"), True
-    if count > max(FEW_CLASSES, n_rows // LEAST_ROWS_PER_CLASS):
+    if count > max(plan.FEW_CLASSES, n_rows // plan.LEAST_ROWS_PER_CLASS):
         return Task("regression", f"{count} different whole numbers in {n_rows} rows"), True
     if np.any(np.diff(numbers) == 0):
         return Task("multiclass", f"{count} whole numbers that differ after 16 digits"), True
     first, last = numbers[[0, -1]]
     described = f"{count} whole numbers from {first:.0f} to {last:.0f}"
     has_gaps = last - first >= count
-    if has_gaps or count > MANY_CLASSES or first not in (0, 1):
+    if has_gaps or count > plan.MANY_CLASSES or first not in (0, 1):
         gaps = ", with gaps" if has_gaps else ""
         return Task("regression", described + gaps), False
     return Task("multiclass", described, may_be_numbers=True), False
@@ -188,22 +175,22 @@ def task_by_rows(guess: Task, y: NDArray[Any], rows: RowsOf) -> Task:
     need far fewer parameters; a few values without gaps are classes where these predict at all.
     """
     count = len(rows.used)
-    some = rows.used[np.linspace(0, count - 1, min(count, TASK_ROWS)).astype(np.intp)]
+    some = rows.used[np.linspace(0, count - 1, min(count, plan.TASK_ROWS)).astype(np.intp)]
     y = y[some].astype(np.float64)
     values, code = np.unique(y, return_inverse=True)
     X = _filled(rows.X(some))
-    folds = _folds(X) if rows.keys is None else rows.keys[some] % TASK_FOLDS
-    if len(y) < FEWEST_TASK_ROWS or min(len(values), len(np.unique(folds))) < 2:
+    folds = _folds(X) if rows.keys is None else rows.keys[some] % plan.TASK_FOLDS
+    if len(y) < plan.FEWEST_TASK_ROWS or min(len(values), len(np.unique(folds))) < 2:
         reason = f"{guess.reason}; too few rows to compare with the other reading"
         return Task(guess, reason, guess.may_be_numbers)
     none, by_number, by_class, spread, squares = _held_out_losses(X, code, values, folds)
-    few = guess == "multiclass" and len(values) <= FEW_CLASSES
-    needed = FEW_CLASS_ERRORS if few else TASK_ERRORS
+    few = guess == "multiclass" and len(values) <= plan.FEW_CLASSES
+    needed = plan.FEW_CLASS_ERRORS if few else plan.TASK_ERRORS
     numbers_do = _predicts(by_number, none, needed)
     numbers_do |= _predicts(squares, spread, needed)
-    classes_do = _predicts(by_class, none, TASK_ERRORS)
+    classes_do = _predicts(by_class, none, plan.TASK_ERRORS)
     if not numbers_do and not classes_do:
-        is_open = len(values) > FEW_CLASSES and guess == "multiclass"
+        is_open = len(values) > plan.FEW_CLASSES and guess == "multiclass"
         return _found(guess, guess, "neither reading predicts held-out rows", warns=is_open)
     if not classes_do:
         return _found(guess, "regression", "numbers predict held-out rows, classes do not")
@@ -211,7 +198,10 @@ def task_by_rows(guess: Task, y: NDArray[Any], rows: RowsOf) -> Task:
         return _found(guess, "multiclass", "classes predict held-out rows")
     left, explained = by_number.mean(), (none - by_class).mean()
     gains = by_number - by_class
-    if gains.mean() > CLASS_ADVANTAGE * min(left, explained) and _errors(gains) > TASK_ERRORS:
+    if (
+        gains.mean() > plan.CLASS_ADVANTAGE * min(left, explained)
+        and _errors(gains) > plan.TASK_ERRORS
+    ):
         return _found(guess, "multiclass", "classes predict held-out rows much better than numbers")
     return _found(guess, "regression", "numbers predict held-out rows as well as classes")
 
@@ -259,7 +249,7 @@ def _folds(X: Any) -> Indices:
     """A fold for each row, which follows from what the row holds and not from where it stands."""
     order, folds = np.random.RandomState(0).permutation(X.shape[0]), np.empty(X.shape[0], np.intp)
     order = order[np.argsort(X[order] @ np.sin(1.0 + np.arange(X.shape[1])), kind="stable")]
-    folds[order] = np.arange(len(order)) % TASK_FOLDS
+    folds[order] = np.arange(len(order)) % plan.TASK_FOLDS
     return folds
 
 
@@ -323,7 +313,7 @@ def _densities(X: Floats, code: Indices, means: Floats, freedom: int) -> tuple[F
     # What chance alone would add to the means is taken off them.
     chance = freedom * np.trace(covariance) / max(count - freedom - 1, 1)
     means = means * max(0.0, 1 - chance / max(np.sum(means[code] ** 2) / count, 1e-300))
-    np.fill_diagonal(covariance, covariance.diagonal() + TASK_RIDGE + X.shape[1] / count)
+    np.fill_diagonal(covariance, covariance.diagonal() + plan.TASK_RIDGE + X.shape[1] / count)
     slopes = np.asarray(np.linalg.solve(covariance, means.T), np.float64)
     return slopes, np.sum(means * slopes.T, axis=1) / 2
 
@@ -343,8 +333,8 @@ def _dependent(X: Any, own: Any, y: Floats) -> tuple[Indices, Floats, Floats]:
     scale = np.where(valid, variances, np.inf)
     by_class = np.where(valid, _squares(own @ X) / count - around**2, 0) / scale
     by_number = np.where(valid, X.T @ y / count, 0) ** 2 / scale
-    columns, half = np.arange(len(means)), TASK_COLUMNS // 2
-    if len(means) > TASK_COLUMNS:
+    columns, half = np.arange(len(means)), plan.TASK_COLUMNS // 2
+    if len(means) > plan.TASK_COLUMNS:
         columns = np.union1d(*(np.argpartition(-f, half)[:half] for f in (by_class, by_number)))
     columns = columns[valid[columns]]
     return columns, means[columns], np.sqrt(variances[columns])

@@ -19,18 +19,10 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from featgrad import plan
 from featgrad._support import Floats
 from featgrad.columns.sums import ArraySums
 from featgrad.estimates.estimate import Estimate, unknown
-from featgrad.plan import (
-    ALARM_LARGEST,
-    ALARM_MEMORY,
-    ALARM_REFERENCE,
-    ALARM_UNCERTAINTY,
-    ALARM_WARM_UP,
-    ONLINE_BLOCK,
-    SHIFT_REFERENCE,
-)
 
 _OVERSHOOT = 1.166
 
@@ -41,7 +33,7 @@ class BlockSeries(ArraySums):
     _added = "count", "weight", "_total", "_sums"
 
     def __init__(self, half_life: float) -> None:
-        self._decay = float(2.0 ** (-ONLINE_BLOCK / half_life))
+        self._decay = float(2.0 ** (-plan.ONLINE_BLOCK / half_life))
         self.count, self.weight, self._total, self._last = 0, 0.0, 0.0, 0.0
         # Of deviations from the mean so far: squares, products of neighbours, and the number and
         # squares of those above 0.
@@ -128,7 +120,7 @@ class Dependence(BlockSeries):
     """
 
     def __init__(self, half_life: float) -> None:
-        super().__init__(ALARM_MEMORY * half_life)
+        super().__init__(plan.ALARM_MEMORY * half_life)
 
     @property
     def factor(self) -> float:
@@ -152,7 +144,7 @@ class CumulativeSum(ArraySums):
 
     def __init__(self, rate: float, reference: float) -> None:
         self.height, self._reference = 0.0, reference
-        self._threshold = alarm_height(rate * ONLINE_BLOCK, reference)
+        self._threshold = alarm_height(rate * plan.ONLINE_BLOCK, reference)
         self._variance = 0.0
 
     def exceeds(self, above: float, variance: float, uncertainty: float = 0.0) -> bool:
@@ -164,7 +156,7 @@ class CumulativeSum(ArraySums):
             self._variance = variance
         if self._variance == 0:
             return False
-        value = min(above / math.sqrt(self._variance), ALARM_LARGEST)
+        value = min(above / math.sqrt(self._variance), plan.ALARM_LARGEST)
         self.height = max(0.0, self.height + value - self._reference - uncertainty)
         return self.height > self._threshold
 
@@ -178,9 +170,9 @@ class ErrorIncrease(CumulativeSum):
     _added = ("_errors",)
 
     def __init__(self, rate: float, half_life: float) -> None:
-        super().__init__(rate, ALARM_REFERENCE)
+        super().__init__(rate, plan.ALARM_REFERENCE)
         self._agreement = self._power = 0.0
-        self._errors = BlockSeries(ALARM_MEMORY * half_life)
+        self._errors = BlockSeries(plan.ALARM_MEMORY * half_life)
 
     @property
     def still_true(self) -> float:
@@ -196,9 +188,9 @@ class ErrorIncrease(CumulativeSum):
         self._power += float(np.sum(predictions**2))
         error = math.log(max(float(np.mean(np.sum(residuals**2, axis=1))), 1e-300))
         errors, increased = self._errors, False
-        if errors.count >= ALARM_WARM_UP:
+        if errors.count >= plan.ALARM_WARM_UP:
             # The mean is uncertain itself, most of all soon after a restart.
-            uncertainty = ALARM_UNCERTAINTY / math.sqrt(errors.weight)
+            uncertainty = plan.ALARM_UNCERTAINTY / math.sqrt(errors.weight)
             increased = self.exceeds(error - errors.mean, errors.long_run_variance, uncertainty)
         errors.add(error)
         return increased
@@ -210,8 +202,8 @@ class Shift(CumulativeSum):
     _added = ("_differences",)
 
     def __init__(self, rate: float, half_life: float) -> None:
-        super().__init__(rate, SHIFT_REFERENCE)
-        self._differences = BlockSeries(ALARM_MEMORY * half_life)
+        super().__init__(rate, plan.SHIFT_REFERENCE)
+        self._differences = BlockSeries(plan.ALARM_MEMORY * half_life)
 
     def add(self, before: Floats, now: Floats, dependence: float = 1.0) -> bool:
         """Take the residuals of both, and how many rows are worth one independent row."""

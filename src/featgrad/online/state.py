@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from featgrad import plan
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_alike
@@ -20,22 +21,6 @@ from featgrad.moments.folds import Totals
 from featgrad.online.drift import Dependence, ErrorIncrease, Prequential, Shift
 from featgrad.online.history import History, TimelinePoint
 from featgrad.online.moments import PricedColumns, RecentBlock, WorkingMoments, improved, ridge_fit
-from featgrad.plan import (
-    ALARM_ADVANTAGE,
-    ALARM_HALF_LIVES,
-    ALARM_LEARNING,
-    ENTERING,
-    ENTERING_NOISE,
-    LEARNING_HALF_LIVES,
-    ONLINE_ADVANTAGE,
-    ONLINE_BLOCK,
-    ONLINE_DECISION,
-    ONLINE_ENTRY,
-    RECENT_ENTRIES,
-    RECENT_HALF_LIVES,
-    WORKING_SET,
-    WORKING_SET_FACTOR,
-)
 from featgrad.readers.block import stack_rows
 from featgrad.search.base import signed_scores
 from featgrad.search.units import best_first
@@ -87,10 +72,10 @@ class OnlineState:
         alarm_rate: float,
     ) -> None:
         self.encoding, self.n_features, self.is_sparse = encoding, n_features, is_sparse
-        self.size, self._capacity = size, max(WORKING_SET, WORKING_SET_FACTOR * size)
+        self.size, self._capacity = size, max(plan.WORKING_SET, plan.WORKING_SET_FACTOR * size)
         # Rows learned from, and half-lives of the weights since sums were divided last.
         self._half_life, self._n_learned, self._age = half_life, 0, 0.0
-        n_blocks = max(1, int(RECENT_HALF_LIVES * half_life / ONLINE_BLOCK))
+        n_blocks = max(1, int(plan.RECENT_HALF_LIVES * half_life / plan.ONLINE_BLOCK))
         self._recent: deque[RecentBlock] = deque(maxlen=n_blocks)
         self.prequential, self.history = Prequential(half_life), History()
         self._dependence = Dependence(half_life)
@@ -124,13 +109,13 @@ class OnlineState:
         self.n_features = max(self.n_features, X.shape[1])
         self._early = None
         self._waiting.append((X, outputs, weights))
-        if self.n_rows - self._n_learned < ONLINE_BLOCK:
+        if self.n_rows - self._n_learned < plan.ONLINE_BLOCK:
             return
         rows = self._joined()
-        complete = len(rows[1]) - len(rows[1]) % ONLINE_BLOCK
+        complete = len(rows[1]) - len(rows[1]) % plan.ONLINE_BLOCK
         with one_blas_thread():
-            for start in range(0, complete, ONLINE_BLOCK):
-                own = slice(start, start + ONLINE_BLOCK)
+            for start in range(0, complete, plan.ONLINE_BLOCK):
+                own = slice(start, start + plan.ONLINE_BLOCK)
                 self._learn(*(part[own] for part in rows))
         # Copied: a view would keep the whole block in memory.
         X, outputs, weights = (part[complete:].copy() for part in rows)
@@ -233,7 +218,7 @@ class OnlineState:
         self._columns.learn(X, weights, left)
         self._recent.append(RecentBlock(X.astype(np.float32), origin, outputs, weights))
         n_entries = sum(block.X.size for block in self._recent)
-        while n_entries > RECENT_ENTRIES and len(self._recent) > 1:
+        while n_entries > plan.RECENT_ENTRIES and len(self._recent) > 1:
             n_entries -= self._recent.popleft().X.size
         self._n_learned += len(outputs)
         self._age += len(outputs) / self._half_life
@@ -260,12 +245,12 @@ class OnlineState:
     def _raise_alarm(self) -> None:
         """Note the change, let earlier rows count as far as they are true, and choose anew."""
         self.history.add(self._n_learned, "alarm", self.features, self.features)
-        kept = min(max(self._errors.still_true, 2.0**-ALARM_HALF_LIVES), 1.0)
+        kept = min(max(self._errors.still_true, 2.0**-plan.ALARM_HALF_LIVES), 1.0)
         self._age -= float(np.log2(kept))
         self._errors = ErrorIncrease(self._alarm_rate, self._half_life)
         self._model_before = None
         self._since = self._n_learned
-        self._next_choice = self._next_entry = self._n_learned + ONLINE_BLOCK
+        self._next_choice = self._next_entry = self._n_learned + plan.ONLINE_BLOCK
 
     def _compare_from_now(self) -> None:
         """Let later sets be compared with the present one."""
@@ -288,17 +273,17 @@ class OnlineState:
         before = self.features if before is None else before
         n_rows, age = self._n_learned, self._n_learned - self._since
         if self._since:
-            learning, advantage = ALARM_LEARNING, ALARM_ADVANTAGE
+            learning, advantage = plan.ALARM_LEARNING, plan.ALARM_ADVANTAGE
         else:
-            learning, advantage = LEARNING_HALF_LIVES, 0.0
+            learning, advantage = plan.LEARNING_HALF_LIVES, 0.0
         if has_learned := age > learning * self._half_life:
-            advantage = ONLINE_ADVANTAGE
+            advantage = plan.ONLINE_ADVANTAGE
         enters = n_rows >= self._next_entry
-        self._next_choice = n_rows + min(ONLINE_DECISION, age)
+        self._next_choice = n_rows + min(plan.ONLINE_DECISION, age)
         if enters:
             self._enter(self._entering())
             self._limit()
-            self._next_entry = n_rows + min(ONLINE_ENTRY, age)
+            self._next_entry = n_rows + min(plan.ONLINE_ENTRY, age)
         totals = self._totals()
         size = min(self.size, len(totals.cross))
         chosen = improved(totals, self._chosen(), size, advantage, not enters)
@@ -322,8 +307,8 @@ class OnlineState:
         # Anything that varies may enter while places are free.
         count, least = free, -np.inf
         if free <= 0:
-            count = max(ENTERING, self.size)
-            least = prices.chance(max(1, round(ENTERING_NOISE * count)))
+            count = max(plan.ENTERING, self.size)
+            least = prices.chance(max(1, round(plan.ENTERING_NOISE * count)))
         able = np.flatnonzero(outside & (prices.values != 0) & (prices.values > least))
         return np.sort(able[best_first(prices.values[able], count)])
 

@@ -29,27 +29,14 @@ from scipy import stats
 from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.linear_model import enet_path
 
+from featgrad import plan
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_number
 from featgrad.columns.sums import statistics
 from featgrad.dataset.memory import InMemory, Prepared
-from featgrad.plan import (
-    KNOCKOFF_COLUMNS,
-    KNOCKOFF_COPIES,
-    KNOCKOFF_MAJORITY,
-    LEAST_OWN_VARIANCE,
-    PATH_END,
-    PATH_PATIENCE,
-    PATH_POINTS,
-    PATH_SHARE,
-    SCREENED_PER_ROW,
-    SCREENING_ROWS,
-    TESTED_RATE,
-    Needs,
-    PlanLine,
-)
+from featgrad.plan import Needs, PlanLine
 from featgrad.search.base import Discoveries, Job, Outcome, Search
 from featgrad.search.copies import knockoff_copies
 from featgrad.search.units import Units, best_first
@@ -100,11 +87,13 @@ class Knockoffs(Search):
         return f"as many as keep the expected share of false ones below {self.fdr:g}"
 
     def explain(self, n_features: int, budgets: Sequence[float]) -> list[PlanLine]:
-        agree = f"above {KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose "
-        lines = [PlanLine("knockoffs", f"{KNOCKOFF_COPIES} copies", f"{agree}none")]
-        if n_features > KNOCKOFF_COLUMNS:
-            part = f"{SCREENING_ROWS:.0%} of the rows, which are not used again"
-            lines.append(PlanLine("screening", part, f"more than {KNOCKOFF_COLUMNS} features"))
+        agree = (
+            f"above {plan.KNOCKOFF_MAJORITY:.0%} of them have to agree; p-values where they choose "
+        )
+        lines = [PlanLine("knockoffs", f"{plan.KNOCKOFF_COPIES} copies", f"{agree}none")]
+        if n_features > plan.KNOCKOFF_COLUMNS:
+            part = f"{plan.SCREENING_ROWS:.0%} of the rows, which are not used again"
+            lines.append(PlanLine("screening", part, f"more than {plan.KNOCKOFF_COLUMNS} features"))
         return lines
 
     @one_blas_thread()
@@ -123,11 +112,13 @@ def discover(
     """Compare each unit with its knockoffs, and test each where these choose none."""
     rows, weights, outputs = X[prepared.rows], prepared.weights, prepared.target.outputs
     usable = units.of_column >= 0
-    if X.shape[1] > KNOCKOFF_COLUMNS:
+    if X.shape[1] > plan.KNOCKOFF_COLUMNS:
         # The rows that screen are not used again.
-        n_first = round(SCREENING_ROWS * len(weights))
+        n_first = round(plan.SCREENING_ROWS * len(weights))
         part, others = slice(n_first), slice(n_first, None)
-        count = min(KNOCKOFF_COLUMNS, math.ceil(SCREENED_PER_ROW * (len(weights) - n_first)))
+        count = min(
+            plan.KNOCKOFF_COLUMNS, math.ceil(plan.SCREENED_PER_ROW * (len(weights) - n_first))
+        )
         usable &= _screened(rows[part], outputs[part], weights[part], units, count)
         rows, outputs, weights = rows[others], outputs[others], weights[others]
     columns = _standardised(rows[:, np.flatnonzero(usable)], weights)
@@ -139,14 +130,14 @@ def discover(
     statistics = np.array(
         [
             differences(columns, copies, outputs, of_column, rng)
-            for copies in knockoff_copies(columns, weights, of_column, KNOCKOFF_COPIES, rng)
+            for copies in knockoff_copies(columns, weights, of_column, plan.KNOCKOFF_COPIES, rng)
         ]
     )
     often = frequencies(statistics, fdr)
-    chosen, tested = often > KNOCKOFF_MAJORITY, None
+    chosen, tested = often > plan.KNOCKOFF_MAJORITY, None
     if not chosen.any():
         tested = p_values(columns, outputs, of_column)
-        chosen = step_up(tested, TESTED_RATE * fdr)
+        chosen = step_up(tested, plan.TESTED_RATE * fdr)
 
     def spread(of_units: Any, excluded: float = 0.0) -> Floats:
         every = np.full(units.count, excluded)
@@ -223,18 +214,18 @@ def lasso(X: Floats, outputs: Floats, gram: Floats | None = None) -> Floats:
     if gram is not None and n_outputs == 1:
         options |= {"precompute": gram, "Xy": along[:, 0]}
     best, least, start = np.zeros((n_outputs, X.shape[1])), np.inf, None
-    penalties = largest * np.geomspace(1, PATH_END, PATH_POINTS)
-    for few in penalties.reshape(-1, PATH_PATIENCE) if largest else ():
+    penalties = largest * np.geomspace(1, plan.PATH_END, plan.PATH_POINTS)
+    for few in penalties.reshape(-1, plan.PATH_PATIENCE) if largest else ():
         _, path, _ = enet_path(X, targets, l1_ratio=1.0, alphas=few, coef_init=start, **options)
         start, path = path[..., -1], path.reshape(n_outputs, X.shape[1], -1)
         used = np.flatnonzero(path.any(axis=(0, 2)))
         left = outputs.T[:, None] - np.tensordot(path[:, used], X[:, used], (1, 1))
         active = np.count_nonzero(path.any(axis=0), axis=0) / n_rows
-        errors = np.sum(left**2, axis=(0, 2)) / (1 - active.clip(max=PATH_SHARE)) ** 2
-        errors[active > PATH_SHARE] = np.inf
+        errors = np.sum(left**2, axis=(0, 2)) / (1 - active.clip(max=plan.PATH_SHARE)) ** 2
+        errors[active > plan.PATH_SHARE] = np.inf
         if errors.min() < least:
             best, least = path[..., errors.argmin()], errors.min()
-        if least not in errors or active.max() > PATH_SHARE:
+        if least not in errors or active.max() > plan.PATH_SHARE:
             break
     return best.T
 
@@ -291,7 +282,7 @@ def p_values(X: Floats, outputs: Floats, units: Indices) -> Floats:
         left_of_outputs = left(outputs) if coefficients[own].any() else by_all
         parts = np.hstack([left(X[:, [column]]) for column in own])
         # The lasso leaves a little of a column that others are copies of.
-        parts = parts[:, np.mean(parts**2, axis=0) > LEAST_OWN_VARIANCE]
+        parts = parts[:, np.mean(parts**2, axis=0) > plan.LEAST_OWN_VARIANCE]
         if parts.size:
             pairs = parts[:, :, None] * left_of_outputs[:, None]
             found[unit] = _mean_is_zero(pairs.reshape(len(X), -1))

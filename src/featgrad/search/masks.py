@@ -18,20 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from featgrad import plan
 from featgrad._support import Floats, Indices, Singles
 from featgrad.dataset.base import Storage
 from featgrad.math.formulas import Link
 from featgrad.moments.running import RunningSums
 from featgrad.moments.sweeps import RowMoments
-from featgrad.plan import (
-    BATCH_LEAST_SHARE,
-    BATCH_MOMENTUM,
-    BATCH_SHARPNESS,
-    BATCH_STEP,
-    BATCH_WINDOW,
-    PENALTY_MEMORY,
-    PENALTY_WINDOW,
-)
 from featgrad.search.base import OnStep, Step, Subset
 from featgrad.search.units import Units, best_first
 
@@ -73,7 +65,7 @@ class PenaltyMask(MovingMask):
     objective's moving average below `tol` ends the search.
     """
 
-    share = 1 - 1 / PENALTY_WINDOW
+    share = 1 - 1 / plan.PENALTY_WINDOW
 
     def __init__(
         self, v: NDArray[Any], link: Link, penalty: float, rate: float, tol: float, on_step: OnStep
@@ -96,7 +88,7 @@ class PenaltyMask(MovingMask):
         steps.append(Step(objective, explained, size))
         before, self._average = self._average, objective
         if len(steps) > 1:
-            self._average = PENALTY_MEMORY * before + (1 - PENALTY_MEMORY) * objective
+            self._average = plan.PENALTY_MEMORY * before + (1 - plan.PENALTY_MEMORY) * objective
         settled = abs(self._average - before) < self._tol * abs(before)
         return self._on_step(steps[-1], v) or settled
 
@@ -130,10 +122,10 @@ class BudgetMask(MovingMask):
         place = np.flatnonzero(units.of_column >= 0)
         self._excluded = np.flatnonzero(units.of_column < 0)
         self._kept: Indices = place[units.kept[units.of_column[place]]]
-        self.share = max(BATCH_LEAST_SHARE, 1 - 1 / (BATCH_WINDOW * n_steps))
+        self.share = max(plan.BATCH_LEAST_SHARE, 1 - 1 / (plan.BATCH_WINDOW * n_steps))
         self._momentum = np.zeros_like(self.v)
         self.v[self._excluded] = self.v[self._kept] = _NEVER
-        self._theta = math.log(max(len(marginals) / size, 2.0)) / BATCH_SHARPNESS[0]
+        self._theta = math.log(max(len(marginals) / size, 2.0)) / plan.BATCH_SHARPNESS[0]
         self.mask = self._opened()
 
     def step(self, explained: float, gradient: NDArray[Any]) -> bool:
@@ -141,10 +133,10 @@ class BudgetMask(MovingMask):
         size = float(self.mask.sum(dtype=np.float64))
         mean = float(self.mask @ gradient) / max(size, 1e-300)
         deviation = math.sqrt(float(self.mask @ (gradient - np.float32(mean)) ** 2) / max(size, 1))
-        pace = np.float32((1 - BATCH_MOMENTUM) / max(deviation, 1e-30))
-        self._momentum *= np.float32(BATCH_MOMENTUM)
+        pace = np.float32((1 - plan.BATCH_MOMENTUM) / max(deviation, 1e-30))
+        self._momentum *= np.float32(plan.BATCH_MOMENTUM)
         self._momentum += pace * (gradient - np.float32(mean))
-        self.v += np.float32(BATCH_STEP) * self._momentum
+        self.v += np.float32(plan.BATCH_STEP) * self._momentum
         self.steps.append(Step(1 - explained, explained, size))
         self.mask = self._opened()
         return self._on_step(self.steps[-1], self.v)
@@ -170,7 +162,7 @@ class BudgetMask(MovingMask):
     def _opened(self) -> Singles:
         """The mask for the present logits, sharper with every step."""
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
-        first, last = BATCH_SHARPNESS
+        first, last = plan.BATCH_SHARPNESS
         sharpness = first * (last / first) ** done
         wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
         if len(self._kept) + len(self._excluded) < len(self.v):

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from featgrad import plan
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import is_foreign
 from featgrad.dataset.base import Dataset
@@ -27,23 +28,6 @@ from featgrad.math.formulas import first_peak
 from featgrad.moments.cells import Division, Scale
 from featgrad.moments.folds import Folds, Totals
 from featgrad.moments.spectrum import best_ridge, top_of_covariance
-from featgrad.plan import (
-    ENTERING,
-    ENTERING_FACTOR,
-    ENTERING_NOISE,
-    FIRST_SHARPNESS,
-    FOLD_ORDERS,
-    NEXT_SHARPNESS,
-    RARE_RANK,
-    RIDGE_FACTOR,
-    RIDGE_FREEDOM,
-    RIDGES,
-    ROUNDS,
-    SCALE_FACTOR,
-    WORKING_SET,
-    WORKING_SET_FACTOR,
-    candidates_of,
-)
 from featgrad.search.base import Certificate, OnStep, SearchTask, Step, Subset, signed_scores
 from featgrad.search.descent import Descent, descend
 from featgrad.search.elimination import Candidates, Remaining, remaining
@@ -120,7 +104,7 @@ def _groups(
         if state.folds not in ridges:
             places = np.searchsorted(working[state.folds], state.leading)
             leading = totals[state.folds].columns(places)
-            ridges[state.folds] = best_ridge(leading, RIDGES, RIDGE_FREEDOM)
+            ridges[state.folds] = best_ridge(leading, plan.RIDGES, plan.RIDGE_FREEDOM)
         state.take_ridge(ridges[state.folds])
     # An accelerator takes them all at once; the host has memory for those that share moments.
     alike = _alike(active, parts, totals, working)
@@ -196,7 +180,7 @@ class _State:
         by_unit[~self._affordable] = -np.inf
         self._first = units.best_within(by_unit, task.budget)
         self._size = int(np.count_nonzero(self._first))
-        count = max(WORKING_SET, WORKING_SET_FACTOR * self._size)
+        count = max(plan.WORKING_SET, plan.WORKING_SET_FACTOR * self._size)
         n_others = int(np.count_nonzero(~self._affordable))
         ranked = best_first(np.where(units.kept, np.inf, by_unit), count + n_others)
         ranked = ranked[self._affordable[ranked]]
@@ -205,16 +189,18 @@ class _State:
         self._v: Floats
         self._remaining: Remaining
         self._limit = len(working)
-        self._n_entering = max(ENTERING, ENTERING_FACTOR * self._size)
+        self._n_entering = max(plan.ENTERING, plan.ENTERING_FACTOR * self._size)
         self._take(working, np.zeros(len(working)))
-        leading = best_first(marginals.values[self._columns], WORKING_SET)
+        leading = best_first(marginals.values[self._columns], plan.WORKING_SET)
         self._leading = self._columns[np.sort(leading)]
         self._top = np.inf
         self._steps: list[Step] = []
         self._rounds = 0
         self._before: Indices = np.empty(0, np.intp)
         rng = np.random.default_rng(0)
-        self._sequences = [rng.permutation(len(task.folds)).tolist() for _ in range(FOLD_ORDERS)]
+        self._sequences = [
+            rng.permutation(len(task.folds)).tolist() for _ in range(plan.FOLD_ORDERS)
+        ]
 
     @property
     def columns(self) -> Indices:
@@ -233,14 +219,14 @@ class _State:
 
     def take_ridge(self, ridge: float) -> None:
         """The ridge that suits the leading columns."""
-        self._noise_ridge = RIDGE_FACTOR * ridge
+        self._noise_ridge = plan.RIDGE_FACTOR * ridge
 
     def descent(self, moments: Folds, totals: Totals) -> Descent:
         """That of this round."""
         if self._rounds == 0:
             best = self._inner.columns_of(np.flatnonzero(self._first[self._working]))
             self._top = top_of_covariance(totals.columns(best))
-        schedule = NEXT_SHARPNESS if self._rounds else FIRST_SHARPNESS
+        schedule = plan.NEXT_SHARPNESS if self._rounds else plan.FIRST_SHARPNESS
         left = 0 if self._watch.stopped else self._max_iter - len(self._steps)
         self._descent = Descent(
             moments,
@@ -262,7 +248,7 @@ class _State:
         del self._descent  # It holds the moments of the round.
         best = np.argsort(-np.where(self._inner.kept, np.inf, self._v), kind="stable")
         within = self._inner.best_within(self._v, budget)
-        count = candidates_of(int(np.count_nonzero(within)))
+        count = plan.candidates_of(int(np.count_nonzero(within)))
         if self._noise_ridge < self._filter_ridge:
             count = len(best)  # The mask knows too little of directions that the filter shrinks.
         candidates = np.union1d(best[:count], np.flatnonzero(within))
@@ -278,7 +264,7 @@ class _State:
         self._fitted_ridge = ridge
         # A set less redundant than the best columns by themselves has a smaller top eigenvalue:
         # its redundancy is looked at more closely in the next round.
-        if self._rounds < ROUNDS:
+        if self._rounds < plan.ROUNDS:
             self._top = min(self._top, top_of_covariance(totals.columns(found.columns)))
         # The model is for columns and outputs as they are in all divisions.
         self._cross_fitted *= scale.outputs / scale.columns[found.columns][:, None]
@@ -289,9 +275,9 @@ class _State:
         self._prices = prices
         chosen = self._columns[self._remaining.columns]
         stopped = self._watch.stopped or len(self._steps) >= self._max_iter
-        if stopped or self._rounds == ROUNDS or np.array_equal(chosen, self._before):
+        if stopped or self._rounds == plan.ROUNDS or np.array_equal(chosen, self._before):
             return True
-        rank = max(1, round(ENTERING_NOISE * self._n_entering))
+        rank = max(1, round(plan.ENTERING_NOISE * self._n_entering))
         worth = self._outside() & (prices.values > prices.chance(rank) * self._variances)
         if not worth.any():
             return True
@@ -328,7 +314,7 @@ class _State:
     @property
     def _scale(self) -> float:
         # Columns that do not vary have no spectrum; any scale will do.
-        return SCALE_FACTOR * (self._top or 1.0) / self._peak
+        return plan.SCALE_FACTOR * (self._top or 1.0) / self._peak
 
     @property
     def _filter_ridge(self) -> float:
@@ -392,5 +378,5 @@ class _State:
             float(self._remaining.losses.min(initial=np.inf)),
             float(gains[best]) if is_outside else 0.0,
             best if is_outside else -1,
-            float(self._prices.chance(RARE_RANK) * variance / (variance + self._fitted_ridge)),
+            float(self._prices.chance(plan.RARE_RANK) * variance / (variance + self._fitted_ridge)),
         )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
+from featgrad import plan
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import to_numpy
 from featgrad._support.threads import one_blas_thread
@@ -23,20 +24,7 @@ from featgrad.checks import check_number
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.splits import Split
 from featgrad.moments.folds import Totals
-from featgrad.plan import (
-    HELD_OUT_RIDGE,
-    LARGEST_SET,
-    NOISE_ERRORS,
-    ROUNDS,
-    SIZE_TOLERANCE,
-    SMOOTHED_SIZES,
-    TOLERANCE_FACTORS,
-    WORKING_SET,
-    WORKING_SET_FACTOR,
-    HeldOut,
-    Needs,
-    PlanLine,
-)
+from featgrad.plan import HeldOut, Needs, PlanLine
 from featgrad.search import rounds
 from featgrad.search.base import Job, Outcome, Search, SearchTask, Subset, go_on
 from featgrad.search.stability import of_pairs
@@ -75,8 +63,8 @@ class Comparison:
 
         This leaves steps as they are and removes what chance adds to a single budget.
         """
-        padded = np.pad(self._means, SMOOTHED_SIZES // 2, mode="edge")
-        return np.median(sliding_window_view(padded, SMOOTHED_SIZES), axis=1)
+        padded = np.pad(self._means, plan.SMOOTHED_SIZES // 2, mode="edge")
+        return np.median(sliding_window_view(padded, plan.SMOOTHED_SIZES), axis=1)
 
     @property
     def _means(self) -> Floats:
@@ -106,10 +94,10 @@ class Comparison:
         other.
         """
         best = self.held_out()[self.best]
-        if best.correlation <= NOISE_ERRORS * math.sqrt(2 / self.n_effective):
+        if best.correlation <= plan.NOISE_ERRORS * math.sqrt(2 / self.n_effective):
             return None
-        tolerance = min(best.standard_error, SIZE_TOLERANCE * best.correlation)
-        bounds = best.correlation - tolerance * TOLERANCE_FACTORS
+        tolerance = min(best.standard_error, plan.SIZE_TOLERANCE * best.correlation)
+        bounds = best.correlation - tolerance * plan.TOLERANCE_FACTORS
         smallest = np.argmax(self.curve >= bounds[:, None], axis=1)
         sizes = np.log(self.budgets)
         return int(np.argmin(np.abs(sizes - sizes[smallest].mean())))
@@ -148,7 +136,7 @@ def _correlation(training: Totals, test: Totals, variance: Floats, columns: Indi
     """Of the predictions of a ridge model with each output, on average."""
     training, test = training.columns(columns), test.columns(columns)
     penalised = to_numpy(training.covariance).astype(np.float64)
-    penalised[np.diag_indices(len(columns))] += HELD_OUT_RIDGE / training.n_effective
+    penalised[np.diag_indices(len(columns))] += plan.HELD_OUT_RIDGE / training.n_effective
     weights = np.linalg.solve(penalised, training.cross)
     along = np.sum(weights * test.cross, axis=0)
     held_out = to_numpy(test.covariance)
@@ -183,7 +171,7 @@ class WorkingSet(Search):
     3
     """
 
-    needs = Needs(moments=True, repeats=True, largest=LARGEST_SET)
+    needs = Needs(moments=True, repeats=True, largest=plan.LARGEST_SET)
 
     def __init__(
         self, order: int = 4, *, filter: str | ArrayLike = "monotone", max_iter: int = 1000
@@ -197,11 +185,11 @@ class WorkingSet(Search):
         check_number("max_iter", self.max_iter, Integral, at_least=1)
 
     def explain(self, n_features: int, budgets: Sequence[float]) -> list[PlanLine]:
-        size = min(n_features, max(WORKING_SET, int(WORKING_SET_FACTOR * budgets[-1])))
-        limits = f"at least {WORKING_SET}, {WORKING_SET_FACTOR} per feature"
+        size = min(n_features, max(plan.WORKING_SET, int(plan.WORKING_SET_FACTOR * budgets[-1])))
+        limits = f"at least {plan.WORKING_SET}, {plan.WORKING_SET_FACTOR} per feature"
         choice, reason = "certificate only", "the working set has all columns"
         if size < n_features:
-            choice = f"up to {ROUNDS} rounds over all {n_features} columns"
+            choice = f"up to {plan.ROUNDS} rounds over all {n_features} columns"
             reason = "the working set has fewer columns"
         first = PlanLine("first working set", f"up to {size} units", limits)
         return [first, PlanLine("pricing", choice, reason)]
