@@ -37,6 +37,13 @@ def test_sets_of_which_splits_are_missing_do_not_count():
     assert tables.means(tables.scores_by_size(cells)) == {"featgrad": {"one": pytest.approx(0.7)}}
 
 
+def test_a_summary_names_sets_of_which_splits_are_left(tmp_path):
+    cells = [cell("semeion", "featgrad", "multiclass", seconds=1.0, score={"5": 0.8})]
+    assert "where some are left: semeion 1 of 5." in write_summary(cells, tmp_path)
+    five = [cells[0] | {"split": split} for split in range(5)]
+    assert "some are left" not in write_summary(five, tmp_path)
+
+
 def test_ratios_take_the_lasso_for_regression():
     cells = [
         cell("one", "featgrad", seconds=2.0),

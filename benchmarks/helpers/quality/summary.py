@@ -1,7 +1,9 @@
 """The summary of a run as Markdown and JSON."""
 
 import json
+from collections import Counter
 
+from benchmarks.helpers.datasets import REGISTRY
 from benchmarks.helpers.quality import ranks, tables, times
 from featgrad._support.wording import counted
 
@@ -19,7 +21,7 @@ def write_summary(cells, out):
     for kind, part in parts.items():
         text += "\n" + as_markdown(kind, part)
     text += "\n" + time_markdown(times.ratios(cells))
-    text += "\n" + missing_markdown(cells)
+    text += "\n" + missing_markdown(cells) + splits_markdown(cells)
     out.mkdir(parents=True, exist_ok=True)
     (out / "summary.json").write_text(json.dumps(parts, indent=1) + "\n")
     (out / "ranks.json").write_text(json.dumps(over_sets, indent=1) + "\n")
@@ -181,3 +183,15 @@ def missing_markdown(cells):
         return ""
     lines = ["## Missing", "", row("selector", "reason", "sets"), row(*["---"] * 3)]
     return "\n".join(lines + [row(*key, ", ".join(sets)) for key, sets in reasons.items()]) + "\n"
+
+
+def splits_markdown(cells):
+    """Sets of which some splits have not run yet."""
+    judged = Counter(cell["set"] for cell in cells if is_judged(cell))
+    planned = {name: REGISTRY[name].n_splits for name in judged if name in REGISTRY}
+    left = [f"{name} {judged[name]} of {n}" for name, n in planned.items() if judged[name] < n]
+    return f"\nSplits that have run, where some are left: {', '.join(left)}.\n" if left else ""
+
+
+def is_judged(cell):
+    return cell["selector"] == tables.REFERENCE and "score" in cell
