@@ -39,11 +39,14 @@ WINDOW = (960, 1540)
 
 
 def quality():
-    told = []
-    for which, found in ranked().items():
+    told, over_sets = [], ranked()
+    for which, found in over_sets.items():
         (first, (best, _)), (second, (next_best, _)) = list(found["ranks"].items())[:2]
         order = f"{label(first)} {best:.2f}, {label(second)} {next_best:.2f}"
         told.append(f"{which} ({found['n_sets']}) {order}")
+    against = over_sets["confirmation sets"]["against"].items()
+    chances = [pair["p"] for peer, pair in against if not peer.startswith(tables.REFERENCE)]
+    told[0] += f", Wilcoxon's p against each of {len(chances)} peers {max(chances):.2g} at most"
     return "the two best mean ranks: " + "; ".join(reversed(told))
 
 
