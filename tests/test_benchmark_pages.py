@@ -29,8 +29,9 @@ def written(pages) -> dict[str, str]:
 def test_there_is_a_page_for_each_benchmark_without_results(pages):
     texts = written(pages)
     assert sorted(texts) == [
-        "best_subset", "dask", "error_control", "faults", "gpu", "honesty", "online", "online_bars",
-        "paper", "published", "quality", "scale", "speed", "suppressors", "synthetic",
+        "best_subset", "construct", "dask", "error_control", "faults", "gpu", "honesty", "online",
+        "online_bars", "paper", "published", "quality", "scale", "speed", "suppressors",
+        "synthetic", "tables",
     ]  # fmt: skip
     assert all("Nothing is recorded yet." in text for text in texts.values())
 
