@@ -9,8 +9,9 @@ featgrad estimates what a *linear* model could explain. Here is what that cannot
 # Features that matter only together
 # ----------------------------------
 # The target is whether two features have the same sign. Each of them alone, and both in a linear
-# model, say nothing; the estimate shows it, and a choice is then a matter of chance. A fit warns of
-# a product or square that it finds (:ref:`sphx_glr_auto_howto_plot_rows.py`). Trees see it.
+# model, explain nothing; the estimate shows it, and a choice is then a matter of chance. A fit
+# warns of a product or square that it finds (:ref:`sphx_glr_auto_howto_plot_rows.py`). Trees see
+# it.
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score

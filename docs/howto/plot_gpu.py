@@ -42,7 +42,7 @@ print(type(selector.transform(there)).__name__, selector.get_support(indices=Tru
 
 # %%
 # Without a GPU, and for arrays of other libraries on the host, scikit-learn decides: NumPy arrays
-# come back, unless it is told to dispatch. Put ``SCIPY_ARRAY_API=1`` into the environment before
+# come back, unless dispatch is turned on. Put ``SCIPY_ARRAY_API=1`` into the environment before
 # SciPy is imported, then add ``sklearn.set_config(array_api_dispatch=True)``. A pipeline with
 # scikit-learn's own steps in front needs these two lines on a GPU as well.
 #
