@@ -75,19 +75,19 @@ def open_source(
     weight : str, array-like or path, default=None
         Sample weights, given like `target`.
     groups : str, sequence of str or array-like, default=None
-        Rows that belong together: the column or columns of a table that say so, or for an array
-        the labels of its rows.
+        Rows that belong together: the column or columns of a table that define the groups, or for
+        an array the labels of its rows.
     time : str, default=None
-        Column of a table, of numbers or dates, that rows are in the order of.
+        Column of a table, of numbers or dates, by which rows are ordered.
     format : {"npy", "parquet", "arrow", "csv", "tsv", "xlsx", "jsonl", "svmlight"}, default=None
         Format of the file; None detects it from the suffix or the content.
     columns : sequence of str, default=None
         Column names of a CSV or TSV file without a header.
     exclude : sequence of str, default=None
-        Columns of a table to ignore. Columns that are like identifiers are left out by themselves,
-        see `left_out`: text that differs in most rows, and row numbers.
+        Columns of a table to ignore. Identifiers (text that differs in most rows, and row numbers)
+        are left out automatically, see `left_out`.
     include : sequence of str, default=None
-        Columns to keep even if they are like identifiers.
+        Columns to keep even if they look like identifiers.
     categorical : sequence of str, default=None
         Columns to encode as text; None detects them.
     hash_dim : int, default=None
@@ -101,17 +101,17 @@ def open_source(
     zero_based : bool, default=None
         Whether svmlight indices start at 0; None reads the file once to see if a 0 occurs.
     sep : str, default=None
-        What separates the fields of CSV text; None finds it among comma, semicolon, tab and bar.
+        Separator of the fields of CSV text; None detects comma, semicolon, tab or bar.
     decimal : {".", ","}, default=None
-        Decimal sign of CSV text; None finds it.
+        Decimal sign of CSV text; None detects it.
     encoding : str, default=None
         Encoding of CSV text; None takes UTF-8, UTF-16 by its mark, else Windows-1252.
     header : bool, default=None
-        Whether the first line of CSV text names the columns; None finds out.
+        Whether the first line of CSV text names the columns; None detects it.
     na_values : sequence of str, default=None
         More words for a missing value in CSV text than NA, N/A, null, None, NaN, ?, - and the like.
     skip_rows : int, default=None
-        Lines of CSV text, or rows of a sheet, above the header; None finds titles by themselves.
+        Lines of CSV text, or rows of a sheet, above the header; None detects titles.
     sheet : str or int, default=None
         Sheet of an Excel file, by its name or its number from 1; None takes the first one.
     transpose : bool, default=None
@@ -119,7 +119,7 @@ def open_source(
         first column has their names. The table has to fit in memory.
     missing : {"nan", "error", "zero"}, default="nan"
         Whether a missing number is read as NaN, makes its row invalid, or is read as 0. In tables,
-        where that it is missing says more of the target than chance, a feature says so.
+        if missingness predicts the target better than chance, a feature indicates it.
     on_bad_rows : {"error", "skip"}, default="error"
         Whether an invalid row raises an error, or is left out and counted in `skipped`.
     block_rows : int, default=None
