@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from featgrad import FeatureGradientSelector, Learnability
-from featgrad.report import PathDisplay, gather_facts, summarise, write_report
+from featgrad.report import gather_facts, summarise, write_report
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 data = Learnability(X, y)
@@ -33,7 +33,7 @@ print("two of them:     ", data.estimate(["worst radius", "worst texture"]))
 # held-out rows as well as any.)
 sizes = [1, 2, 3, 4, 6, 8, 12, 20, 30]
 selector = FeatureGradientSelector(6, path_sizes=sizes, random_state=0).fit(X, y)
-PathDisplay.from_estimator(selector)
+selector.path_.plot()
 plt.show()
 
 # %%
@@ -44,6 +44,8 @@ plt.show()
 # estimated on rows that had no part in choosing them. ``selector.at(3)`` is the selector of
 # another size, without fitting again.
 print(summarise(selector, X, y))
+selector.gains_.plot()
+plt.show()
 
 # %%
 # Is it enough for a model?

@@ -20,7 +20,6 @@ from sklearn.linear_model import LinearRegression
 
 from featgrad import FeatureGradientSelector, Learnability, MiniBatch
 from featgrad.math.formulas import up_to
-from featgrad.report import PathDisplay
 
 rng = np.random.default_rng(0)
 counts = [1, 10, 30, 60, 100, 140]
@@ -147,7 +146,7 @@ selector = FeatureGradientSelector(3, path_sizes=[1, 2, 3, 5, 10], random_state=
 print("chosen:", selector.get_support(indices=True))
 print(selector.plan_)
 print("certificate:", selector.certificate_)
-PathDisplay.from_estimator(selector)
+selector.path_.plot()
 plt.show()
 
 # %%

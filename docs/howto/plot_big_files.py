@@ -16,7 +16,6 @@ import pandas as pd
 
 from featgrad import FeatureGradientSelector, open_source
 from featgrad.readers import convert
-from featgrad.report import PathDisplay
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name, "rows.csv")
@@ -33,7 +32,7 @@ source = open_source(path, target="y")
 selector = FeatureGradientSelector(2, path_sizes=[1, 2, 5, 10], random_state=0)
 selector.fit_source(source, checkpoint=Path(folder.name, "fit.npz"))
 print(selector.get_feature_names_out(), selector.learnability_)
-PathDisplay.from_estimator(selector)
+selector.path_.plot()
 plt.show()
 
 # %%

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from featgrad import FeatureGradientSelector, Learnability, permutation_test
-from featgrad.report import PathDisplay, summarise
+from featgrad.report import summarise
 
 rng = np.random.default_rng(0)
 
@@ -38,7 +38,7 @@ X, y = draw(200, 0.5)
 automatic = FeatureGradientSelector(random_state=0).fit(X, y)
 print("chosen by held-out rows:", automatic.n_features_, "features")
 print("the best size:", automatic.sizes_.best.size, "features")
-PathDisplay.from_estimator(automatic)
+automatic.path_.plot()
 plt.show()
 
 # %%

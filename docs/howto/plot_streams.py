@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from featgrad import OnlineFeatureSelector
-from featgrad.report import TimelineDisplay
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((12_000, 300))
@@ -34,7 +33,7 @@ for alarm in selector.alarms_:
 # %%
 # The darker a feature, the more would be lost without it; a dashed line is an alarm.
 # `write_stream_report` writes the same as a page, and so does `featgrad watch --report`.
-TimelineDisplay.from_estimator(selector)
+selector.timeline_.plot()
 plt.show()
 
 # %%

@@ -57,13 +57,7 @@ print(summarise(selector, table, late))
 
 # %%
 # What more variables would add:
-points = selector.path_
-values = [point.learnability.value for point in points]
-low, high = zip(*(point.learnability.interval for point in points), strict=True)
-_, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.fill_between([point.size for point in points], low, high, alpha=0.2)
-ax.plot([point.size for point in points], values, "o-")
-ax.set(xlabel="number of variables", ylabel="explained fraction", ylim=(0, None))
+selector.path_.plot()
 plt.show()
 
 # %%

@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from featgrad import FeatureGradientSelector, Learnability
-from featgrad.report import PathDisplay
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((200, 2000)).astype(np.float32)
@@ -23,7 +22,7 @@ print("all features:", Learnability(X, y).estimate())
 # %%
 sizes = [1, 3, 5, 10, 20]
 selector = FeatureGradientSelector(5, path_sizes=sizes, random_state=0).fit(X, y)
-PathDisplay.from_estimator(selector)
+selector.path_.plot()
 plt.show()
 print("chosen at 5:", selector.get_support(indices=True))
 
