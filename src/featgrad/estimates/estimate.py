@@ -203,9 +203,9 @@ class SelectionPath(Result, list[PathPoint]):
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> FeatureGradientSelector(4, path_sizes=[1, 2], random_state=0).fit(X, y).path_
     features  explained               score                enter   leave
-           1  0.315 (0.226 to 0.409)  R2 0.303 (+- 0.049)  bmi
-           2  0.461 (0.380 to 0.542)  R2 0.450 (+- 0.040)  s5
-           4  0.475 (0.397 to 0.554)  R2 0.467 (+- 0.039)  bp, s3
+           1  0.342 (0.250 to 0.433)  R2 0.339 (+- 0.044)  bmi
+           2  0.455 (0.373 to 0.537)  R2 0.453 (+- 0.039)  s5
+           4  0.487 (0.408 to 0.566)  R2 0.479 (+- 0.037)  bp, s3
     """
 
     _display = "PathDisplay"
