@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 
 from featgrad import DataWarning, FeatureGradientSelector, Learnability, WorkingSet
+from featgrad.estimates.estimate import Sizes
 from featgrad.report import gather_facts
 from featgrad.report.profiles import fingerprint, nearest_chosen
-from featgrad.report.text import settings_in_words
+from featgrad.report.text import number_text, reason_of_size, settings_in_words
 
 
 def table(n_rows=300, n_columns=6, seed=0):
@@ -402,3 +403,63 @@ def test_without_held_out_rows_none_are_drawn():
     X, y = table()
     selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(X, y)
     assert gather_facts(selector, X, y).table["held_out"] is None
+
+
+def frame(n_rows: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
+    """A text that is missing in some rows, days that rise, and a number."""
+    rng = np.random.default_rng(0)
+    town = rng.choice(["Rome", "Ulm", "Bern"], n_rows).astype(object)
+    size = rng.standard_normal(n_rows)
+    y = 2.0 * (town == "Rome") + size + np.arange(n_rows) / 100 + 0.3 * rng.standard_normal(n_rows)
+    town[:30] = None
+    days = pd.date_range("2024-01-01", periods=n_rows)
+    return pd.DataFrame({"town": town, "day": days, "size": size}), y
+
+
+def test_texts_are_missing_where_they_are_none_and_have_no_direction():
+    X, y = frame()
+    facts = gathered(X, y, k=3)
+    assert facts.table["missing"] == [100, 0, 0]
+    assert facts.data["Missing values"] == "3.3 %"
+    assert signs(facts) == [0, 1, 1]
+    labelled = [facts.table["profiles"][i]["labelled"] for i in range(3)]
+    assert labelled == [True, False, False]
+
+
+def test_rows_are_in_time_where_a_date_never_falls():
+    X, y = frame()
+    assert gathered(X, y, k=3).is_in_time
+    order = np.random.default_rng(0).permutation(len(y))
+    assert not gathered(X.iloc[order], y[order], k=3).is_in_time
+    assert not gathered(X[["size"]], y, k=1).is_in_time
+
+
+@pytest.mark.parametrize(
+    ("smallest", "best", "cap", "size", "reason"),
+    [
+        (3, 8, None, 3, "3 suffice, 8 is best"),
+        (1, 8, None, 1, "1 suffices, 8 is best"),
+        (3, 8, None, 5, "5 asked for; 3 suffice, 8 is best"),
+        (8, 8, 8, 8, "8, the most that were tried, is best"),
+        (0, None, None, 0, "nothing predicts held-out rows better than noise"),
+        (None, None, None, 2, "as asked for"),
+    ],
+)
+def test_the_size_has_a_reason(smallest, best, cap, size, reason):
+    sizes = [None if n is None else SimpleNamespace(size=n) for n in (smallest, best)]
+    selector = SimpleNamespace(
+        sizes_=None if smallest is None else Sizes(*sizes, cap),
+        n_features_=size,
+        n_features_to_select=size,
+        max_cost=None,
+        plan_=SimpleNamespace(search=SimpleNamespace(size_rule=None)),
+    )
+    assert reason_of_size(selector) == reason
+
+
+def test_numbers_near_0_within_a_span_are_0():
+    assert number_text(-4.26e-9, 0.2) == "0"
+    assert number_text(-4.26e-9) == "-4.26e-09"
+    X, y = table()
+    facts = gathered(X - X.mean(axis=0), y - y.mean())
+    assert facts.data["Target"].startswith("mean 0, standard deviation 2.")

@@ -19,7 +19,7 @@ from featgrad._support.wording import visible
 from featgrad.columns.extremes import far_off
 from featgrad.dataset.base import RowSample
 from featgrad.estimates.diagnosis import Concern, of_rows, runs
-from featgrad.estimates.estimate import NO_MODEL, PathPoint
+from featgrad.estimates.estimate import NO_MODEL, PathPoint, in_percent
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.search.base import Discoveries
 from featgrad.search.units import Units, Variables, best_first
@@ -215,8 +215,8 @@ def of_estimate(point: PathPoint, discoveries: Discoveries | None) -> list[Conce
         ): here.is_optimistic,
         (
             "Perhaps no linear relation",
-            f"The chosen features explain {here} of the target's variance: the interval reaches "
-            "0, so a linear model on them may fit noise only.",
+            f"The chosen features explain {in_percent(here)} of the target's variance: the interval "
+            "reaches 0, so a linear model on them may fit noise only.",
             "More rows or other features are needed.",
         ): here.interval[0] <= 0,
         (

@@ -266,6 +266,19 @@ class FeatureGains(Result):
         return bars | {"label": "explained fraction that is lost without it"}
 
 
+def percent(share: float) -> str:
+    return "unknown" if math.isnan(share) else f"{100 * share:z.1f} %"
+
+
+def in_percent(estimate: Estimate) -> str:
+    """As `Estimate` is printed."""
+    if math.isnan(estimate.value):
+        return "unknown"
+    low, high = (f"{100 * end:z.1f}" for end in estimate.interval)
+    bound = "at least " if estimate.is_lower_bound else ""
+    return f"{bound}{percent(estimate.value)} ({low} to {high} %)"
+
+
 def gain_text(gain: float, error: float) -> str:
     return f"{100 * gain:z4.1f}% +- {100 * error:.1f}"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from featgrad._support.wording import counted
 from featgrad.estimates.diagnosis import Concern
-from featgrad.estimates.estimate import Estimate
+from featgrad.estimates.estimate import Estimate, in_percent, percent
 from featgrad.report.pages import filled_page, write_page
-from featgrad.report.text import escape, in_percent, percent, score_text
+from featgrad.report.text import escape, score_text
 
 _SCRIPTS = "draw.js", "table.js", "pictures.js"
 # What gains mean depends on the rows that they come from.

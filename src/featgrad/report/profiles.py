@@ -15,12 +15,13 @@ from featgrad._support.array_api import dense
 from featgrad._support.wording import visible
 from featgrad.columns.extremes import in_range
 from featgrad.columns.sums import statistics
+from featgrad.estimates.estimate import percent
 from featgrad.math.targets import Encoding
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.moments.rows import StandardisedRows
 from featgrad.plan import HELD_OUT_RIDGE
 from featgrad.readers.columns import EncodedColumn
-from featgrad.report.text import label_text, number_text, percent
+from featgrad.report.text import label_text, number_text
 
 # Correlation from which a chosen feature replaces a rejected one.
 REDUNDANT = 0.7

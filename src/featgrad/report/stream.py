@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from featgrad._support.wording import counted, visible
+from featgrad.estimates.estimate import percent
 from featgrad.report.html import drawn_estimate, tile
 from featgrad.report.pages import filled_page, write_page
 from featgrad.report.plots import TimelineDisplay
-from featgrad.report.text import feature_names, percent
+from featgrad.report.text import feature_names
 
 # Features that are drawn, and times.
 _MAX_FEATURES, _MAX_TIMES = 40, 120

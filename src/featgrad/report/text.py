@@ -1,7 +1,6 @@
 """A selection in words: names and numbers as they are shown, settings, and a plain table."""
 
 import html
-import math
 import platform
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from featgrad._support.wording import aligned, counted, name_of, visible
 from featgrad.dataset.constraints import features_in, group_labels
 from featgrad.estimates.concerns import shared_labels
 from featgrad.estimates.diagnosis import Concern, with_names
-from featgrad.estimates.estimate import Estimate, PathPoint, Score, gain_text, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Score, gain_text, percent, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.moments.least_squares import Gains
@@ -56,19 +55,6 @@ def number_text(value: float, span: float = 0.0, digits: int = 3) -> str:
     if abs(value) < span / 1000:
         return "0"
     return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.{digits}g}"
-
-
-def percent(share: float) -> str:
-    return "unknown" if math.isnan(share) else f"{100 * share:z.1f} %"
-
-
-def in_percent(estimate: Estimate) -> str:
-    """As `Estimate` is printed."""
-    if math.isnan(estimate.value):
-        return "unknown"
-    low, high = (f"{100 * end:z.1f}" for end in estimate.interval)
-    bound = "at least " if estimate.is_lower_bound else ""
-    return f"{bound}{percent(estimate.value)} ({low} to {high} %)"
 
 
 def score_text(score: Score) -> str:
