@@ -426,6 +426,17 @@ def test_texts_are_missing_where_they_are_none_and_have_no_direction():
     assert labelled == [True, False, False]
 
 
+def test_a_column_of_two_texts_has_them_as_labels_and_no_direction():
+    rng = np.random.default_rng(0)
+    side = rng.choice(["left", "right"], 300)
+    X = pd.DataFrame({"side": side, "size": rng.standard_normal(300)})
+    facts = gathered(X, (side == "left") + X["size"] + rng.standard_normal(300))
+    assert signs(facts) == [0, 1]
+    profile = facts.table["profiles"][0]
+    assert (profile["labelled"], profile["bins"]) == (True, ["right", "left"])
+    assert "Entries other than 0" not in facts.data
+
+
 def test_rows_are_in_time_where_a_date_never_falls():
     X, y = frame()
     assert gathered(X, y, k=3).is_in_time

@@ -215,8 +215,8 @@ def of_estimate(point: PathPoint, discoveries: Discoveries | None) -> list[Conce
         ): here.is_optimistic,
         (
             "Perhaps no linear relation",
-            f"The chosen features explain {in_percent(here)} of the target's variance: the interval "
-            "reaches 0, so a linear model on them may fit noise only.",
+            f"The chosen features explain {in_percent(here)} of the target's variance: the "
+            "interval reaches 0, so a linear model on them may fit noise only.",
             "More rows or other features are needed.",
         ): here.interval[0] <= 0,
         (

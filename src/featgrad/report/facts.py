@@ -93,7 +93,10 @@ def gather_facts(
     X = selection.values
     names, labels, univariate = selection.names, selection.labels, selection.univariate
     task = selection.data.task_
-    summary = profiles.summarise_data(X, y, task, _missing(selection))
+    missing = _missing(selection)
+    summary = profiles.summarise_data(X, y, task, missing)
+    if selection.layout is not None:  # zeros are those of its encoding
+        summary.pop("Entries other than 0", None)
     provenance = {
         "Date": date.today().isoformat(),
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
@@ -119,7 +122,7 @@ def gather_facts(
     # 3. Integers in place of fractions keep the page small.
     best = np.argsort(-univariate, kind="stable")[:_PROFILES]
     drawn = np.unique(np.concatenate([best, *(point.features for point in path)]))
-    missing, stability = _missing(selection)[shown], getattr(selector, "stability_", None)
+    missing, stability = missing[shown], getattr(selector, "stability_", None)
     frequencies = None if stability is None else np.asarray(stability.frequencies)[shown]
     table = {
         "names": [visible(name) for name in names],

@@ -237,7 +237,7 @@ class Described:
 
     def encoded(self, feature: int) -> tuple[EncodedColumn, Any] | None:
         """What a feature that is not a number is encoded as, and the columns of that."""
-        if self.layout is None or self._variables is None:
+        if self.layout is None:
             return None
         column, features = self.layout.encoded.get(self.names[feature], (None, None))
         if column is None or column.kind in ("number", "missing"):

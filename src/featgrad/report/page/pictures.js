@@ -137,7 +137,7 @@ function drawMap(width, { means, counts, edges, parts, target }) {
   const [across, up] = [(width - left - 20) / means.length, (height - top - 44) / means[0].length];
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "chart", role: "img" });
   drawn.append(
-    written(4, 14, `${target}: from ${short(low, high - low)} to ${short(high, high - low)}, the darkest`),
+    written(4, 14, `${target}: from ${short(low, high - low)} to ${short(high, high - low)}, the strongest`),
     written(4, 32, `${parts[1]} ↑`),
     written(left + (width - left) / 2, height - 6, `${parts[0]} →`, "middle"),
   );

@@ -263,6 +263,7 @@ function drawPage() {
   const pages = Math.max(1, Math.ceil(shown.length / perPage));
   const what = facts.groups.length ? "features and groups" : "features";
   byId("page").textContent = `page ${page + 1} of ${pages}, ${shown.length.toLocaleString("en")} ${what}`;
+  byId("previous").hidden = byId("next").hidden = pages === 1;
   byId("previous").disabled = page === 0;
   byId("next").disabled = page >= pages - 1;
 }
