@@ -165,10 +165,11 @@ class FrameTable:
     def _look_at(self, texts: Sequence[str]) -> None:
         """Find what columns of text hold, by the first rows."""
         # Blocks of a file may be short.
-        frames = [self._frame[:0][list(texts)]]
+        frames, n_rows = [self._frame[:0][list(texts)]], 0
         for frame in self._frames() if texts else ():
             frames.append(frame[list(texts)])
-            if sum(map(len, frames)) >= self._block_rows:
+            n_rows += len(frame)
+            if n_rows >= self._block_rows:
                 break
         rows = nw.concat(frames)
         columns = {n: tokens_in(rows[n]).trimmed() for n in texts if self.kinds[n] == "text"}
