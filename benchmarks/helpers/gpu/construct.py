@@ -32,7 +32,7 @@ def figures() -> Iterator[tuple[str, int, list[Figure]]]:
     n_pairs = COLUMNS * (COLUMNS + 1) // 2
     weights = np.full(ROWS, 1 / ROWS)
     centred = ((y - y.mean()) / y.std() * weights)[:, None]
-    residuals = Residuals(np.arange(ROWS), weights, centred, np.zeros((ROWS, 0)))
+    residuals = Residuals(np.arange(ROWS), weights, centred, np.zeros((ROWS, 0)), centred)
     there = torch.asarray(X, device="cuda")
     taken = seconds(lambda: list(best_pairs(there, there, residuals, BUILT, True)), 5)
     about = f"{n_pairs:,} products of {COLUMNS:,} columns, float32"
