@@ -1,5 +1,7 @@
 """Differences between array libraries: namespace, device, copies to and from NumPy, and Dask."""
 
+import gc
+from collections.abc import Callable
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -67,6 +69,30 @@ def zeros(shape: Any, like: Any = None) -> Any:
         return np.zeros(shape)
     xp = namespace(like)
     return xp.zeros(shape, dtype=xp.float64, device=array_api_compat.device(like))
+
+
+def captured(run: Callable[[], None], device: Any) -> Callable[[], None]:
+    """All operations of a function on a device as one graph, launched at once; runs it once."""
+    # Imported where it is needed: torch need not be there.
+    import torch
+
+    stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        run()
+    stream.synchronize()
+    # Graphs that are not used any more may not be taken apart while one is captured.
+    gc.disable()
+    try:
+        with torch.cuda.stream(stream):
+            graph.capture_begin()
+            run()
+            graph.capture_end()
+    finally:
+        gc.enable()
+    # The graph works on the arrays that the function refers to, which have to stay.
+    kept = graph, run
+    return lambda: kept[0].replay()
 
 
 def dense(X: Any) -> Any:

@@ -6,9 +6,8 @@ predictions of a sample of rows that does not grow with their number. Sums withi
 rows are in single precision, over blocks in double.
 """
 
-import gc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -358,23 +357,3 @@ def as_tensor(X: Any) -> Tensor:
 def sent(values: NDArray[Any], device: Any, dtype: Any = None) -> Tensor:
     """A copy on the device."""
     return as_tensor(np.ascontiguousarray(values)).to(device=device, dtype=dtype, copy=True)
-
-
-def captured(run: Callable[[], None], device: Any) -> Callable[[], None]:
-    """All operations of a function as one graph, which is launched at once; runs it once."""
-    stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        run()
-    stream.synchronize()
-    # Graphs that are not used any more may not be taken apart while one is captured.
-    gc.disable()
-    try:
-        with torch.cuda.stream(stream):
-            graph.capture_begin()
-            run()
-            graph.capture_end()
-    finally:
-        gc.enable()
-    replay: Callable[[], None] = graph.replay
-    return replay

@@ -14,8 +14,9 @@ first row, the right one at the last; when they meet,
 The sweeps are independent before and after the middle, so that they run on two cores.
 
 Dense rows of any array library are visited in blocks, by products of matrices. On an accelerator T
-is strictly triangular over a few blocks of rows instead of rows: as unbiased, and without products
-between the rows of a block. The rows of a CSR matrix are visited one by one (`sparse_sweep`).
+is strictly triangular over a few blocks of rows instead of rows, for value and gradient: as
+unbiased, and without products between the rows of a block. The rows of a CSR matrix are visited one
+by one (`sparse_sweep`).
 
 The exact leave-one-row-out jackknife costs nothing beyond a pair of sweeps: the paths through a
 row are the products of its two vectors. For a statistic of degree c the jackknife overstates the
@@ -36,7 +37,7 @@ import numpy as np
 from scipy.linalg import hankel
 
 from featgrad._support import Floats, Indices, Span
-from featgrad._support.array_api import namespace, on_cpu, placed_like, to_numpy
+from featgrad._support.array_api import captured, namespace, on_cpu, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
 from featgrad.math.formulas import tuple_weights, tuple_weights_without_each
 from featgrad.moments.rows import StandardisedRows
@@ -93,7 +94,7 @@ class RowMoments:
         """Coefficient of each raw moment: ``a_i / e_(i+2)(w) / var(y)``."""
         weights = self.weights
         if self.in_blocks:
-            weights = np.array([weights[slice(*block)].sum() for block in self._blocks(False)])
+            weights = np.array([weights[rows].sum() for rows in self._blocks_of_device()])
         return self.coefficients / tuple_weights(weights, self.order) / self.variance
 
     @cached_property
@@ -121,14 +122,15 @@ class RowMoments:
 
     def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
         """Explained fraction for a mask, and its gradient."""
-        is_exact, order = not self.in_blocks, self.order
-        blocks = self._blocks(is_exact)
+        if self.in_blocks:
+            return self._over_blocks(mask)
+        blocks, order = self._blocks(), self.order
         lower, upper = blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]
         # h[a, b] = alpha[a + b], 0 beyond the order: what a pair of path lengths counts.
         counts = hankel(self.alpha)
         with one_blas_thread():
             # 1. Both to the middle.
-            left, right = self._sweeps(mask, self.outputs, is_exact)
+            left, right = self._sweeps(mask, self.outputs)
             first, last = self._both(lambda: left.advance(lower), lambda: right.advance(upper))
             # 2. Paths in either half, and across the middle.
             middle = first.shape[2]
@@ -149,9 +151,9 @@ class RowMoments:
 
         The raw moment i is the sum over rows divided by i + 2, the number of rows of a path.
         """
-        blocks = self._blocks(is_exact=True)
+        blocks = self._blocks()
         with one_blas_thread():
-            left, right = self._sweeps(mask, outputs, is_exact=True)
+            left, right = self._sweeps(mask, outputs)
             before, after = self._both(lambda: left.advance(blocks), lambda: right.advance(blocks))
         through = np.stack(
             [sum(before[a] * after[i + 1 - a] for a in range(i + 2)) for i in range(self.order)]
@@ -160,23 +162,69 @@ class RowMoments:
         through /= self.weights
         return np.ascontiguousarray(through.transpose(2, 0, 1))
 
-    def _blocks(self, is_exact: bool) -> list[Span]:
+    def _over_blocks(self, mask: Floats) -> tuple[float, Floats]:
+        """Value and gradient where T is strictly triangular over blocks of rows."""
+        strength, vectors, gradient, run = self._run_over_blocks
+        strength[...] = self.rows.array((mask * self.strength)[:, None])
+        run()
+        last = to_numpy(vectors[:, self.outputs.shape[1] :]).astype(np.float64)
+        raw = np.einsum("njc,nc->j", last.reshape(len(last), self.order, -1), self.outputs)
+        return float(self.alpha @ raw), to_numpy(gradient) * self.strength
+
+    @cached_property
+    def _run_over_blocks(self) -> tuple[Any, Any, Any, Callable[[], None]]:
+        """Mask times strength, r_0 .. r_order and the gradient, and what computes these from it.
+
+        Each of two sweeps takes two long products for a block, which suits an accelerator:
+        ``dz/ds_d = sum_n x_nd sum_b W_b[n] Z_b[d]`` with W of the first rows and Z of the last.
+        """
+        rows, blocks, n_outputs = self.rows, self._blocks_of_device(), self.outputs.shape[1]
+        X, xp, size = rows.centred(0, rows.n_rows), namespace(rows.X), self.order * n_outputs
+        weights, outputs = rows.array(self.weights[:, None]), rows.array(self.outputs)
+        counts = rows.array(np.kron(hankel(self.alpha), np.eye(n_outputs)))
+        nothing = rows.array(np.zeros((rows.n_features, size)))
+        strength, gradient = nothing[:, :1] + 0, nothing[:, 0] + 0
+        vectors = rows.array(np.zeros((rows.n_rows, size + n_outputs)))
+
+        def ends(block: slice, Z: Any) -> Any:
+            """r_0 .. r_order of a block."""
+            return weights[block] * xp.concat([outputs[block], X[block] @ (strength * Z)], axis=1)
+
+        def run() -> None:
+            Z, before, later = nothing, nothing, []
+            gradient[...] = 0.0
+            for block in reversed(blocks):
+                later.append(Z)
+                vectors[block] = ends(block, Z)
+                Z = Z + X[block].T @ vectors[block][:, :size]
+            for block, Z in zip(blocks, reversed(later), strict=True):
+                own = ends(block, before)[:, :size]
+                both = X[block].T @ xp.concat([own, own @ counts], axis=1)
+                before = before + both[:, :size]
+                gradient[...] += xp.sum(both[:, size:] * Z, axis=1)
+
+        run = run if on_cpu(X) else captured(run, X.device)
+        return strength, vectors, gradient, run
+
+    def _blocks_of_device(self) -> list[slice]:
+        n_rows = len(self.weights)
+        parts = np.array_split(np.arange(n_rows), min(n_rows, DEVICE_BLOCKS))
+        return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
+
+    def _blocks(self) -> list[Span]:
         n_rows, X = len(self.weights), self.rows.X
-        if not is_exact:
-            parts = np.array_split(np.arange(n_rows), min(n_rows, DEVICE_BLOCKS))
-            return [(int(part[0]), int(part[-1]) + 1) for part in parts]
         step = _BLOCK_ROWS_WIDE if self.n_features >= _WIDE else _BLOCK_ROWS
         step = step if self.rows.is_sparse or on_cpu(X) else _BLOCK_ROWS_DEVICE
         return list(pairwise([*range(0, n_rows, step), n_rows]))
 
-    def _sweeps(self, mask: Floats, outputs: Floats, is_exact: bool) -> tuple[Any, Any]:
+    def _sweeps(self, mask: Floats, outputs: Floats) -> tuple[Any, Any]:
         given = self.rows, mask * self.strength, outputs, self.weights, self.order
         if self.rows.is_sparse:
             # Imported here: the compiler behind it takes longer to load than everything else.
             from featgrad.moments.sparse_sweep import SparseSweep
 
             return SparseSweep(*given, ascending=True), SparseSweep(*given, ascending=False)
-        both = partial(DenseSweep, *given, is_exact, {})
+        both = partial(DenseSweep, *given, {})
         return both(ascending=True), both(ascending=False)
 
     def _both(
@@ -194,9 +242,8 @@ class DenseSweep:
     """A sweep over blocks of dense rows in one direction.
 
     For a block A, ``G = A S A^T`` over earlier rows and ``U = Z S A^T`` give the block's vectors by
-    ``r_(j+1) = w (U_j + G r_j)``; everything else is a product of matrices. Without `is_exact`
-    there are no products between the rows of a block. `sums` are Z over the rows that were visited,
-    shape (order * outputs, features); `strength` is the diagonal of S.
+    ``r_(j+1) = w (U_j + G r_j)``; everything else is a product of matrices. `sums` are Z over the
+    rows that were visited, shape (order * outputs, features); `strength` is the diagonal of S.
     """
 
     def __init__(
@@ -206,12 +253,11 @@ class DenseSweep:
         outputs: Floats,
         weights: Floats,
         order: int,
-        is_exact: bool,
         grams: dict[int, Any],
         *,
         ascending: bool,
     ) -> None:
-        self._rows, self._order, self._ascending, self._is_exact = rows, order, ascending, is_exact
+        self._rows, self._order, self._ascending = rows, order, ascending
         self.strength, self._weights = rows.array(strength), rows.array(weights)
         self._seeds = rows.array((outputs * weights[:, None]).T)
         self.sums = rows.array(np.zeros((order * outputs.shape[1], rows.n_features)))
@@ -240,7 +286,7 @@ class DenseSweep:
                 W = partner[:, start - first : stop - first]
                 self.gradient += xp.sum((W @ A) * self.sums, axis=0)
             self.sums += R @ A
-            if partner is not None and self._is_exact:
+            if partner is not None:
                 A *= self._earlier(W.T @ R) @ A
                 self.gradient += xp.sum(A, axis=0)
             found.append(xp.concat(vectors, axis=0))
@@ -252,10 +298,9 @@ class DenseSweep:
         w, n_outputs = self._weights[start:stop], self._seeds.shape[0]
         U = ((self.sums * self.strength) @ A.T) * w
         vectors = [self._seeds[:, start:stop]]
-        G = self._earlier(self._gram(A, start)).T * w if self._is_exact else None
+        G = self._earlier(self._gram(A, start)).T * w
         for j in range(0, U.shape[0], n_outputs):
-            following = U[j : j + n_outputs, :]
-            vectors.append(following if G is None else following + vectors[-1] @ G)
+            vectors.append(U[j : j + n_outputs, :] + vectors[-1] @ G)
         return vectors
 
     def _gram(self, A: Any, start: int) -> Any:

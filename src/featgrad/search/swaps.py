@@ -202,7 +202,7 @@ def swapped(tasks: Sequence[Swapping]) -> list[tuple[Flags, Flags]]:
             step, at_once = swaps.step, 1
             if swaps.wants_more and getattr(swaps.members, "is_cuda", False):
                 # Imported here: it needs torch.
-                from featgrad.dataset.device import captured
+                from featgrad._support.array_api import captured
 
                 step, at_once = captured(swaps.step, swaps.members.device), _AT_ONCE
             while swaps.wants_more:
