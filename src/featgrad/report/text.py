@@ -159,10 +159,10 @@ def summarise(
     >>> print(summarise(FeatureGradientSelector(2, random_state=0).fit(X, y), X, y))
     feature               gain
     --------------------  -------------
-    worst concave points   8.6% +- 2.4
-    worst radius           6.1% +- 1.7
+    worst concave points   8.7% +- 2.5
+    worst radius           5.9% +- 1.7
     <BLANKLINE>
-    explained by these 2 features: 0.688 (0.644 to 0.731)
+    explained by these 2 features: 0.687 (0.644 to 0.730)
     ridge model on them:           AUC 0.985 (+- 0.006)
     explained by all 30 features:  0.762 (0.731 to 0.792)
     """
