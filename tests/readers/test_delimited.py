@@ -375,10 +375,13 @@ def test_a_last_row_is_no_footnote_where_others_are_as_short(write):
     assert len(read(source).X) == 29
 
 
-def test_a_decimal_comma_that_is_given_separates_nothing(write):
-    path = write("rows.csv", b"y\n" + b"".join(b"%d,5\n" % i for i in range(9)))
-    assert open_table(path, decimal=",").columns == ("y",)
-    assert open_table(path).columns == ("index", "y")
+@pytest.mark.parametrize(
+    ("line", "sep"), [("1,5\t2,5\t3,5", "\t"), ('"1,5","2,5","3,5"', ",")], ids=["plain", "quoted"]
+)
+def test_a_decimal_comma_that_is_given_separates_only_where_nothing_else_does(write, line, sep):
+    text = sep.join("aby") + "\n" + f"{line}\n" * 9
+    table = open_table(write("rows.csv", text.encode()), decimal=",")
+    assert (table.dialect.sep, list(table.columns)) == (sep, ["a", "b", "y"])
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

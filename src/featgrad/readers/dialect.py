@@ -209,10 +209,10 @@ def _separated(
     decimal commas split records as well. As many fields as there are names to give come first.
     Also the records, and the line on which each ends.
     """
-    every = {sep: _records(text, sep) for sep in SEPARATORS if sep != decimal}
+    every = {sep: _records(text, sep) for sep in SEPARATORS}
     split = {sep: found for sep, (found, _) in every.items() if found and _usual(found) > 1}
 
-    def fitness(sep: str) -> tuple[bool, float, float, int]:
+    def fitness(sep: str) -> tuple[bool, bool, float, float, int]:
         records = split[sep]
         count, fields = _usual(records), [field for record in records for field in record]
         alike = sum(len(record) == count for record in records) / len(records)
@@ -221,9 +221,10 @@ def _separated(
             is_number or not any(other in field for other in split)
             for field, is_number in zip(fields, are_numbers, strict=True)
         ]
-        return count == n_columns, alike, float(np.mean(are_numbers) + np.mean(are_whole)), count
+        are_fit = float(np.mean(are_numbers) + np.mean(are_whole))
+        return count == n_columns, sep != decimal, alike, are_fit, count
 
-    best = max(split, key=fitness) if len(split) > 1 else next(iter(split or every))
+    best = max(split, key=fitness) if len(split) > 1 else next(iter(split), ",")
     return best, *every[best]
 
 
