@@ -58,6 +58,7 @@ def facts(names: list[str], sizes=(1, 2, 4), chosen: int = 1, **changes) -> Repo
         **_drawn({0: profile([0.1, 0.4, np.nan]), 1: profile([0.3, 0.2, 0.1])}),
         "sizes": shown,
         "held_out": None,
+        "best": None,
         "redundancy": {
             "names": [visible(names[i]) for i in ((0, -1, 1) if count > 1 else (0, 0, 0))],
             "replaced_by": [-1, 0, -1],

@@ -468,6 +468,14 @@ def test_the_size_has_a_reason(smallest, best, cap, size, reason):
     assert reason_of_size(selector) == reason
 
 
+def test_the_best_size_is_where_the_path_has_it():
+    X, y = table()
+    selector = FeatureGradientSelector(random_state=0).fit(X, y)
+    best = gather_facts(selector, X, y).table["best"]
+    assert selector.path_[best] is selector.sizes_.best
+    assert gathered(X, y).table["best"] is None
+
+
 def test_numbers_near_0_within_a_span_are_0():
     assert number_text(-4.26e-9, 0.2) == "0"
     assert number_text(-4.26e-9) == "-4.26e-09"

@@ -171,6 +171,13 @@ def test_two_sizes_are_compared(page):
     assert lines[2].startswith("66.7 % (62.7 to 70.6 %); with 4: 80.0 %")
 
 
+def test_the_chosen_size_is_compared_with_the_best_at_first(browser, tmp_path):
+    write_report(facts(NAMES, best=2), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    shown = browser.evaluate("document.getElementById('changes').innerText")
+    assert "Only in the 4\ngamma, delta" in shown.replace("\n\n", "\n")
+
+
 def test_missing_values_are_drawn_by_their_share(page):
     bars = "[...document.querySelectorAll('#gaps rect')].map(b => +b.getAttribute('width'))"
     widths = page.evaluate(bars)

@@ -133,6 +133,7 @@ def gather_facts(
         "series": series.names,
         **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
         "sizes": sizes,
+        "best": _best(selector),
         "redundancy": _redundancy(X, names, labels, univariate, path[selection.place], near),
         "constructed": built,
         "held_out": picture(path[selection.place].predictions, series, task),
@@ -162,6 +163,12 @@ def _name(y: Any) -> str | None:
     """That of a series, where it is a word; a frame may have a column called so."""
     name = getattr(y, "name", None)
     return name if isinstance(name, str) and name else None
+
+
+def _best(selector: Any) -> int | None:
+    """Place of the best size, which the chosen one is compared with."""
+    best = selector.sizes_ and selector.sizes_.best
+    return None if best is None else [point.size for point in selector.path_].index(best.size)
 
 
 def _missing(selection: Described) -> Indices:

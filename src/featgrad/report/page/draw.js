@@ -66,7 +66,7 @@ function axes(width, height, [left, top, right, bottom], y, { x = null, shown = 
       written(left - 6, places.y(tick) + 4, shown(tick), "end"),
     );
   }
-  for (const tick of x ? ticks(...x, width / 100) : []) drawn.append(written(places.x(tick), height - bottom + 18, across(tick), "middle"));
+  for (const tick of x ? ticks(...x, width / 75) : []) drawn.append(written(places.x(tick), height - bottom + 18, across(tick), "middle"));
   return [drawn, places];
 }
 
