@@ -80,6 +80,23 @@ def test_our_means_stand_below_the_published_ones(monkeypatch):
     assert "Measured by `c`, d, commit e, m." in page
 
 
+def test_a_page_says_at_which_ratio_another_method_is_ahead(monkeypatch):
+    low, high = (Setting("lo", 2, 0.35, ratio) for ratio in (0.05, 6.0))
+    theirs = {"err_test_over_sigma2": 2.0, "F1": 0.75, "nonzeros": 3.0}
+    worse = theirs | {"err_test_over_sigma2": 9.0}
+    found = {
+        ("Lasso", low): theirs,
+        ("Lasso", high): theirs,
+        ("L0", low): worse,
+        ("L0", high): worse,
+    }
+    monkeypatch.setattr(summary, "published", lambda: dict(found))
+    page = summary.markdown(MEASURED, [entry(low, 1.5), entry(high, 2.25)])
+    assert "| signal-to-noise ratio | n = 100, p = 10: Lasso |" in page
+    assert "| 0.05 | -0.500 |" in page
+    assert "| 6.00 | +0.250 |" in page
+
+
 def test_curves_have_gaps_where_nothing_is_measured(monkeypatch):
     monkeypatch.setattr(summary, "published", dict)
     ours = Setting("lo", 2, 0.35, 0.05)

@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 
-from benchmarks.helpers.best_subset.protocol import FAMILIES, Setting
+from benchmarks.helpers.best_subset.protocol import FAMILIES, RATIOS, Setting
 from benchmarks.helpers.provenance import in_words
 from benchmarks.helpers.quality.summary import row
 from benchmarks.helpers.sources import locate
@@ -86,7 +86,33 @@ def markdown(measured, results):
         for method, one in means.items():
             shown = [bold(one[family], leading[family]) for family in families]
             lines.append(row(method, *shown))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + gap_lines(found)) + "\n"
+
+
+def gap_lines(found):
+    """By how much our error is above that of the best published method of each shape, by ratio."""
+    error = next(iter(MEASURES))
+    means = family_means(found, error)
+    ours = means.pop(OURS)
+    if not means:
+        return []
+    best = {family: min(means, key=lambda method, f=family: means[method][f]) for family in ours}
+    heads = [f"n = {n}, p = {p}: {best[f]}" for f, (n, p) in FAMILIES.items() if f in best]
+    lines = ["", f"## Error of {OURS} less that of the best other method", ""]
+    lines += [row("signal-to-noise ratio", *heads), row(*["---"] * (1 + len(best)))]
+    for ratio in RATIOS:
+        shown = [f"{gap(found, error, peer, f, ratio):+.3f}" for f, peer in best.items()]
+        lines.append(row(f"{ratio:.2f}", *shown))
+    return lines
+
+
+def gap(found, measure, peer, family, ratio):
+    """Mean over settings of a shape and a ratio; not a number where there are none."""
+    settings = [s for m, s in found if m == OURS and (s.family, s.snr) == (family, ratio)]
+    gaps = [
+        found[OURS, s][measure] - found[peer, s][measure] for s in settings if (peer, s) in found
+    ]
+    return float(np.mean(gaps)) if gaps else float("nan")
 
 
 def bold(value, leading):
