@@ -204,3 +204,11 @@ def test_texts_of_noise_come_after_numbers_that_matter(task: str, n_levels: int)
         n_noise += sum(name.startswith("text") for name in auto.get_feature_names_out())
     assert n_found >= 17
     assert n_noise <= 1
+
+
+def test_a_constant_column_comes_last():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((200, 3)), columns=list("abc"))
+    y = table["a"] + rng.standard_normal(200)
+    table["constant"], table["text"] = 1.0, np.char.add("w", rng.integers(0, 30, 200).astype(str))
+    assert fitted(table, y, 3, estimate=False).get_feature_names_out().tolist() == list("abc")

@@ -5,8 +5,8 @@ With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the colu
 While many units are present a few go at once.
 
 Units of several columns explain more by chance than single ones, and lose as much on new rows: of
-noise with the variance v of n rows about ``v / n (|g| - ridge tr H_gg)``. Twice that is taken off
-their losses, as by Mallows' C_p, which compares units of unequal widths by what new rows gain.
+noise with the variance v of n rows about ``v / n w``, ``w = |g| - ridge tr H_gg``. Twice that of
+w - 1 is taken off their losses, as by Mallows' C_p: what new rows gain is compared.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,8 @@ def _units_of(task: Candidates) -> Flags:
         if task.advantage is not None:
             losses = (np.sqrt(losses) + task.advantage[names]) ** 2
         if noise:
-            losses -= 2 * noise * units.total(1 - task.ridge * H.diagonal().astype(np.float64))
+            widths = units.total(1 - task.ridge * H.diagonal().astype(np.float64))
+            losses -= 2 * noise * np.maximum(widths - 1, 0)
         losses = np.where(is_free, losses / units.costs, np.inf)
         count = min(max(1, n_present // ELIMINATED_AT_ONCE), n_free)
         # Of equal losses the later columns go first.
