@@ -57,7 +57,6 @@ from featgrad.math.tasks import RowsOf, ordered_labels
 from featgrad.options import TASKS
 from featgrad.readers import Source
 from featgrad.readers.block import group_keys
-from featgrad.readers.columns import Layout
 from featgrad.report.text import as_html
 from featgrad.search.base import Search, Step
 from featgrad.variables import TakesTables
@@ -262,9 +261,8 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             The features. A dataframe (pandas, polars, Arrow) may hold numbers, text or categories,
             booleans, dates and times: each of its columns is one feature, however it is encoded,
-            and identifiers are never chosen. A Dask array (of NumPy or
-            SciPy blocks) or dataframe of numbers is visited partition by partition where Dask has
-            it; the result is that of `fit_source`.
+            and identifiers are never chosen. A Dask array (of NumPy or SciPy blocks) or dataframe
+            of numbers is visited partition by partition; the result is that of `fit_source`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             The target. It may come from another array library or device than X; for a Dask X it is
             a Dask collection with the same partitions, and so is `sample_weight`.
@@ -364,12 +362,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
                 f"source is of type {type(source).__name__}, which cannot be read block by block: "
                 "pass what featgrad.open_source makes of it."
             )
-        names = source.feature_names
-        self._take_layout(names if isinstance(names, Layout) else None)
-        if self._layout is None:
-            self.n_features_in_ = source.n_features
-            if names is not None:
-                self.feature_names_in_ = np.array(list(names), dtype=object)
+        self._take_names(source.feature_names, source.n_features)
         storage = "source" if client is None else "dask"
         fit = new_fit(self, storage, source.n_features, context, self._variables)
         with (

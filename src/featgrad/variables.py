@@ -1,5 +1,6 @@
 """X as it is given, the matrix that is searched, and the variables that its columns stand for."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -65,7 +66,7 @@ class TakesTables:
         """Columns of numbers; of a data frame that has others, those that its columns stand for."""
         options = {**MATRIX, "multi_output": True, **options}
         if isinstance(X, EncodedRows):
-            self._take_layout(X.layout)
+            self._take_names(X.layout, X.X.shape[1])
             X, y = check_X_y(X.X, y, **options)
             return X, y
         frame = mixed_frame(X)
@@ -99,13 +100,14 @@ class TakesTables:
             return X
         return append_flags(X, variables.of_column[variables.count :])
 
-    def _take_layout(self, layout: Layout | None) -> None:
-        """The variables of a table whose rows are encoded already."""
+    def _take_names(self, names: Sequence[Any] | None, n_columns: int) -> None:
+        """Of columns whose rows are not looked at here, or are encoded already."""
         self.__dict__.pop("feature_names_in_", None)
-        self._layout, self._encoder = layout, None
-        if layout is not None:
-            self.feature_names_in_ = np.array(layout.variables, dtype=object)
-            self.n_features_in_ = len(layout.variables)
+        self._layout, self._encoder = names if isinstance(names, Layout) else None, None
+        known = names if self._layout is None else self._layout.variables
+        self.n_features_in_ = n_columns if known is None else len(known)
+        if known is not None:
+            self.feature_names_in_ = np.array(list(known), dtype=object)
 
     @property
     def _column_names(self) -> Any:

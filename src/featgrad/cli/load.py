@@ -296,9 +296,9 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
 
 def variables_named(source: Source, argument: str, named: Sequence[str]) -> list[int]:
     """What is selected as one, by the name of a column or of a feature."""
-    features, layout = features_named(source, argument, named), source.feature_names
-    groups = layout.groups if isinstance(layout, Layout) else None
-    return [int(i) for i in np.unique(features if groups is None else groups[features])]
+    features, groups = features_named(source, argument, named), _groups(source)
+    found = np.unique(features if groups is None else groups[features])
+    return [int(i) for i in found]
 
 
 def variables_of(source: Source) -> Sequence[str]:
@@ -309,9 +309,12 @@ def variables_of(source: Source) -> Sequence[str]:
 
 def columns_read(source: Source) -> Sequence[str]:
     """The name of the column of each feature."""
-    layout = source.feature_names
-    groups = layout.groups if isinstance(layout, Layout) else None
+    groups = _groups(source)
     return all_names(source) if groups is None else [variables_of(source)[i] for i in groups]
+
+
+def _groups(source: Source) -> Indices | None:
+    return getattr(source.feature_names, "groups", None)
 
 
 def encoded_rows(source: Source, X: Any) -> Any:
@@ -332,11 +335,10 @@ def columns_of(source: Source, features: Sequence[str]) -> list[str]:
 
 def _origins(source: Source) -> list[tuple[str, Any]]:
     """The name of each feature and its column, None where FILE has no columns."""
-    layout, names = getattr(source, "layout", None), all_names(source)
-    if not isinstance(layout, Layout):
-        return [(name, None) for name in names]
-    columns = (column for column in layout.columns for _ in range(column.width))
-    return list(zip(names, columns, strict=True))
+    columns: list[Any] = [None] * source.n_features
+    if isinstance(layout := getattr(source, "layout", None), Layout):
+        columns = [column for column in layout.columns for _ in range(column.width)]
+    return list(zip(all_names(source), columns, strict=True))
 
 
 def about_task(task: Task, arguments: Namespace) -> list[str]:
