@@ -380,6 +380,14 @@ def test_a_phone_shows_all_columns_without_sideways_scrolling(page):
     assert labels == ["Gain, %", "Alone, %", "Missing, %", "Values", "Related"]
 
 
+def test_tiny_numbers_have_short_labels(browser, tmp_path):
+    held_out = {"name": "price", "points": [[1e-12, 1.5e-12], [-2e-12, 1.75e-12]]}
+    write_report(facts(NAMES, held_out=held_out), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    labels = "[...document.querySelectorAll('#predictions text')].map(t => t.textContent)"
+    assert max(map(len, browser.evaluate(labels)[:-1])) <= 8
+
+
 def test_pages_of_many_candidates(browser, tmp_path):
     write_report(many_facts(100_000), tmp_path / "report.html")
     browser.open(tmp_path / "report.html")

@@ -96,6 +96,12 @@ def test_a_selector_without_what_is_shown_is_refused(display):
         display.from_estimator(FeatureGradientSelector(2))
 
 
+def test_a_selector_without_gains_is_refused_by_a_line(table):
+    selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(*table)
+    with pytest.raises(ValueError, match="has no gains_: fit it with estimate=True"):
+        FeaturesDisplay.from_estimator(selector)
+
+
 def test_stability_puts_the_most_frequent_first():
     frequencies = np.array([0.9, 0.1, 0.3, 0.2, 1.0, 0.5])
     stability = Stability(frequencies, 0.8, (0.7, 0.9), 2, 6, 2.0)

@@ -151,7 +151,7 @@ def _tiles(facts: ReportFacts, serious: Sequence[Concern]) -> Iterator[tuple[str
     here = point.learnability
     likely = "too few rows" if isnan(here.value) else " to ".join(map(percent, here.interval))
     likely = "too high: of the rows that chose" if here.is_optimistic else likely
-    yield "sizes", "Explained on new rows", percent(here.value), likely
+    yield "sizes", "Explained", percent(here.value), likely
     if point.score is not None and point.size:
         title = {"R2": "Predicted (R²)", "AUC": "Ranked right (AUC)"}[point.score.name]
         value, error = score_text(point.score).split(" ", 1)[1].split(" ± ")

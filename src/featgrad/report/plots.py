@@ -48,7 +48,9 @@ class Display:
         Display
         """
         check_is_fitted(estimator)
-        display = cls.of(getattr(estimator, cls._result))
+        if (result := getattr(estimator, cls._result)) is None:
+            raise ValueError(f"estimator has no {cls._result}: fit it with estimate=True.")
+        display = cls.of(result)
         display._mark(estimator)
         return display.plot(ax, **options)
 

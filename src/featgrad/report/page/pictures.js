@@ -41,7 +41,7 @@ function drawCurve(width) {
   const points = svg("g", { id: "points" });
   facts.estimates.forEach((one, i) => {
     const point = svg("g");
-    if (one.value === null) point.append(written(x(i), y((low + high) / 2), "?", "middle"));
+    if (one.value === null) point.append(written(x(i) + 9, y((low + high) / 2), "?", "middle", "own"));
     else point.append(line(x(i), y(one.low), x(i), y(one.high)), svg("circle", { cx: x(i), cy: y(one.value), r: 4 }));
     const target = svg("rect", { class: "touch", x: x(i) - step / 2, width: step, y: top, height: floor - top }, `${labels[i]}: ${one.text}`);
     target.addEventListener("click", () => { byId("size").value = i; showSize(i); });
@@ -78,11 +78,7 @@ function drawPredicted(width, { name, points }) {
   const ends = [Math.min(...all), Math.max(...all)];
   const gap = (ends[1] - ends[0]) * 0.03 || 1;
   const range = [ends[0] - gap, ends[1] + gap];
-  const digits = Math.max(0, Math.min(12, 1 - Math.floor(Math.log10((ends[1] - ends[0]) / 2 || 1))));
-  const shown = (value) => {
-    const text = value.toFixed(digits).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
-    return Math.abs(value) >= 1e6 ? value.toExponential(1) : text.replace(/^-0$/, "0");
-  };
+  const shown = (value) => short(value, ends[1] - ends[0]);
   const [drawn, { x, y }] = axes(side, side, [66, 10, 24, 46], range, { x: range, shown, across: shown });
   drawn.append(
     line(x(range[0]), y(range[0]), x(range[1]), y(range[1]), "everything"),
