@@ -63,7 +63,7 @@ print("mean over pairs / variance:", round(pairs.sum() / (150 * 149 / 2) / y.var
 # chain through three different rows has
 #
 # .. math:: \mathrm{E}\,[\, y_i \, (x_i^\mathrm{T} x_j) (x_j^\mathrm{T} x_k) \, y_k \,] =
-# b^\mathrm{T} \Sigma \, b,
+#           b^\mathrm{T} \Sigma \, b,
 #
 # one of four :math:`b^\mathrm{T} \Sigma^2 b`, and so on. Weights :math:`a_0, a_1, \ldots` put them
 # together such that
