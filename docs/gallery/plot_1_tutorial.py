@@ -29,8 +29,8 @@ print("two of them:     ", data.estimate(["worst radius", "worst texture"]))
 # How many features?
 # ------------------
 # One fit finds the best set of each size. The curve levels off early: a handful of features
-# explains what all of them do. (``"auto"`` in place of 6 takes the smallest size that predicts
-# held-out rows as well as any.)
+# explains most of what all of them do. (``"auto"`` in place of 6 takes the smallest size that
+# predicts held-out rows as well as any.)
 sizes = [1, 2, 3, 4, 6, 8, 12, 20, 30]
 selector = FeatureGradientSelector(6, path_sizes=sizes, random_state=0).fit(X, y)
 selector.path_.plot()
