@@ -45,11 +45,11 @@ def taken(run: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.perf_counter() - start
 
 
-def a_model(planted: np.ndarray) -> Model:
+def a_model(dataset: Dataset, planted: np.ndarray) -> Model:
     """Some coefficients of the planted columns."""
-    columns = np.sort(planted)
-    coefficients = np.random.default_rng(0).standard_normal((N_FOLDS, len(columns), 1))
-    return Model(columns, 0.01 * coefficients, np.ones(N_FOLDS))
+    columns, n_cells = np.sort(planted), len(dataset.whole.shares)
+    coefficients = np.random.default_rng(0).standard_normal((n_cells, len(columns), 1))
+    return Model(dataset.whole, columns, 0.01 * coefficients, np.zeros((n_cells, 1)))
 
 
 def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
@@ -60,16 +60,15 @@ def pricing() -> Iterator[tuple[str, int, list[Figure]]]:
         return Preparation(4, "monotone", "auto", "zscore", "error", rng, N_FOLDS)
 
     there, opened = taken(lambda: on_device(X, y, None, "cuda", preparation()))
-    model = a_model(planted)
 
     def price(dataset: Dataset) -> Any:
-        return dataset.price([model])
+        return dataset.price([a_model(dataset, planted)])
 
-    there.marginals([np.ones(N_FOLDS)])
+    there.marginals([there.whole])
     on_gpu = seconds(lambda: price(there), repeats=3)
     prepared = prepare(X, y, None, preparation())
     here = InMemory(X, prepared, "zscore")
-    here.marginals([np.ones(N_FOLDS)])
+    here.marginals([here.whole])
     _, on_cpu = taken(lambda: price(here))
     yield (
         *about(X),
