@@ -399,6 +399,15 @@ def test_each_class_has_a_curve_of_held_out_rows():
     assert 0.85 < area < 1
 
 
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_without_features_no_held_out_rows_are_drawn():
+    X = np.random.default_rng(0).standard_normal((200, 20))
+    y = np.random.default_rng(1).standard_normal(200)
+    selector = FeatureGradientSelector(random_state=0).fit(X, y)
+    assert selector.n_features_ == 0
+    assert gather_facts(selector, X, y).table["held_out"] is None
+
+
 def test_without_held_out_rows_none_are_drawn():
     X, y = table()
     selector = FeatureGradientSelector(2, estimate=False, random_state=0).fit(X, y)

@@ -136,7 +136,7 @@ def gather_facts(
         "best": _best(selector),
         "redundancy": _redundancy(X, names, labels, univariate, path[selection.place], near),
         "constructed": built,
-        "held_out": picture(path[selection.place].predictions, series, task),
+        "held_out": picture(selection.chosen, series, task),
         "redundant": round(100 * REDUNDANT),
         "related": round(100 * _RELATED),
     }

@@ -5,16 +5,17 @@ from typing import Any
 import numpy as np
 
 from featgrad._support import Floats
-from featgrad.estimates.estimate import Predictions
+from featgrad.estimates.estimate import PathPoint
 from featgrad.report.profiles import Series
 
 # Rows from which there is a picture, points of a curve, and points of a plot.
 _FEWEST, _CURVE, _POINTS = 20, 100, 1000
 
 
-def picture(predictions: Predictions | None, target: Series, task: str) -> dict[str, Any] | None:
-    """What the script draws of the chosen set; None without held-out rows."""
-    if predictions is None or len(predictions.values) < _FEWEST:
+def picture(chosen: PathPoint, target: Series, task: str) -> dict[str, Any] | None:
+    """What the script draws of the chosen set; None without features or held-out rows."""
+    predictions = chosen.predictions
+    if chosen.size == 0 or predictions is None or len(predictions.values) < _FEWEST:
         return None
     values, outputs = (part[:, target.places].astype(float) for part in predictions)
     if task in ("regression", "ordinal"):

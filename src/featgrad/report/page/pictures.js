@@ -228,7 +228,7 @@ for (const [i, { value, low, high, score }] of facts.estimates.entries()) {
   const cells = [sets[i].length.toLocaleString("en"), ...shown, score ?? ""];
   byId("path").append(element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
 }
-byId("other").value = facts.best ?? "";
+byId("other").value = facts.best === facts.chosen ? "" : facts.best ?? "";
 buildHead();
 byId("size").addEventListener("input", (event) => showSize(Number(event.target.value)));
 byId("other").addEventListener("change", compare);
