@@ -165,7 +165,7 @@ NEAR_ZERO = 0.2  # mean of a column, in deviations, up to which products are of 
 # Multiplications up to which all pairs are priced, on the host and on an accelerator; of more,
 # those with one of the best columns.
 PAIR_WORK, DEVICE_PAIR_WORK = 1 << 38, 1 << 44
-PARENTS = 1000  # those, where they are asked for
+PARENTS = 1000  # those, where they are asked for and in rounds after the first
 DENSE_ENTRIES = 1 << 26  # of an encoded data frame, up to which its columns can be curved
 # Features whose residuals are priced where held-out rows choose the number, and rows for each.
 CONSTRUCTION_SIZE, ROWS_PER_CONSTRUCTION = 30, 20

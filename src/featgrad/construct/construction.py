@@ -29,7 +29,7 @@ from featgrad.construct.prices import Parts, Residuals, on_one_scale
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.memory import InMemory
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
-from featgrad.plan import BUILT, CONSTRUCTED, HELD_OUT_RIDGE, LEAST_OWN_VARIANCE
+from featgrad.plan import BUILT, CONSTRUCTED, HELD_OUT_RIDGE, LEAST_OWN_VARIANCE, PARENTS
 from featgrad.search import rounds
 from featgrad.search.base import Job, Outcome, SearchTask, Subset, go_on
 from featgrad.search.units import Units, best_first
@@ -89,10 +89,8 @@ def construct(
         for folds, subset in zip(before, subsets, strict=True):
             pool, residuals = pools.of_division[folds], _residuals(dataset, subset.features, folds)
             chosen = [every[i] for i in subset.features]
-            values = to_numpy(dense(matrix[:, placed_like(matrix, subset.features)]))[
-                residuals.rows
-            ]
-            left = _staying(chosen, values, residuals, counts[folds])
+            values = dense(matrix[:, placed_like(matrix, subset.features)])
+            left = _staying(chosen, to_numpy(values)[residuals.rows], residuals, counts[folds])
             pools.of_division[folds] = stay = {one: pool[one] for one in left if one in pool}
             if round_ == n_rounds:
                 continue
@@ -104,8 +102,10 @@ def construct(
             values = matrix[placed_like(matrix, residuals.rows)]
             ranked = best_first(subset.scores[own], len(own))
             scaled = on_one_scale(values if is_part.all() else values[:, placed_like(matrix, own)])
-            parts = Parts(X, residuals.rows, expressions, ranked, most_parents, *scaled)
-            found, counts[folds] = _entering(parts, residuals, operations)
+            most = min(most_parents, PARENTS) if round_ else most_parents
+            parts = Parts(X, residuals.rows, expressions, ranked, most, *scaled)
+            found, count = _entering(parts, residuals, operations)
+            counts[folds] = max(count, counts[folds])
             if found.keys() - pool.keys():
                 active.append(folds)
                 pools.of_division[folds] = stay | found

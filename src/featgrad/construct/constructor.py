@@ -117,8 +117,8 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
     rounds : int, default=3
         How often candidates are priced at most.
     parents : {"all", "any"}, default="all"
-        Whether all pairs are priced, as far as that takes seconds, or those with one of the 1,000
-        most promising columns.
+        Whether all pairs are priced in the first round, as far as that takes seconds, or those with
+        one of the 1,000 most promising columns, as in later rounds.
     min_features_to_select, keep, exclude, cv, task, missing, random_state
         As in `FeatureGradientSelector`. Excluded columns are not used as parts.
     device : str or None, default=None
