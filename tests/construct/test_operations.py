@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from featgrad import FeatureGradientConstructor
-from featgrad.construct.operations import OPERATIONS
+from featgrad.construct.operations import OPERATIONS, Operation
+from featgrad.plan import PARENTS
 
 # Targets without noise look like leaks, and excluded columns leave something.
 pytestmark = pytest.mark.filterwarnings("ignore::featgrad.DataWarning")
@@ -77,3 +78,16 @@ def test_products_of_categories_are_of_0_and_1():
     constructor = FeatureGradientConstructor(1, random_state=0).fit(X, y)
     assert constructor.get_feature_names_out().tolist() == ["x0 * x1"]
     assert set(constructor.transform(X).ravel()) == {0, 1}
+
+
+def test_later_rounds_price_pairs_with_the_most_promising_columns():
+    class Recording(Operation):
+        def best(self, parts, residuals, kept):
+            limits.append(parts.most_parents)
+            return super().best(parts, residuals, kept)
+
+    X, limits = positive(), []
+    y = np.log(X[:, 0]) + 0.1 * np.random.default_rng(1).standard_normal(500)
+    curved = Recording(OPERATIONS["logs"].curve)
+    FeatureGradientConstructor(1, operations=curved, estimate=False, random_state=0).fit(X, y)
+    assert limits == [np.inf, PARENTS]
