@@ -60,7 +60,7 @@ DIVISIONS = ([0, 1], [0, 2], [0, 1], [1, 5])
 
 def test_score_of_numbers_is_the_r2_of_held_out_rows():
     X, Y = drawn()
-    (_, _, _, score, _), sample = judged(X, Y, [0, 1], DIVISIONS)
+    (_, _, _, score, *_), sample = judged(X, Y, [0, 1], DIVISIONS)
     assert score.name == "R2"
     assert score.value == pytest.approx(
         r2_score(sample.outputs, predictions(sample, DIVISIONS)), rel=1e-6
@@ -69,7 +69,7 @@ def test_score_of_numbers_is_the_r2_of_held_out_rows():
 
 def test_score_of_classes_is_the_mean_area_under_the_curve():
     X, Y = drawn(classes=True)
-    (_, _, _, score, _), sample = judged(X, Y, [0, 1], DIVISIONS, "binary")
+    (_, _, _, score, *_), sample = judged(X, Y, [0, 1], DIVISIONS, "binary")
     predicted, areas = predictions(sample, DIVISIONS), []
     for _, held_out in SPLITS:
         test = np.isin(sample.folds, list(held_out))
@@ -124,7 +124,7 @@ def test_few_clusters_in_each_part_leave_a_wider_interval(width: int):
 
 def test_no_features_explain_nothing():
     X, Y = drawn()
-    (_, _, found, score, gains), _ = judged(X, Y, np.zeros(0, np.intp), [[]] * 4)
+    (_, _, found, score, gains, _), _ = judged(X, Y, np.zeros(0, np.intp), [[]] * 4)
     assert (found.value, found.standard_error) == pytest.approx((0, 0), abs=1e-8)
     assert score.value == pytest.approx(0, abs=0.01)
     assert gains is None
@@ -169,7 +169,7 @@ def test_gains_are_losses_of_rows_as_far_as_features_were_found_without_them():
     X, Y = drawn()
     X[:, 2] = X[:, 4] + Y[:, 0]
     divisions = [[0, 1], [0, 2, 4], [0, 1, 2, 4], [1, 5]]
-    (_, _, _, _, gains), sample = judged(X, Y, [0, 2, 4], divisions)
+    (_, _, _, _, gains, _), sample = judged(X, Y, [0, 2, 4], divisions)
     place, variance = np.digitize(sample.folds, [3, 6, 9]), np.mean(sample.outputs**2)
     expected = []
     for unit in ([0], [2, 4]):
@@ -188,8 +188,8 @@ def test_gains_are_losses_of_rows_as_far_as_features_were_found_without_them():
 def test_gain_counts_where_a_near_copy_was_found():
     X, Y = drawn()
     X[:, 2] = X[:, 0] + 0.1 * X[:, 2]
-    (_, _, _, _, itself), _ = judged(X, Y, [0, 1], [[0, 1]] * 4)
-    (_, _, _, _, copy), _ = judged(X, Y, [0, 1], [[1, 2]] * 4)
+    (_, _, _, _, itself, _), _ = judged(X, Y, [0, 1], [[0, 1]] * 4)
+    (_, _, _, _, copy, _), _ = judged(X, Y, [0, 1], [[1, 2]] * 4)
     assert copy.values[0] == pytest.approx(itself.values[0], rel=0.05)
 
 
