@@ -151,6 +151,15 @@ def on_one_scale(values: Any) -> tuple[Any, Floats, Floats, Flags]:
         values = sparse.csr_array(values, dtype=np.float32, copy=True)
         values.data /= scales[values.indices]
         return values, np.zeros(len(scales)), scales, np.zeros(len(scales), bool)
+    step = max(1, _BLOCK_ENTRIES // max(1, values.shape[0]))  # columns that stay in the cache
+    starts = range(0, max(1, values.shape[1]), step)
+    scaled, *known = zip(*(_scaled(values[:, i : i + step]) for i in starts), strict=True)
+    origins, scales, is_binary = map(np.concatenate, known)
+    return namespace(values).concat(scaled, axis=1), origins, scales, is_binary
+
+
+def _scaled(values: Any) -> tuple[Any, Floats, Floats, Flags]:
+    """The same of a block of dense columns."""
     xp = namespace(values)
     there = ~xp.isnan(values)
     low = xp.min(xp.where(there, values, xp.inf), axis=0)
