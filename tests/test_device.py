@@ -140,7 +140,7 @@ def test_rows_on_the_host_alone_take_no_device():
 
 def test_small_arrays_on_an_accelerator_are_copied_to_the_host(monkeypatch):
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr("featgrad.selector.on_accelerator", torch.is_tensor)
+    monkeypatch.setattr("featgrad.variables.on_accelerator", torch.is_tensor)
     X, y = planted(120, 12, 3)
     for limit, rows in ((120 * 12, "in memory"), (120 * 12 - 1, "on an accelerator")):
         monkeypatch.setattr("featgrad.plan.HOST_ENTRIES", limit)

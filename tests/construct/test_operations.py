@@ -17,13 +17,13 @@ def found(operation: str, X: np.ndarray, y: np.ndarray, count: int = 1) -> list[
 
 
 def positive(n_rows: int = 500) -> np.ndarray:
-    return np.exp(np.random.default_rng(0).standard_normal((n_rows, 5)))
+    return np.exp(0.5 * np.random.default_rng(0).standard_normal((n_rows, 5)))
 
 
 @pytest.mark.parametrize(
     ("operation", "target", "name"),
     [
-        ("products", lambda X: (X[:, 0] - 2) * (X[:, 1] - 2), "(x0 - "),
+        ("products", lambda X: (X[:, 0] - 1.1) * (X[:, 1] - 1.1), "(x0 - "),
         ("hinges", lambda X: np.maximum(X[:, 0] - 1, 0), "max(x0 - "),
         ("logs", lambda X: np.log(X[:, 0]), "log(x0)"),
         ("roots", lambda X: np.sqrt(X[:, 0]), "sqrt(x0)"),
