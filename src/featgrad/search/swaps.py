@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featgrad._support import Flags, Floats, Indices
-from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
+from featgrad._support.array_api import captured, is_foreign, namespace, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
 from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Candidates, eliminate, unit_losses
@@ -201,9 +201,6 @@ def swapped(tasks: Sequence[Swapping]) -> list[tuple[Flags, Flags]]:
             swaps.begin(*(placed_like(swaps.members, limit) for limit in limits))
             step, at_once = swaps.step, 1
             if swaps.wants_more and getattr(swaps.members, "is_cuda", False):
-                # Imported here: it needs torch.
-                from featgrad._support.array_api import captured
-
                 step, at_once = captured(swaps.step, swaps.members.device), _AT_ONCE
             while swaps.wants_more:
                 for _ in range(at_once):
