@@ -48,6 +48,7 @@ BATCH_STEPS, BATCH_ROWS, COLUMNS_PER_BATCH_ROW = 40, 1000, 100
 BATCH_STEP, BATCH_MOMENTUM, BATCH_SCALE, BATCH_SHARPNESS = 0.2, 0.9, 3.6, (2.0, 20.0)
 # Share of all steps after which rows are nearly forgotten, and the least share that is kept.
 BATCH_WINDOW, BATCH_LEAST_SHARE = 0.25, 0.1
+BATCH_SLACK = 0.01  # relative error of what a mask adds up to
 PENALTY_WINDOW = (
     20  # batches after which rows are nearly forgotten where a penalty decides the size
 )
@@ -141,6 +142,9 @@ FLAG_ROWS, FLAG_CHANCE, FLAG_ENTRIES, FLAG_VALUES = 5, 0.01, 1 << 20, 20
 # one if all are one fill value, in this share of the rows at most.
 FENCE_REACH, FAR_REACH = 3.0, 10.0
 FAR_VARIANCE, FAR_FILL_VARIANCE, FAR_ROWS = 0.97, 0.5, 0.05
+# Entries of the rows that quartiles are taken from, and the fewest rows; of rows that are not in
+# memory, bytes of the sample that these are taken from, and partitions that it comes from.
+FENCE_ENTRIES, FENCE_ROWS, FENCE_BYTES, FENCE_PARTS = 1 << 20, 64, 1 << 24, 32
 
 # A column that varies by no more than this share of its size may count as constant, and is shifted
 # where that can be done; the same of sparse columns and in single precision.
@@ -184,6 +188,7 @@ ENTROPY_STEPS, ENTROPY_GAIN = 50, 1e-4
 # The lasso's path: penalties, the last as a share of the first, points without improvement that end
 # it, and active columns that end it as a share of the rows.
 PATH_POINTS, PATH_END, PATH_PATIENCE, PATH_SHARE = 50, 0.01, 5, 0.5
+PATH_TOLERANCE = 1e-3  # of the duality gap relative to the squares of the outputs
 
 
 def rows_to_price(n_columns: int) -> int:

@@ -45,7 +45,7 @@ from featgrad.checks import (
     check_raw_weights,
     unchanged_by_errors,
 )
-from featgrad.columns.extremes import Fences, Limits, clipped, in_range, some_rows
+from featgrad.columns.extremes import Fences, Limits, clipped, in_range
 from featgrad.dataset.checkpoint import open_checkpoint
 from featgrad.dataset.chunks import Accumulated
 from featgrad.estimates.concerns import UNWARNED, shared_labels
@@ -441,7 +441,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
             rows = RowsOf(X.__getitem__, np.arange(X.shape[0]), keys)
             encoding = Encoding.of(y, self.task, classes, rows)
             is_robust = self.preprocess == "robust"
-            fences = Fences.of([some_rows(X, y)], encoding.task) if is_robust else None
+            fences = Fences.of(X, y, encoding.task) if is_robust else None
             options = sparse.issparse(X), self.preprocess, fit.n_folds
             rng = np.random.RandomState(fit.rng.randint(1 << 31))
             state = Accumulated(encoding, X.shape[1], *options, rng, fences)

@@ -94,7 +94,7 @@ def test_estimates_clip_as_well(rng):
 
 def test_fences_lie_three_ranges_outside_the_quartiles():
     X = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
-    low, high, _ = Fences.of([(X, np.zeros(5))], "regression")
+    low, high, _ = Fences.of(X, np.zeros(5), "regression")
     assert (low[0], high[0]) == (2 - 3 * 2, 4 + 3 * 2)
 
 

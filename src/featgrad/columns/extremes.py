@@ -181,11 +181,6 @@ def _listed(columns: Flags, names: Sequence[Any] | None, of: str = "X") -> str:
     return f"Column {', '.join(shown)}{more} of {of}"
 
 
-# Entries of the rows that quartiles are taken from, and the fewest rows.
-_ENTRIES = 1 << 20
-_FEWEST = 64
-
-
 class Fences(NamedTuple):
     """Lowest and highest values of columns, and of outputs if they are numbers."""
 
@@ -194,12 +189,10 @@ class Fences(NamedTuple):
     of_outputs: "Fences | None" = None
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Any, Any]], task: str) -> "Fences":
-        """From the columns and targets of some rows."""
-        matrices = [X for X, _ in parts]
-        is_sparse = sparse.issparse(matrices[0])
-        columns = sparse.vstack(matrices, format="csr") if is_sparse else np.concatenate(matrices)
-        y = np.concatenate([np.asarray(y) for _, y in parts])
+    def of(cls, X: Any, y: Any, task: str, weights: Any = None) -> "Fences":
+        """From the columns and targets of some rows of positive weight."""
+        columns, some = _some_rows(X, weights)
+        y = np.asarray(y)[some]
         with catch_warnings():  # the task of all rows is decided, and spoken of, later
             simplefilter("ignore")
             rows = RowsOf(columns.__getitem__, np.arange(len(y)))
@@ -231,18 +224,19 @@ class Fences(NamedTuple):
         return replace(block, X=self.columns(block.X), y=self.target(block.y))
 
 
-def some_rows(X: Any, y: Any, weights: Any = None, entries: int = _ENTRIES) -> tuple[Any, Any]:
-    """Evenly spaced rows of positive weight to learn from, on the host."""
+def _some_rows(
+    X: Any, weights: Any = None, entries: int = plan.FENCE_ENTRIES
+) -> tuple[Any, Indices]:
+    """Evenly spaced rows of positive weight to learn from, on the host, and their places."""
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
     width = X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
-    rows = rows[:: -(-len(rows) // max(_FEWEST, entries // width)) or 1]
-    X = X[rows] if sparse.issparse(X) else to_numpy(X[placed_like(X, rows)])
-    return X, np.asarray(y)[rows]
+    rows = rows[:: -(-len(rows) // max(plan.FENCE_ROWS, entries // width)) or 1]
+    return X[rows] if sparse.issparse(X) else to_numpy(X[placed_like(X, rows)]), rows
 
 
 def clipped(X: Any, y: Any, weights: Any, task: str) -> tuple[Any, Any]:
     """Columns and targets in memory, clipped at their own fences."""
-    fences = Fences.of([some_rows(X, y, weights)], task)
+    fences = Fences.of(X, y, task, weights)
     return fences.columns(X), fences.target(y)
 
 
@@ -255,7 +249,7 @@ def far_off(X: Any) -> dict[int, int]:
         often = np.flatnonzero(2 * np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0])
         counts = far_off(X[:, often].toarray()) if len(often) else {}
         return {int(often[column]): count for column, count in counts.items()}
-    some, _ = some_rows(X, np.zeros(X.shape[0]), entries=_ENTRIES // 8)
+    some, _ = _some_rows(X, entries=plan.FENCE_ENTRIES // 8)
     low, high = _limits(some, plan.FAR_REACH)
     lowest, highest = Limits.of(X).ends()
     suspects = np.flatnonzero((lowest < low) | (highest > high))

@@ -25,10 +25,11 @@ from dask.sizeof import sizeof
 from scipy import sparse
 from sklearn.utils import check_array
 
+from featgrad import plan
 from featgrad._support.array_api import is_dask_array, is_dask_frame
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import MATRIX
-from featgrad.columns.extremes import Fences, some_rows
+from featgrad.columns.extremes import Fences
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.memory import Preparation
@@ -44,8 +45,6 @@ _MERGED = 4
 _TASKS = 4
 # Entries of the rows that are added at once.
 _BLOCK_ENTRIES = 1 << 22
-# Partitions that fences are taken from, and bytes of their rows.
-_FENCE_PARTS, _FENCE_BYTES = 32, 1 << 25
 # Bytes of what several partitions are computed from that each of them may have for itself.
 _SMALL = 1 << 20
 T = TypeVar("T")
@@ -83,10 +82,10 @@ class OnDask(Reread):
             1 if isinstance(parts[0], Partition) else 1 + int(len(parts) ** 0.5 / _TASKS)
         )
         if preparation.preprocess == "robust":
-            some = [Visited(part) for part in parts[:: -(-len(parts) // _FENCE_PARTS)]]
-            start: Any = partial(KeyedSample, _FENCE_BYTES // len(some), n_bytes)
+            some = [Visited(part) for part in parts[:: -(-len(parts) // plan.FENCE_PARTS)]]
+            start: Any = partial(KeyedSample, plan.FENCE_BYTES // len(some), n_bytes)
             rows = _sums_over(some, 1, start, None)[0].rows()
-            fences = Fences.of([some_rows(rows.X, rows.y)], preparation.task)
+            fences = Fences.of(rows.X, rows.y, preparation.task)
         start = partial(FirstSums, preparation.task, preparation.missing, fences, len(parts))
         every = [Visited(part) for part in parts]
         first, counts = _sums_over(every, self._at_once, start, None)

@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import sparse
 
-from featgrad.columns.extremes import Fences, some_rows
+from featgrad.columns.extremes import Fences
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.dataset.base import Consumer, S
 from featgrad.dataset.checkpoint import NO_CHECKPOINT, Checkpoint
 from featgrad.dataset.memory import Preparation
 from featgrad.dataset.reread import FirstSums, Reread, used_rows
 from featgrad.dataset.sums import Rows
+from featgrad.plan import FENCE_BYTES
 from featgrad.readers import Block, Source, prefetched
 from featgrad.readers.block import rows_of
-
-# Of the rows that fences are taken from.
-_FENCE_BYTES = 1 << 24
 
 
 class Streamed(Reread):
@@ -66,11 +64,11 @@ class Streamed(Reread):
 
     def _fences(self, preparation: Preparation) -> Fences:
         """From random rows; reads the source once."""
-        sample = KeyedSample(_FENCE_BYTES, n_bytes)
+        sample = KeyedSample(FENCE_BYTES, n_bytes)
         for block in used_rows(self._source):
             sample.add(block)
         rows = sample.rows()
-        return Fences.of([some_rows(rows.X, rows.y)], preparation.task)
+        return Fences.of(rows.X, rows.y, preparation.task)
 
     def _blocks(self) -> Iterator[tuple[Block, int]]:
         """Blocks and their checksums: what was read before must still be the same."""

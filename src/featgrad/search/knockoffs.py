@@ -41,9 +41,6 @@ from featgrad.search.base import Discoveries, Job, Outcome, Search
 from featgrad.search.copies import knockoff_copies
 from featgrad.search.units import Units, best_first
 
-# Of the duality gap relative to the squares of the outputs.
-_TOLERANCE = 1e-3
-
 
 class Knockoffs(Search):
     """As many features as keep the false discovery rate, by comparison with knockoffs.
@@ -210,7 +207,11 @@ def lasso(X: Floats, outputs: Floats, gram: Floats | None = None) -> Floats:
     X, along = np.asfortranarray(X), X.T @ outputs
     largest = float(np.linalg.norm(along, axis=1).max()) / n_rows
     targets = np.asfortranarray(outputs) if n_outputs > 1 else outputs[:, 0]
-    options: dict[str, Any] = {"precompute": False, "tol": _TOLERANCE, "check_input": False}
+    options: dict[str, Any] = {
+        "precompute": False,
+        "tol": plan.PATH_TOLERANCE,
+        "check_input": False,
+    }
     if gram is not None and n_outputs == 1:
         options |= {"precompute": gram, "Xy": along[:, 0]}
     best, least, start = np.zeros((n_outputs, X.shape[1])), np.inf, None

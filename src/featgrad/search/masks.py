@@ -27,7 +27,6 @@ from featgrad.moments.sweeps import RowMoments
 from featgrad.search.base import OnStep, Step, Subset
 from featgrad.search.units import Units, best_first
 
-_BUDGET_SLACK = 0.01
 _SOLVING_STEPS = 30
 # Beyond this a sigmoid is as good as 0, and its column closed: ten million add up to one.
 _FAR = 16.0
@@ -164,7 +163,7 @@ class BudgetMask(MovingMask):
         done = min(1.0, len(self.steps) / max(1, self._n_steps - 1))
         first, last = plan.BATCH_SHARPNESS
         sharpness = first * (last / first) ** done
-        wanted = max(self._size - len(self._kept), _BUDGET_SLACK)
+        wanted = max(self._size - len(self._kept), plan.BATCH_SLACK)
         if len(self._kept) + len(self._excluded) < len(self.v):
             self._theta = _of_size(self.v, self._theta, sharpness, wanted)
         mask = expit(np.float32(sharpness) * (self.v - np.float32(self._theta)))
@@ -188,7 +187,7 @@ def _of_size(v: Singles, theta: float, sharpness: float, wanted: float) -> float
         s = expit(np.float32(sharpness) * (near - np.float32(theta)))
         size, slope = float(s.sum(dtype=np.float64)), float(s @ (1 - s))
         excess = math.log(max(size, 1e-300) / wanted)
-        if abs(excess) <= _BUDGET_SLACK:
+        if abs(excess) <= plan.BATCH_SLACK:
             break
         low, high = (theta, high) if excess > 0 else (low, theta)
         by = excess * size / max(sharpness * slope, 1e-300)
