@@ -132,6 +132,15 @@ def check_on_accelerator(X: Any) -> None:
         raise ValueError("Complex data not supported: X is complex; pass its parts as columns.")
 
 
+def check_source(source: Any) -> None:
+    """Refuse what cannot be read block by block."""
+    if not hasattr(source, "block_rows"):
+        raise ValueError(
+            f"source is of type {type(source).__name__}, which cannot be read block by block: "
+            "pass what featgrad.open_source makes of it."
+        )
+
+
 def check_alike(here: Any, other: Any, names: tuple[str, ...]) -> None:
     """Refuse to merge what has other attributes, or is the same."""
     if other is here:

@@ -166,9 +166,14 @@ class Fit:
         sample.exact = state.sums.prices()
         return sample
 
-    def as_numbers(self, task: Task) -> "Fit":
-        """The same fit of whole numbers that were taken for classes."""
-        reason = f"{task.reason}; as classes nothing would be chosen"
+    def as_numbers(self, choice: "Choice") -> "Fit | None":
+        """Return a fit with numbers as targets where nothing was selected for whole-number classes.
+
+        None where something was selected or the targets cannot be numbers.
+        """
+        if not (choice.is_empty and choice.task.may_be_numbers):
+            return None
+        reason = f"{choice.task.reason}; as classes nothing would be chosen"
         return replace(self, given={**self.given, "task": Task("regression", reason)})
 
     def choose(self, dataset: Dataset, n_rows: int | None = None, X: Any = None) -> "Choice":

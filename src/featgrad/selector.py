@@ -43,6 +43,7 @@ from featgrad.checks import (
     check_number,
     check_option,
     check_raw_weights,
+    check_source,
     unchanged_by_errors,
 )
 from featgrad.columns.extremes import Fences, Limits, clipped, in_range
@@ -289,13 +290,12 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
         if storage == "memory":
             X = in_range(X, self.preprocess, names)
         fit = new_fit(self, storage, X.shape[1], context, self._variables)
-        in_memory, choices = storage == "memory" and sample_weight is None, list[Choice]()
-        # Before whole numbers as classes are found unpredictable, they are tried as numbers.
-        while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
-            fit = fit.as_numbers(choices[-1].task) if choices else fit
-            dataset = fit.of_rows(X, y, sample_weight, groups)
-            choices.append(fit.choose(dataset, X=X if in_memory else None))
-        choice = choices[0] if choices[-1].is_empty else choices[-1]
+        rows = X, y, sample_weight, groups
+        known_X = X if storage == "memory" and sample_weight is None else None
+        choice = fit.choose(fit.of_rows(*rows), X=known_X)
+        if as_numbers := fit.as_numbers(choice):
+            other = as_numbers.choose(as_numbers.of_rows(*rows), X=known_X)
+            choice = choice if other.is_empty else other
         names = getattr(self, "feature_names_in_", None)
         if self.estimate and storage == "memory" and names is not None:
             labels = shared_labels(X, names, choice.plan, self._variables)
@@ -357,11 +357,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
             )
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        if not hasattr(source, "block_rows"):
-            raise ValueError(
-                f"source is of type {type(source).__name__}, which cannot be read block by block: "
-                "pass what featgrad.open_source makes of it."
-            )
+        check_source(source)
         self._take_names(source.feature_names, source.n_features)
         storage = "source" if client is None else "dask"
         fit = new_fit(self, storage, source.n_features, context, self._variables)

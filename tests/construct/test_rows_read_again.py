@@ -84,3 +84,8 @@ def test_rows_have_no_order_where_they_are_read_again(rows):
     source = open_source(rows[0], target=rows[1], block_rows=700)
     with pytest.raises(ValueError, match="takes rows in their order"):
         FeatureGradientConstructor(operations=["lags"]).fit_source(source)
+
+
+def test_rows_that_cannot_be_read_again_are_refused():
+    with pytest.raises(ValueError, match="source is of type ndarray, which cannot be read block"):
+        constructor().fit_source(np.ones((3, 2)))

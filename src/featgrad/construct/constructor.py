@@ -22,6 +22,7 @@ from featgrad.checks import (
     check_missing,
     check_number,
     check_option,
+    check_source,
     feature_indices,
     naming_columns,
 )
@@ -218,12 +219,13 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         self._is_dense = reader._layout is not None and np.prod(X.shape) <= DENSE_ENTRIES
         X = X if storage == "dask" else self._as_rows(X)
         storage = "memory" if sparse.issparse(X) else storage
-        fit, choices = self._new_fit(storage, X.shape[1]), list[Choice]()
-        while not choices or (choices[-1].is_empty and choices[-1].task.may_be_numbers):
-            fit = fit.as_numbers(choices[-1].task) if choices else fit
-            rows = fit.of_rows(in_range(X, reader.preprocess), y, sample_weight, groups)
-            choices.append(self._choose(X, rows, fit))
-        self._adopt(choices[0] if choices[-1].is_empty else choices[-1])
+        rows = in_range(X, reader.preprocess), y, sample_weight, groups
+        fit = self._new_fit(storage, X.shape[1])
+        choice = self._choose(X, fit.of_rows(*rows), fit)
+        if as_numbers := fit.as_numbers(choice):
+            other = self._choose(X, as_numbers.of_rows(*rows), as_numbers)
+            choice = choice if other.is_empty else other
+        self._adopt(choice)
         return self
 
     def fit_source(self, source: Source) -> Self:
@@ -254,6 +256,7 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         >>> FeatureGradientConstructor(2, random_state=0).fit_source(source).formula_
         'y ~ x2 + x0 * x1'
         """
+        check_source(source)
         reader, names, self._is_dense = self._new_reader(), source.feature_names, False
         reader.n_features_in_ = source.n_features
         if names is not None:
