@@ -315,12 +315,14 @@ class Fit:
         path = [PathPoint(len(s.features), s.features, None) for s in subsets]
         found: list[list[Concern]] = [[] for _ in subsets]
         if estimates or any(subset.divisions for subset in subsets):
-            features = looked_at(chosen.scores, dataset.n_rows) if estimates else chosen.features
+            units = self.budgets.units.of_column
+            features = chosen.features
+            if estimates:
+                features = looked_at(chosen.scores, units, dataset.n_rows)
             used = [features, *(each for s in subsets for each in (s.features, *s.divisions))]
             columns = np.unique(np.concatenate(used))
             sample = dataset.sample(columns)
-            units = self.budgets.units.of_column[columns]
-            held_out = HeldOutRows(sample, columns, units, dataset.splits)
+            held_out = HeldOutRows(sample, columns, units[columns], dataset.splits)
             repeated = {b for search, own in planned.parts if search.needs.repeats for b in own}
             for place, subset in enumerate(subsets):
                 if subset.divisions:

@@ -45,6 +45,17 @@ def test_the_best_leak_is_first_and_what_is_excluded_is_none():
     assert concerns(X, y, exclude=[2, 4]) == {}
 
 
+def test_products_and_outliers_of_excluded_features_are_none():
+    X, y = linear()
+    y = y + 2 * X[:, 4] * X[:, 5]
+    X[7, 5] = 1e4
+    assert concerns(X, y)["outliers"] == ("x5",)
+    assert concerns(X, y, exclude=[5]) == {}
+    X[7, 5] = 0.0
+    assert concerns(X, y)["nonlinear"] == ("x4", "x5")
+    assert concerns(X, y, exclude=[5]) == {}
+
+
 def test_features_that_explain_the_target_together_are_no_leak():
     X, y = linear()
     X[:, 4] = y - X[:, 3]

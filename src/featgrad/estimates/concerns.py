@@ -49,10 +49,11 @@ _LISTED = 5  # columns with outliers that are named
 UNWARNED = ("drift", "estimate")
 
 
-def looked_at(scores: Floats, n_rows: int) -> Indices:
-    """Columns to look at, the best first."""
+def looked_at(scores: Floats, units: Indices, n_rows: int) -> Indices:
+    """Columns to look at, the best first, without excluded ones."""
     count = min(_COLUMNS, max(1, _ENTRIES // min(n_rows, ESTIMATE_ROWS_IN_MEMORY)))
-    return best_first(scores, count)
+    best = best_first(np.where(units < 0, -np.inf, scores), count)
+    return best[units[best] >= 0]
 
 
 class Signs(NamedTuple):
@@ -133,7 +134,9 @@ def signs(
     if is_enough := len(rows) >= _FEWEST_ROWS and len(looked) > 0:
         of_outputs = sum(far_off(sample.outputs).values()) if task == "regression" else 0
         of_columns = far_off(values if X is None else X)
-        found += _outliers(of_columns, every[looked] if X is None else every, of_outputs)
+        own = looked if X is None else np.arange(len(every))
+        counts = {own[i]: n for i, n in of_columns.items() if units.of_column[own[i]] >= 0}
+        found += _outliers(counts, every, of_outputs)
         if as_independent:
             found += of_rows(values, sample.outputs[rows], task, every[looked], n_chosen)
     # 2. In rows with the same distance.
@@ -149,9 +152,8 @@ def signs(
     drift, of_target = _shifts(values) & is_in_time, is_in_time and bool(_shifts(outputs).any())
     # Columns whose variance is that of a few rows agree with others by chance.
     spread = len(values) / np.maximum(np.mean(values**4, axis=0), 1) >= _FEWEST
-    own = spread & (units.of_column[looked] >= 0)
-    among = correlations[np.ix_(own, own)], values[:, own].T @ outputs, outputs
-    found += _leaks(*among, every[looked][own], units.count)
+    among = correlations[np.ix_(spread, spread)], values[:, spread].T @ outputs, outputs
+    found += _leaks(*among, every[looked][spread], units.count)
     are_alike = (np.abs(correlations) >= _DUPLICATE) & spread
     about = looked, units.of_column[looked], every[looked]
     return Signs(*about, found, are_alike, drift, of_target)
