@@ -162,8 +162,9 @@ CURVE_SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300)
 
 # Constructed features.
 # Candidates of each operation that are built and priced exactly, and those that enter at most;
-# knots of a column; rows that variances of products are first taken from.
-BUILT, CONSTRUCTED, KNOTS, VARIANCE_ROWS = 256, 256, 8, 500
+# knots of a column; rows that variances of products are first taken from, unless a column is large
+# in a smaller share of them.
+BUILT, CONSTRUCTED, KNOTS, VARIANCE_ROWS, LARGE_SHARE = 256, 256, 8, 500, 0.1
 LONGEST_LAG = 200
 NEAR_ZERO = 0.2  # mean of a column, in deviations, up to which products are of the column as it is
 # Multiplications up to which all pairs are priced, on the host and on an accelerator; of more,

@@ -19,6 +19,7 @@ from featgrad.construct.expressions import Expression, Given, rounded
 from featgrad.dataset.sums import Prices
 from featgrad.plan import (
     DEVICE_PAIR_WORK,
+    LARGE_SHARE,
     LEAST_OWN_VARIANCE,
     NEAR_ZERO,
     PAIR_WORK,
@@ -188,11 +189,12 @@ def best_pairs(
     """Pairs of columns whose products have about the highest prices, and these.
 
     With `are_same` the first columns are also the first among the second ones, and each pair counts
-    once. Variances of products of dense columns are those of some rows; of sparse columns only
-    those are priced that have a row in common.
+    once. Variances of products of dense columns are those of some rows, unless both are 0 in most
+    rows; of sparse columns only those are priced that have a row in common.
     """
     first, found, bar = placed_like(second, first), np.zeros((3, 0)), 0.0
     errors, per_column = placed_like(second, residuals.values.astype(np.float32)), second.shape[1]
+    sizes = [_sizes(one) for one in (first, second)]
     if is_sparse := sparse.issparse(first):
         per_column = int(np.diff(first.indptr) @ np.diff(second.indptr)) // first.shape[1] + 1
         first, second = first.tocsc(), second.tocsc()
@@ -200,7 +202,9 @@ def best_pairs(
     for start in range(0, first.shape[1], step):
         offset = start if are_same else 0
         priced = _sparse_prices if is_sparse else _pair_prices
-        prices = priced(first[:, start : start + step], second[:, offset:], errors)
+        block, others = slice(start, start + step), slice(offset, None)
+        known = sizes[0][:, block], sizes[1][:, others]
+        prices = priced(first[:, block], second[:, others], errors, *known)
         if is_sparse:
             prices = sparse.triu(prices) if are_same else prices
             (rows, columns), prices = prices.coords, prices.data
@@ -219,24 +223,42 @@ def best_pairs(
     return zip(*found[:2].astype(int).tolist(), found[2].tolist(), strict=True)
 
 
-def _pair_prices(first: Any, second: Any, errors: Any) -> Any:
-    """Those of all products of two dense columns; their variance is that of some rows."""
-    some = slice(None, None, -(-len(errors) // VARIANCE_ROWS))
-    u, v = first[some], second[some]
-    variance = (u * u).T @ (v * v) - (u.T @ v) ** 2 / u.shape[0]
-    # Rows that have no product other than 0 say nothing of a variance; another row may have one.
-    least = [(one * one).mean(axis=0) + 1e-9 for one in (u, v)]
+def _sizes(values: Any) -> Any:
+    """Mean squares of columns, and in which share of the rows they are large."""
+    squares = (values * values).mean(axis=0) + 1e-9
+    return namespace(squares).stack([squares, abs(values).mean(axis=0) ** 2 / squares])
+
+
+def _pair_prices(first: Any, second: Any, errors: Any, *sizes: Any) -> Any:
+    """Those of all products of two dense columns.
+
+    Their variance is that of some rows, or of all where these would miss the few that matter.
+    """
+    n_rows = len(errors)
+    some = slice(None, None, -(-n_rows // VARIANCE_ROWS))
+    variance = _squares(first[some], second[some]) * (n_rows / len(errors[some]))
+    is_rare = [to_numpy(each[1]) < LARGE_SHARE for each in sizes]
+    rare, others, of_second = map(np.flatnonzero, (is_rare[0], ~is_rare[0], is_rare[1]))
+    for i, j in ((rare, np.arange(second.shape[1])), (others, of_second)):
+        if len(i) and len(j):
+            i, j = placed_like(first, i), placed_like(first, j)
+            variance[i[:, None], j] = _squares(first[:, i], second[:, j])
     prices = sum(((first * error[:, None]).T @ second) ** 2 for error in errors.T)
-    return prices / namespace(first).maximum(variance, least[0][:, None] * least[1])
+    # Rows that have no product other than 0 say nothing of a variance; another row may have one.
+    return prices / namespace(first).maximum(variance, sizes[0][0][:, None] * sizes[1][0])
 
 
-def _sparse_prices(first: Any, second: Any, errors: Floats) -> Any:
+def _squares(first: Any, second: Any) -> Any:
+    """Sums of squares of all products of two dense columns, less their means."""
+    return (first * first).T @ (second * second) - (first.T @ second) ** 2 / first.shape[0]
+
+
+def _sparse_prices(first: Any, second: Any, errors: Floats, *sizes: Any) -> Any:
     """Those of products of two sparse columns that are not 0 everywhere."""
     squares = (first * first).T @ (second * second)
     worth = (squares - (first.T @ second).power(2) / first.shape[0]).tocsr()
-    least = [(one * one).mean(axis=0) + 1e-9 for one in (first, second)]
     rows, columns = worth.tocoo().coords
-    worth.data = 1 / np.maximum(worth.data, least[0][rows] * least[1][columns])
+    worth.data = 1 / np.maximum(worth.data, sizes[0][0][rows] * sizes[1][0][columns])
     prices = 0 * worth
     for error in errors.T:
         weighted = first.copy()
