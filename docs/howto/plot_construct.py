@@ -80,6 +80,8 @@ plt.show()
 # What it can find, and what not
 # ------------------------------
 # - **Pairs**: any product of two columns, whether or not the columns say anything by themselves.
+#   Of texts these are crosses such as ``city=Rome * day=Sun``. Only levels that occur together take
+#   time; texts of more than 1,000 levels are hashed first (``open_source(path, hash_dim=)``).
 # - **Curves**: hinges, which add up to any curve; with ``operations`` also logarithms, roots and
 #   ratios, and for rows in the order of time lags and rolling means.
 # - **More than pairs** where a step on the way has a price: constructed columns are parts of those

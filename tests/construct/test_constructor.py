@@ -1,6 +1,7 @@
 """Features that are constructed and chosen, and what is said of them."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featgrad import FeatureGradientConstructor, FeatureGradientSelector
+from featgrad import FeatureGradientConstructor, FeatureGradientSelector, open_source
 
 # Targets without noise look like leaks, and excluded columns leave something.
 pytestmark = pytest.mark.filterwarnings("ignore::featgrad.DataWarning")
@@ -274,3 +275,26 @@ def test_crosses_of_categories_are_found(parents: str):
     (name,) = constructor.get_feature_names_out()
     assert set(name.split(" * ")) == {"city=Rome", "weekday=Sun"}
     np.testing.assert_array_equal(constructor.transform(frame)[:, 0], cross)
+
+
+def crossed(n_levels: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Two texts of which some levels are frequent, and a target of a pair of these."""
+    rng = np.random.default_rng(0)
+    few, many = ((rng.random(3000) ** 3 * n).astype(int) for n in (n_levels // 4, n_levels))
+    frame = "no. " + pd.DataFrame({"city": few, "item": many}).astype(str)
+    cross = (few == 0) & (many == 0)
+    return frame, 4.0 * cross + rng.standard_normal(3000)
+
+
+def test_crosses_of_many_levels_are_found():
+    frame, y = crossed(200)
+    constructor = FeatureGradientConstructor(random_state=0, estimate=False).fit(frame, y)
+    assert constructor.formula_ == "y ~ city=no. 0 * item=no. 0"
+
+
+def test_crosses_of_hashed_levels_are_found():
+    frame, y = crossed(4000)
+    source = open_source(frame.assign(y=y), target="y", hash_dim=4000)
+    constructor = FeatureGradientConstructor(1, random_state=0).fit_source(source)
+    (name,) = constructor.get_feature_names_out()
+    assert re.fullmatch(r"city#\d+ \* item#\d+", name)

@@ -38,6 +38,18 @@ def test_pairs_are_priced_as_their_products_are(residuals):
         assert price == pytest.approx(by_hand(X[:, i], X[:, j], residuals), rel=1e-4)
 
 
+def test_pairs_of_columns_that_are_mostly_0_are_priced_as_their_products_are():
+    rng = np.random.default_rng(0)
+    levels, residual = rng.integers(30, size=(4000, 2)), rng.standard_normal(4000)
+    X = np.column_stack([np.eye(30)[levels[:, 0]], np.eye(30)[levels[:, 1]], residual[::-1]])
+    X = on_one_scale(X.astype(np.float32))[0]
+    left = (residual - residual.mean())[:, None] / 4000
+    residuals = Residuals(np.arange(4000), np.full(4000, 1 / 4000), left, left, left)
+    for i, j, price in best_pairs(X, X, residuals, 9999, True):
+        if i != j:
+            assert price == pytest.approx(by_hand(X[:, i], X[:, j], residuals), rel=1e-3)
+
+
 def test_only_the_best_pairs_are_kept(residuals):
     X = columns(9)
     every, best = (sorted(p for *_, p in best_pairs(X, X, residuals, n, True)) for n in (99, 5))
