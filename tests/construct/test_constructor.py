@@ -280,7 +280,7 @@ def test_crosses_of_categories_are_found(parents: str):
 def crossed(n_levels: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Two texts of which some levels are frequent, and a target of a pair of these."""
     rng = np.random.default_rng(0)
-    few, many = ((rng.random(3000) ** 3 * n).astype(int) for n in (n_levels // 4, n_levels))
+    few, many = ((rng.random(3000) ** 4 * n).astype(int) for n in (n_levels // 4, n_levels))
     frame = "no. " + pd.DataFrame({"city": few, "item": many}).astype(str)
     cross = (few == 0) & (many == 0)
     return frame, 4.0 * cross + rng.standard_normal(3000)

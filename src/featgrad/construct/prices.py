@@ -202,9 +202,9 @@ def best_pairs(
     for start in range(0, first.shape[1], step):
         offset = start if are_same else 0
         priced = _sparse_prices if is_sparse else _pair_prices
-        block, others = slice(start, start + step), slice(offset, None)
-        known = sizes[0][:, block], sizes[1][:, others]
-        prices = priced(first[:, block], second[:, others], errors, *known)
+        own, others = slice(start, start + step), slice(offset, None)
+        known = sizes[0][:, own], sizes[1][:, others]
+        prices = priced(first[:, own], second[:, others], errors, *known)
         if is_sparse:
             prices = sparse.triu(prices) if are_same else prices
             (rows, columns), prices = prices.coords, prices.data
