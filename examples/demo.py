@@ -57,9 +57,8 @@ print(
 
 print("\nHow many are enough? Share of the variance that the best ones explain on new tumours:")
 for point in selector.path_:
-    low, high = point.learnability.interval
     value = point.learnability.value
-    draw_bar(f"the best {point.size}", value, f"{value:.2f} ({low:.2f} to {high:.2f})", 1)
+    draw_bar(f"the best {point.size}", value, str(point.learnability), 1)
 
 # The command may not be on the path where an environment is not activated.
 command = "featgrad" if which("featgrad") else relpath(Path(sys.executable).with_name("featgrad"))

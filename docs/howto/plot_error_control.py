@@ -69,8 +69,8 @@ plt.show()
 #   the target, three for each of the other rows, which alone are compared. False is then a feature
 #   that says nothing beyond the others that were kept.
 # - Classes tell less than numbers: of the explained share of a Gaussian target's variance its sign
-#   keeps 64 %, and less where little noise is left. Of 30 true features among 200 independent ones,
-#   1,000 rows find 88 % from a target at a rate of 0.1, and 43 % from its sign.
+#   keeps 64%, and less where little noise is left. Of 30 true features among 200 independent ones,
+#   1,000 rows find 88% from a target at a rate of 0.1, and 43% from its sign.
 # - Exact copies of each other cannot be distinguished, and none of them is chosen. As one of
 #   ``feature_groups`` they count as one, and the rate is that of groups.
 # - The rate holds for one choice of `fdr` made beforehand, not for the best-looking one of several.

@@ -51,7 +51,7 @@ print(summarise(selector, X, y))
 # **Explained** is the share of the target's variance that the best linear model on the features
 # explains on new rows. It is estimated on rows that had no part in choosing the features: the
 # search is repeated without each of four parts of the rows, and the set that was found is evaluated
-# on the part left out. In brackets is the 95 % interval. Its upper end is raised by what the set
+# on the part left out. In brackets is the 95% interval. Its upper end is raised by what the set
 # from all rows may explain beyond those from three quarters of them. "At least" means that there
 # are fewer than two rows for each feature, or that features are nearly collinear where rows are
 # few: the truth may be much higher. ``MiniBatch`` and ``Knockoffs`` are not repeated: their
@@ -94,9 +94,9 @@ plt.show()
 
 # %%
 # No interval covers values that no row has. Two of the 18,159 rows of a set of weather records
-# have a pressure five times too high, which lowers what eight features explain from 0.298 to 0.286;
-# the interval of 4,000 rows covers that in 87 % of 200 samples, and in 94 % with all values clipped
-# at the 0.1 % quantiles of their columns. Look at the extremes first.
+# have a pressure five times too high, which lowers what eight features explain from 29.8% to 28.6%;
+# the interval of 4,000 rows covers that in 87% of 200 samples, and in 94% with all values clipped
+# at the 0.1% quantiles of their columns. Look at the extremes first.
 #
 # Is there anything to learn?
 # ---------------------------

@@ -58,7 +58,7 @@ in_order = fit(walks[:, 1:], walks[:, 0], cv=TimeSeriesSplit())
 _, ax = plt.subplots(figsize=(7, 2.5), layout="constrained")
 for name, selector in {"as if independent": as_independent, "in order": in_order}.items():
     ax.plot(selector.learnability_.interval, [name, name], linewidth=6)
-ax.set(xlabel="explained fraction of a random walk, 95 % interval", xlim=(-1, 1))
+ax.set(xlabel="explained fraction of a random walk, 95% interval", xlim=(-1, 1))
 plt.show()
 
 # %%

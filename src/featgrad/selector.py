@@ -81,7 +81,7 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
     n_features_to_select : int, float or "auto", default="auto"
         How many features to choose: a number, a fraction of all, or "auto" for the smallest number
         that predicts held-out rows about as well as any (its correlation with the target is lower
-        by about 1 %, or one standard error if that is less), which is 0 where no linear model
+        by about 1%, or one standard error if that is less), which is 0 where no linear model
         predicts them better than noise would. The set of a given number is searched for as such,
         and is not the head of a longer list.
     min_features_to_select : int, default=0

@@ -464,7 +464,7 @@ def test_the_table_and_the_json_tell_the_same(table, capsys, more):
     given = ("select", "sales.csv", "--target", "price", "-k", "2", *more)
     found = answer(capsys, *given)["learnability"]["explained"]
     assert main([*given, "-q"]) == 0
-    assert f"explained by these 2 features: {found:.3f} (" in " ".join(
+    assert f"explained by these 2 features: {found:.1%} (" in " ".join(
         capsys.readouterr().out.split()
     )
 

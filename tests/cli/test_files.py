@@ -387,7 +387,7 @@ def test_the_best_size_is_shown_with_the_chosen_one(tmp_path, monkeypatch, capsy
     frame.assign(y=frame["a"] + frame["b"]).to_csv("few.csv", index=False)
     assert main(["select", "few.csv", "--target", "y", "--seed", "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("smallest size: 2, explained 1.000") for line in lines)
+    assert any(line.startswith("smallest size: 2, explained 100.0%") for line in lines)
     assert any(line.startswith("best size: ") for line in lines)
 
 

@@ -41,7 +41,7 @@ def test_events_are_printed_in_words(stream: str, capsys):
     assert main(["watch", stream, "--target", "y", "-k", "1", "--half-life", "200", "-q"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "row 100: + b" in lines
-    assert lines[-1].startswith("row 3000: d explain 0.")
+    assert lines[-1].startswith("row 3000: d explains ")
 
 
 @pytest.mark.parametrize("name", ["-", "fifo"])
@@ -61,7 +61,7 @@ def test_events_are_printed_while_rows_arrive(name: str, stream: str, tmp_path):
             # The pipe is still open: nothing but the event itself ends this line.
             assert process.stdout.readline() == "row 100: + b\n"
             rows.writelines(lines[101:])
-        assert process.stdout.read().splitlines()[-1].startswith("row 3000: d explain 0.")
+        assert process.stdout.read().splitlines()[-1].startswith("row 3000: d explains ")
 
 
 def test_compressed_rows_are_followed(stream: str):
@@ -104,7 +104,7 @@ def test_class_that_comes_late_is_named_beforehand(names, tmp_path, capsys):
     path.write_text("\n".join(["a,y", *rows]))
     options = ["--target", "y", "-k", "1", "-q", "--task", "binary"]
     assert main(["watch", str(path), *options, "--classes", *names]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("row 400: a explain")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("row 400: a explains")
 
 
 def read(capsys, monkeypatch, text: str, *options: str) -> list[str]:
@@ -127,8 +127,8 @@ def test_texts_that_come_late_from_a_pipe_are_features_as_of_a_file(tmp_path, ca
     found = read(capsys, monkeypatch, text, "-k", "2", "--report", str(tmp_path / "page.html"))
     assert main(["watch", str(tmp_path / "rows.csv"), "--target", "y", "-k", "2", "-q"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert "letter explain" in last
-    share = [float(line.split("explain ")[1][:5]) for line in (found[-1], last)]
+    assert "letter explains" in last
+    share = [float(line.split("explains ")[1].split("%")[0]) for line in (found[-1], last)]
     assert share[0] == pytest.approx(share[1], abs=0.02)
     assert share[0] > 0.9
     # No column waits for texts that have not come.
@@ -162,7 +162,7 @@ def test_weights_count(is_pipe: bool, tmp_path, capsys, monkeypatch):
         given = ["--target", "y", "-k", "1", "--weight", "w", "-q"]
         assert main(["watch", str(tmp_path / "rows.csv"), *given]) == 0
         lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith(f"row {counts.sum()}: a explain 1.000")
+    assert lines[-1].startswith(f"row {counts.sum()}: a explains 100.0%")
 
 
 def test_missing_values_count_as_the_mean(capsys, monkeypatch):
@@ -171,7 +171,7 @@ def test_missing_values_count_as_the_mean(capsys, monkeypatch):
     rows = [f"{'' if i % 5 == 4 else a},{b},{a}" for i, (a, b) in enumerate(X)]
     last = read(capsys, monkeypatch, "\n".join(["a,b,y", *rows]), "-k", "1")[-1]
     # A fifth of the values is not known.
-    assert last.startswith("row 1500: a explain 0.79")
+    assert last.startswith("row 1500: a explains 79.")
 
 
 def test_a_pipe_without_newlines_is_refused(capsys, monkeypatch):

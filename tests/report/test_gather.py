@@ -149,15 +149,15 @@ def test_summary_counts_what_is_missing_and_constant():
     selector = FeatureGradientSelector(2, missing="mean", random_state=0).fit(X, y)
     data = gather_facts(selector, X, y, about={"File": "some.csv"}).data
     assert data["File"] == "some.csv"
-    assert data["Missing values"] == f"{200 / X.size:.1f} %"
+    assert data["Missing values"] == f"{200 / X.size:.1f}%"
     assert data["Constant features"].startswith("1,")
 
 
 @pytest.mark.parametrize(
     ("y", "expected"),
     [
-        (np.arange(300) % 2, "2 classes (0: 50.0 %, 1: 50.0 %)"),
-        (np.array(["a", "b", "b"] * 100), "2 classes (b: 66.7 %, a: 33.3 %)"),
+        (np.arange(300) % 2, "2 classes (0: 50.0%, 1: 50.0%)"),
+        (np.array(["a", "b", "b"] * 100), "2 classes (b: 66.7%, a: 33.3%)"),
         (np.eye(3, dtype=int)[np.arange(300) % 3], "3 outputs"),
     ],
     ids=["binary", "strings", "multilabel"],
@@ -195,7 +195,7 @@ def test_a_sparse_matrix_is_summed_up_by_its_entries():
     X, y = table()
     X[:, 2:] = 0
     facts = gathered(sparse.csr_array(X), y)
-    assert facts.data["Entries other than 0"] == "33.3 %"
+    assert facts.data["Entries other than 0"] == "33.3%"
     assert facts.data["Missing values"] == "none"
     assert facts.data["Constant features"].startswith("4,")
 
@@ -429,7 +429,7 @@ def test_texts_are_missing_where_they_are_none_and_have_no_direction():
     X, y = frame()
     facts = gathered(X, y, k=3)
     assert facts.table["missing"] == [100, 0, 0]
-    assert facts.data["Missing values"] == "3.3 %"
+    assert facts.data["Missing values"] == "3.3%"
     assert signs(facts) == [0, 1, 1]
     labelled = [facts.table["profiles"][i]["labelled"] for i in range(3)]
     assert labelled == [True, False, False]

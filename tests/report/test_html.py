@@ -85,8 +85,8 @@ def test_tiles_say_what_matters_most():
     path = facts(list("abcd")).path
     scored = tuple(point._replace(score=Score("R2", 0.5, 0.021)) for point in path)
     assert tiles(facts(list("abcd"), path=scored, concerns=(leak,))) == {
-        "Explained": ("66.7 %", "62.7 % to 70.6 %"),
-        "Predicted (R²)": ("50.0 %", "± 2.1 %, held-out rows"),
+        "Explained": ("66.7%", "62.7% to 70.6%"),
+        "Predicted (R²)": ("50.0%", "± 2.1, held-out rows"),
         "Features": ("2 of 4", "2 suffice, 4 is best"),
         "Warnings": ("1", "possible leak"),
     }

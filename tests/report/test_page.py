@@ -123,7 +123,7 @@ def test_slider_moves_by_key_and_updates_the_table(page):
     page.press("ArrowRight")
     assert sorted(names(page)) == sorted(NAMES[:4])
     state = "document.getElementById('state').innerText"
-    assert page.evaluate(state).startswith("explained by 4 features: 80.0 %")
+    assert page.evaluate(state).startswith("explained by 4 features: 80.0%")
     assert page.evaluate("document.querySelectorAll('#points .now').length") == 1
     assert page.evaluate("document.getElementById('names').value") == "\n".join(NAMES[:4])
 
@@ -168,7 +168,7 @@ def test_two_sizes_are_compared(page):
     page.evaluate("document.getElementById('other').dispatchEvent(new Event('change'))")
     lines = page.evaluate("[...document.querySelectorAll('#changes dd')].map(c => c.innerText)")
     assert lines[:2] == ["none", "gamma, delta"]
-    assert lines[2].startswith("66.7 % (62.7 to 70.6 %); with 4: 80.0 %")
+    assert lines[2].startswith("66.7% (62.7 to 70.6%); with 4: 80.0%")
 
 
 def test_the_chosen_size_is_compared_with_the_best_at_first(browser, tmp_path):

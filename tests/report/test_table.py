@@ -66,7 +66,7 @@ def test_nothing_chosen_is_an_empty_table():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((100, 30)), rng.standard_normal(100)
     lines = summarise(chosen(X, y, "auto"), X, y).splitlines()
-    assert lines[3].startswith("explained by these 0 features: 0.000")
+    assert lines[3].startswith("explained by these 0 features: 0.0%")
 
 
 shown_below_the_diagram = pytest.mark.skipif(

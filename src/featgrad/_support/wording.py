@@ -1,5 +1,6 @@
 """Names and numbers as they are shown: without control characters, counted, listed, in tables."""
 
+import math
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -43,6 +44,11 @@ def aligned(*rows: Sequence[str]) -> str:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
     return "\n".join(lines)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """As all that is explained, lost or predicted is shown."""
+    return "unknown" if math.isnan(share) else f"{share:z.{digits}%}"
 
 
 def name_of(names: Any, feature: int) -> str:

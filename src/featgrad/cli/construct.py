@@ -106,5 +106,7 @@ def _result(constructor: Any) -> str:
         found = f"nothing is constructed: {why}"
     if verdict is None:
         return found
-    with_, without = verdict.constructed, verdict.without
-    return f"{found} (held-out rows: {with_:.3f} with constructed features, {without:.3f} without)"
+    score = constructor.score_
+    without = score._replace(value=verdict.without).shown
+    with_ = f"{score.name} {score._replace(value=verdict.constructed).shown}"
+    return f"{found} (held-out rows: {with_} with constructed features, {without} without)"

@@ -91,7 +91,8 @@ def _print(event: dict[str, Any], as_json: bool) -> None:
     kind = event["event"]
     parts = [_ALARMS[kind]] if kind in _ALARMS else []
     if kind == "end":
-        parts.append(f"{', '.join(event['features'])} explain {event['learnability']}")
+        verb = "explains" if len(event["features"]) == 1 else "explain"
+        parts.append(f"{', '.join(event['features'])} {verb} {event['learnability']}")
     signs = {"entered": "+", "left": "-"}
     parts += [f"{s} {', '.join(event[key])}" for key, s in signs.items() if event.get(key)]
     print(visible(f"row {event['row']}: {'; '.join(parts)}"), flush=True)

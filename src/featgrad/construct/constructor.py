@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from featgrad._support.array_api import dense, is_dask, mapped, namespace, on_host, without_rows
 from featgrad._support.results import Result
+from featgrad._support.wording import percent
 from featgrad.checks import (
     MATRIX,
     check_missing,
@@ -80,7 +81,7 @@ class ConstructedFeatures(Result, list[ConstructedFeature]):
         if not self:
             return [("nothing is constructed",)]
         rows = [
-            (name, operation, f"{100 * price:.1f}%", gain_text(gain, error))
+            (name, operation, percent(price), gain_text(gain, error))
             for name, operation, _, price, gain, error in self
         ]
         return [("feature", "operation", "price", "gain"), *rows]
@@ -90,7 +91,7 @@ class ConstructedFeatures(Result, list[ConstructedFeature]):
             "names": [one.name for one in self],
             "values": [one.gain for one in self],
             "errors": [one.error for one in self],
-            "label": "explained fraction that is lost without it",
+            "label": "share of the variance that is lost without it",
         }
 
 

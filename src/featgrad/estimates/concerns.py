@@ -19,7 +19,7 @@ from featgrad._support.wording import visible
 from featgrad.columns.extremes import far_off
 from featgrad.dataset.base import RowSample
 from featgrad.estimates.diagnosis import Concern, of_rows, runs
-from featgrad.estimates.estimate import NO_MODEL, PathPoint, in_percent
+from featgrad.estimates.estimate import NO_MODEL, PathPoint
 from featgrad.plan import ESTIMATE_ROWS_IN_MEMORY, Plan
 from featgrad.search.base import Discoveries
 from featgrad.search.units import Units, Variables, best_first
@@ -217,7 +217,7 @@ def of_estimate(point: PathPoint, discoveries: Discoveries | None) -> list[Conce
         ): here.is_optimistic,
         (
             "Perhaps no linear relation",
-            f"The chosen features explain {in_percent(here)} of the target's variance: the "
+            f"The chosen features explain {here} of the target's variance: the "
             "interval reaches 0, so a linear model on them may fit noise only.",
             "More rows or other features are needed.",
         ): here.interval[0] <= 0,
@@ -248,7 +248,7 @@ def _leaks(
             by_chance = n_candidates * betaincc(rank / 2, free / 2, explained)
             suspects |= {int(variable): explained} if by_chance < _CHANCE else {}
     ranked = sorted(suspects, key=suspects.__getitem__, reverse=True)
-    most = f"{100 * max(suspects.values(), default=0):.0f} % of the target's variance"
+    most = f"{max(suspects.values(), default=0):.0%} of the target's variance"
     text = f"By itself, {{names}} explains {most}."
     if len(ranked) > 1:
         text = f"{{names}} explain up to {most}, each by itself."

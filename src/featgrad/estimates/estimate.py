@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from featgrad._support import Floats, Indices
 from featgrad._support.results import Result, table
-from featgrad._support.wording import aligned, listed, name_of
+from featgrad._support.wording import aligned, listed, name_of, percent
 from featgrad.moments.least_squares import Gains
 from featgrad.plan import PlanLine
 from featgrad.search.units import Variables
@@ -44,7 +44,7 @@ class Estimate:
         directions that the filter misses, or sets found from fewer rows. Infinite for a lower
         bound.
     interval : tuple of float
-        The 95 % interval, within 0 and 1; it begins at the value where that is below 0.
+        The 95% interval, within 0 and 1; it begins at the value where that is below 0.
     is_optimistic : bool
         Whether the features were chosen from the same rows, so that the estimate is too high.
     is_lower_bound : bool
@@ -76,7 +76,7 @@ class Estimate:
         low, high = self.interval
         bound = "at least " if self.is_lower_bound else ""
         caution = ", too high: from the rows that chose" if self.is_optimistic else ""
-        return f"{bound}{self.value:.3f} ({low:.3f} to {high:.3f}{caution})"
+        return f"{bound}{percent(self.value)} ({100 * low:z.1f} to {percent(high)}{caution})"
 
     def _repr_html_(self) -> str:
         """The text and, between 0 and 1, the interval and the value in it."""
@@ -123,8 +123,15 @@ class Score(NamedTuple):
     value: float
     standard_error: float
 
+    @property
+    def shown(self) -> str:
+        """The value; an R^2 is a share of the variance, like all that is explained."""
+        return percent(self.value) if self.name == "R2" else f"{self.value:.3f}"
+
     def __str__(self) -> str:
-        return f"{self.name} {self.value:.3f} (+- {self.standard_error:.3f})"
+        error = self.standard_error
+        shown = f"{100 * error:.1f}" if self.name == "R2" else f"{error:.3f}"
+        return f"{self.name} {self.shown} +- {shown}"
 
 
 class Predictions(NamedTuple):
@@ -202,10 +209,10 @@ class SelectionPath(Result, list[PathPoint]):
     >>> from featgrad import FeatureGradientSelector
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> FeatureGradientSelector(4, path_sizes=[1, 2], random_state=0).fit(X, y).path_
-    features  explained               score                enter   leave
-           1  0.342 (0.250 to 0.433)  R2 0.339 (+- 0.044)  bmi
-           2  0.455 (0.373 to 0.537)  R2 0.453 (+- 0.039)  s5
-           4  0.487 (0.408 to 0.566)  R2 0.479 (+- 0.037)  bp, s3
+    features  explained              score            enter   leave
+           1  34.2% (25.0 to 43.3%)  R2 33.9% +- 4.4  bmi
+           2  45.5% (37.3 to 53.7%)  R2 45.3% +- 3.9  s5
+           4  48.7% (40.8 to 56.6%)  R2 47.9% +- 3.7  bp, s3
     """
 
     _display = "PathDisplay"
@@ -263,24 +270,11 @@ class FeatureGains(Result):
     def _bars(self) -> dict[str, Any]:
         names = [name_of(self.names, i) for i in self.features]
         bars = {"names": names, "values": self.values, "errors": self.standard_errors}
-        return bars | {"label": "explained fraction that is lost without it"}
-
-
-def percent(share: float) -> str:
-    return "unknown" if math.isnan(share) else f"{100 * share:z.1f} %"
-
-
-def in_percent(estimate: Estimate) -> str:
-    """As `Estimate` is printed."""
-    if math.isnan(estimate.value):
-        return "unknown"
-    low, high = (f"{100 * end:z.1f}" for end in estimate.interval)
-    bound = "at least " if estimate.is_lower_bound else ""
-    return f"{bound}{percent(estimate.value)} ({low} to {high} %)"
+        return bars | {"label": "share of the variance that is lost without it"}
 
 
 def gain_text(gain: float, error: float) -> str:
-    return f"{100 * gain:z4.1f}% +- {100 * error:.1f}"
+    return "unknown" if math.isnan(gain) else f"{percent(gain):>5} +- {100 * error:.1f}"
 
 
 class Sizes(NamedTuple):

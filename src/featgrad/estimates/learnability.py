@@ -90,7 +90,7 @@ class Learnability:
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> data = Learnability(X, y)
     >>> print(data.estimate(["worst radius", "worst smoothness"]))
-    0.669 (0.633 to 0.705)
+    66.9% (63.3 to 70.5%)
     """
 
     def __init__(
@@ -332,6 +332,6 @@ def learnability(X: Any, y: Any, *, features: Any = None, **options: Any) -> Est
     >>> from sklearn.datasets import load_diabetes
     >>> from featgrad import learnability
     >>> print(learnability(*load_diabetes(return_X_y=True)))
-    0.507 (0.442 to 0.571)
+    50.7% (44.2 to 57.1%)
     """
     return Learnability(X, y, **options).estimate(features)

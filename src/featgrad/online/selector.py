@@ -107,7 +107,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     >>> selector.partial_fit(X[4000:], y[4000:]).get_support(indices=True)
     array([7])
     >>> print(selector.learnability_)
-    0.491 (0.440 to 0.542)
+    49.1% (44.0 to 54.2%)
     >>> [alarm.left for alarm in selector.alarms_]
     [(3,)]
     """

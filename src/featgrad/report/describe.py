@@ -13,7 +13,7 @@ import numpy as np
 
 from featgrad._support.array_api import dense
 from featgrad._support.results import Tabular
-from featgrad._support.wording import counted, listed, visible
+from featgrad._support.wording import counted, listed, percent, visible
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding, centre
 from featgrad.math.tasks import RowsOf, Task
@@ -67,7 +67,7 @@ class Description(Tabular):
         share = missing / max(1, self.n_rows * len(self.variables))
         lines = [("Rows", f"{self.n_rows:,}"), ("Rows left out", listed(left_out, 5) or "none")]
         lines += [("Variables", f"{self.n_variables:,}")]
-        lines += [("Missing values", f"{missing:,} ({share:.1%})" if missing else "none")]
+        lines += [("Missing values", f"{missing:,} ({percent(share)})" if missing else "none")]
         lines += [("Task", f"{self.task} ({self.task_reason})")] if self.task else []
         lines += [("Note", note) for note in self.notes]
         lines += [("Problem", problem) for problem in self.problems]
@@ -76,8 +76,8 @@ class Description(Tabular):
     def _rows(self) -> list[list[str]]:
         rows = [["variable", "kind", "missing", "distinct", "values", "explains", "remarks"]]
         for each in self.variables[:_PRINTED]:
-            missing = f"{each.missing / max(1, self.n_rows):.1%}" if each.missing else ""
-            explains = "" if each.explains is None else f"{each.explains:.2f}"
+            missing = percent(each.missing / max(1, self.n_rows)) if each.missing else ""
+            explains = "" if each.explains is None else percent(each.explains)
             explains = "target" if each.name == self.target else explains
             row = [each.name, each.kind, missing, f"{each.distinct:,}", each.values, explains]
             rows.append([*row, "; ".join(each.remarks)])

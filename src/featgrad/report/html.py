@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from featgrad._support.wording import counted
+from featgrad._support.wording import counted, percent
 from featgrad.estimates.diagnosis import Concern
-from featgrad.estimates.estimate import Estimate, in_percent, percent
+from featgrad.estimates.estimate import Estimate
 from featgrad.report.pages import filled_page, write_page
 from featgrad.report.text import escape, score_text
 
@@ -174,15 +174,15 @@ def drawn_estimate(estimate: Estimate) -> dict[str, Any]:
     if isnan(estimate.value):
         return {"value": None, "text": "unknown"}
     low, high = estimate.interval
-    return {"value": estimate.value, "low": low, "high": high, "text": in_percent(estimate)}
+    return {"value": estimate.value, "low": low, "high": high, "text": str(estimate)}
 
 
 def _summary(facts: ReportFacts) -> str:
     """What is explained, of what, and how this is known."""
     here, target = facts.selection.learnability, "the target"
     target = target if facts.target is None else f"“{escape(facts.target)}”"
-    everything = f"all candidates together explain <b>{in_percent(facts.everything)}</b>"
-    scale = "In brackets is the 95 % interval."
+    everything = f"all candidates together explain <b>{facts.everything}</b>"
+    scale = "In brackets is the 95% interval."
     if facts.selection.size == 0:
         return f"No features were chosen. Of the variance of {target}, {everything}. {scale}"
     if isnan(here.value):
@@ -194,7 +194,7 @@ def _summary(facts: ReportFacts) -> str:
     if here.is_optimistic:
         known = "too high, as it was estimated from the rows that chose the features"
     return (
-        f"The chosen features explain <b>{in_percent(here)}</b> of the variance of {target}; "
+        f"The chosen features explain <b>{here}</b> of the variance of {target}; "
         f"{everything}. {scale} The first figure is what the best linear model on them could "
         f"explain on new rows, {known}."
     )

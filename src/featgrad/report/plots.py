@@ -16,8 +16,15 @@ LOG_RATIO = 20
 # Features that are listed by default.
 _MAX_FEATURES = 20
 # Inches of a new figure next to the names of features, and for each line of them.
-_AXES_WIDTH, _LINE = 4.5, 0.22
+_AXES_WIDTH, _LINE = 4.7, 0.22
 _ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
+
+
+def _percents() -> Any:
+    """Shares as percentages along an axis."""
+    from matplotlib.ticker import PercentFormatter
+
+    return PercentFormatter(1)
 
 
 class Display:
@@ -143,7 +150,8 @@ class PathDisplay(Display):
         (self.line_,) = self.ax_.plot(self.sizes, values, **({"marker": "o"} | line))
         band = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
         self.band_ = self.ax_.fill_between(self.sizes, low, high, **band)
-        self.ax_.set_ylabel("explained fraction")
+        self.ax_.set_ylabel("explained")
+        self.ax_.yaxis.set_major_formatter(_percents())
         self.chosen_ = None
         if self.chosen is not None:
             label = f"chosen: {self.chosen}"
@@ -220,6 +228,8 @@ class FeaturesDisplay(Display):
         self.bars_ = self.ax_.barh(np.arange(len(shown)), self.values[shown], **options)
         self._list_features([self.names[i] for i in shown])
         self.ax_.set_xlabel(self.label)
+        if self.label.startswith("share"):
+            self.ax_.xaxis.set_major_formatter(_percents())
         self.ax_.set_title(self.title)
 
 
@@ -289,7 +299,7 @@ class TimelineDisplay(Display):
         shown = self.longest(max_features)
         heights = np.arange(len(shown) + 1) - 0.5
         mesh = self.ax_.pcolormesh(self.edges, heights, self.scores[shown], vmin=0, cmap="Blues")
-        self.figure_.colorbar(mesh, ax=self.ax_, label="lost without it")
+        self.figure_.colorbar(mesh, ax=self.ax_, label="lost without it", format=_percents())
         for alarm in self.alarms:
             colour, style = _ALARMS[alarm.kind]
             self.ax_.axvline(alarm.row, color=colour, linestyle=style, linewidth=1)

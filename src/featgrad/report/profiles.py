@@ -12,10 +12,9 @@ from scipy import sparse
 
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
-from featgrad._support.wording import visible
+from featgrad._support.wording import percent, visible
 from featgrad.columns.extremes import in_range
 from featgrad.columns.sums import statistics
-from featgrad.estimates.estimate import percent
 from featgrad.math.targets import Encoding
 from featgrad.moments.least_squares import Weighted, ridge_coefficients
 from featgrad.moments.rows import StandardisedRows

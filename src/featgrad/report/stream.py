@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from featgrad._support.wording import counted, visible
-from featgrad.estimates.estimate import percent
+from featgrad._support.wording import counted, percent, visible
 from featgrad.report.html import drawn_estimate, tile
 from featgrad.report.pages import filled_page, write_page
 from featgrad.report.plots import TimelineDisplay

@@ -19,7 +19,7 @@ from featgrad._support.wording import aligned, counted, name_of, visible
 from featgrad.dataset.constraints import features_in, group_labels
 from featgrad.estimates.concerns import shared_labels
 from featgrad.estimates.diagnosis import Concern, with_names
-from featgrad.estimates.estimate import Estimate, PathPoint, Score, gain_text, percent, unknown
+from featgrad.estimates.estimate import Estimate, PathPoint, Score, gain_text, unknown
 from featgrad.estimates.learnability import Learnability
 from featgrad.math.targets import encode
 from featgrad.moments.least_squares import Gains
@@ -58,11 +58,7 @@ def number_text(value: float, span: float = 0.0, digits: int = 3) -> str:
 
 
 def score_text(score: Score) -> str:
-    """An R^2 in per cent, like all that is explained."""
-    name, value, error = score
-    if name == "R2":
-        return f"R² {percent(value)} ± {percent(error)}"
-    return f"{name} {value:.3f} ± {error:.3f}"
+    return str(score).replace("R2", "R²").replace("+-", "±")
 
 
 def feature_names(selector: Any) -> list[str]:
@@ -147,7 +143,7 @@ def summarise(
     Returns
     -------
     str
-        Lines of text; gains are in per cent of the target's variance. A group of features has one
+        Lines of text; gains are in percent of the target's variance. A group of features has one
         row, with the explained fraction that is lost without all of it.
 
     Examples
@@ -162,9 +158,9 @@ def summarise(
     worst concave points   8.7% +- 2.5
     worst radius           5.9% +- 1.7
     <BLANKLINE>
-    explained by these 2 features: 0.687 (0.644 to 0.730)
-    ridge model on them:           AUC 0.985 (+- 0.006)
-    explained by all 30 features:  0.762 (0.731 to 0.792)
+    explained by these 2 features: 68.7% (64.4 to 73.0%)
+    ridge model on them:           AUC 0.985 +- 0.006
+    explained by all 30 features:  76.2% (73.1 to 79.2%)
     """
     return str(Described(selector, X, y, sample_weight, names))
 

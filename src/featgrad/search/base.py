@@ -54,7 +54,7 @@ class Reporter:
         if verbose and self._count % verbose == 0:
             print(
                 f"step {self._count}: objective {step.objective:.6f}, explained "
-                f"{step.explained:.4f}, size {step.size:.1f}"
+                f"{step.explained:z.2%}, size {step.size:.1f}"
             )
         if self._context is None:
             return False

@@ -29,7 +29,7 @@ class Stability(Result):
     index : float
         1 where all choices are the same, about 0 where they agree by chance only.
     interval : tuple of float
-        Its 95 % interval.
+        Its 95% interval.
     n_pairs : int
         Pairs of halves.
     n_candidates : int

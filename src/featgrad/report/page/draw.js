@@ -26,7 +26,7 @@ function written(x, y, text, anchor = "start", kind = "") {
 
 const line = (x1, y1, x2, y2, kind = "", title = null) => svg("line", { x1, y1, x2, y2, class: kind }, title);
 const inCount = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-const inPercent = (share, digits = 1) => `${(100 * share).toFixed(digits).replace(/^-(0\.?0*)$/, "$1")} %`;
+const inPercent = (share, digits = 1) => `${(100 * share).toFixed(digits).replace(/^-(0\.?0*)$/, "$1")}%`;
 
 // Lines of a name end between its words.
 function breakable(name) {
