@@ -397,6 +397,34 @@ def test_each_class_has_a_curve_of_held_out_rows():
     assert ends == [(0, 0), (1000, 1000)]
     area = np.trapezoid(curve["y"], curve["x"]) / 1e6
     assert 0.85 < area < 1
+    assert held_out["classes"] == ["high", "low"]
+    count, found = curve["count"], curve["found"]
+    wrong = count - found
+    assert held_out["counts"] == [[300 - count - wrong, wrong], [wrong, found]]
+
+
+@pytest.mark.parametrize("n_classes", [3, 12])
+def test_what_is_mixed_up_is_shown(n_classes):
+    """Classes are along a line, so that each is taken for its neighbours."""
+    rng = np.random.default_rng(0)
+    y = np.resize(np.arange(n_classes), 1200)
+    X = 2 * np.eye(n_classes)[y] + np.eye(n_classes)[(y + 1) % n_classes]
+    X += 0.8 * rng.standard_normal(X.shape)
+    selector = FeatureGradientSelector(n_classes, task="multiclass", random_state=0).fit(X, y)
+    held_out = gather_facts(selector, X, y).table["held_out"]
+    if n_classes == 3:
+        counts = np.array(held_out["counts"])
+        assert held_out["classes"] == ["0", "1", "2"]
+        assert counts.sum(axis=1).tolist() == [400, 400, 400]
+        assert 0.7 < np.trace(counts) / 1200 < 1
+        return
+    pairs = held_out["pairs"]
+    assert "counts" not in held_out
+    assert len(pairs) == 8
+    assert 0.5 < held_out["right"] / held_out["rows"] < 1
+    assert all((int(b) - int(a)) % n_classes in (1, n_classes - 1) for a, b, *_ in pairs)
+    wrong = [count for *_, count, _ in pairs]
+    assert wrong == sorted(wrong, reverse=True)
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")

@@ -205,6 +205,31 @@ def test_held_out_rows_have_a_picture(browser, tmp_path, task):
     assert browser.errors == []
 
 
+@pytest.mark.parametrize("names", [["no", "yes"], ["a class of a long name", "b" * 40]])
+def test_a_confusion_matrix_names_its_classes(browser, tmp_path, names):
+    curve = {"name": "a", "x": [0, 1000], "y": [0, 1000], "count": 10, "found": 9}
+    held_out = {"rows": 40, "curves": [curve], "classes": names, "counts": [[29, 1], [1, 9]]}
+    write_report(facts(NAMES, held_out=held_out), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    titles = browser.evaluate(
+        "[...document.querySelectorAll('#confusion title')].map(t => t.textContent)"
+    )
+    assert titles[1] == f"1 row of {names[0]} taken for {names[1]}, 3.3%"
+    assert browser.evaluate("document.querySelectorAll('#confusion rect').length") == 4
+    assert browser.errors == []
+
+
+def test_pairs_of_many_classes_are_listed(browser, tmp_path):
+    curve = {"name": "a", "x": [0, 1000], "y": [0, 1000], "count": 10, "found": 9}
+    held_out = {"rows": 40, "curves": [curve], "pairs": [["7", "9", 3, 12]], "right": 30}
+    write_report(facts(NAMES, held_out=held_out), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    words = browser.evaluate("document.getElementById('held-out').innerText")
+    assert "7 for 9: 25.0% of 12 rows" in words
+    assert "75.0% of the rows" in words
+    assert browser.evaluate("document.getElementById('confusion').hidden")
+
+
 def test_a_stream_is_drawn(browser, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6000, 3))

@@ -1,15 +1,18 @@
-"""Pictures of held-out rows: the ROC of classes, predicted against actual numbers."""
+"""Pictures of held-out rows: the ROC of classes and what is mixed up, predicted against actual."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from featgrad._support import Floats
-from featgrad.estimates.estimate import PathPoint
+from featgrad.estimates.estimate import PathPoint, Predictions
 from featgrad.report.profiles import Series
 
 # Rows from which there is a picture, points of a curve, and points of a plot.
 _FEWEST, _CURVE, _POINTS = 20, 100, 1000
+# Classes of a confusion matrix; of more, the pairs that are mixed up most are listed.
+_CLASSES, _PAIRS = 10, 8
 
 
 def picture(chosen: PathPoint, target: Series, task: str) -> dict[str, Any] | None:
@@ -31,7 +34,37 @@ def picture(chosen: PathPoint, target: Series, task: str) -> dict[str, Any] | No
         for k, name in enumerate(target.names)
         if 0 < np.count_nonzero(outputs[:, k] > 0) < len(outputs)
     ]
-    return {"rows": len(values), "curves": curves} if curves else None
+    if not curves:
+        return None
+    mixed_up = _confusion(predictions, target.classes) if target.classes else {}
+    return {"rows": len(values), "curves": curves, **mixed_up}
+
+
+def _confusion(predictions: Predictions, classes: Sequence[str]) -> dict[str, Any]:
+    """Rows of each class by the class that they are taken for.
+
+    Of two classes as many rows are taken for each as there are, as at the threshold of the curve.
+    """
+    values, outputs = predictions
+    if len(classes) == 2:
+        actual, predicted = (outputs[:, 0] > 0).astype(int), np.zeros(len(values), int)
+        predicted[np.argsort(-values[:, 0], kind="stable")[: actual.sum()]] = 1
+    else:
+        shares = -outputs.min(axis=0)  # outputs are 0 and 1 less these
+        actual, predicted = ((part + shares).argmax(axis=1) for part in (outputs, values))
+    counts = np.zeros((len(classes), len(classes)), int)
+    np.add.at(counts, (actual, predicted), 1)
+    if len(classes) <= _CLASSES:
+        return {"classes": list(classes), "counts": counts.tolist()}
+    totals, right = counts.sum(axis=1), int(np.trace(counts))
+    np.fill_diagonal(counts, 0)
+    most = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS]
+    pairs = [
+        [classes[i], classes[j], int(counts[i, j]), int(totals[i])]
+        for i, j in zip(*np.unravel_index(most, counts.shape), strict=True)
+        if counts[i, j]
+    ]
+    return {"pairs": pairs, "right": right}
 
 
 def _curve(scores: Floats, positive: Any) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Series(NamedTuple):
     values: Floats
     weights: Floats
     places: Indices  # which outputs of the encoded target; of ranks all are added up
+    classes: tuple[str, ...] = ()  # all of them, in order
 
     def take(self, rows: Any) -> "Series":
         return self._replace(values=self.values[rows], weights=self.weights[rows])
@@ -68,9 +69,10 @@ def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     if task == "ordinal":
         every, values = np.arange(columns.shape[1]), columns.sum(axis=1)[:, None]
         return Series([f"mean rank of {visible(name)}"], values, weights, every)
+    labels: tuple[str, ...] = ()
     if encoding.classes is not None:
-        classes = encoding.classes[-1:] if task == "binary" else encoding.classes
-        names = [f"share of {name} = {label_text(label)}" for label in classes]
+        labels = tuple(visible(label_text(label)) for label in encoding.classes)
+        names = [f"share of {name} = {label}" for label in labels[-columns.shape[1] :]]
     elif columns.shape[1] == 1:
         names = [f"mean of {name}"]
     else:
@@ -78,7 +80,7 @@ def target_series(y: Any, task: str, name: str, weights: Floats) -> Series:
     # The most frequent classes and labels, or the first outputs.
     order = np.arange(len(names)) if task == "regression" else np.argsort(-columns.mean(axis=0))
     drawn = np.sort(order[:_MAX_SERIES])
-    return Series([visible(names[i]) for i in drawn], columns[:, drawn], weights, drawn)
+    return Series([visible(names[i]) for i in drawn], columns[:, drawn], weights, drawn, labels)
 
 
 def profiles(

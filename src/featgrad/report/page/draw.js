@@ -28,6 +28,8 @@ const line = (x1, y1, x2, y2, kind = "", title = null) => svg("line", { x1, y1, 
 const inCount = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 const inPercent = (share, digits = 1) => `${(100 * share).toFixed(digits).replace(/^-(0\.?0*)$/, "$1")}%`;
 
+const cut = (name, letters) => (name.length > letters ? `${name.slice(0, Math.floor(letters) - 1)}…` : name);
+
 // Lines of a name end between its words.
 function breakable(name) {
   const made = element("span");

@@ -89,6 +89,37 @@ function drawPredicted(width, { name, points }) {
   return drawn;
 }
 
+// Rows of each class by the class that they are taken for. Where names are wider than a cell,
+// columns have numbers.
+function drawConfusion(width, { classes, counts }) {
+  const letters = Math.max(...classes.map((name) => name.length));
+  const left = Math.min(0.4 * width, Math.max(60, 30 + 7 * letters));
+  const [side, high, top] = [Math.min(90, (width - left - 4) / classes.length), 32, 44];
+  const isNarrow = 7 * letters > side;
+  const [across, height] = [left + side * classes.length, top + high * classes.length + 4];
+  const drawn = svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, class: "chart", role: "img" });
+  drawn.append(written(left - 8, 36, "actual ↓", "end"), written((left + across) / 2, 14, "taken for", "middle"));
+  classes.forEach((name, i) => {
+    const total = counts[i].reduce((sum, one) => sum + one, 0);
+    const text = cut(isNarrow ? `${i + 1}  ${name}` : name, (left - 8) / 7);
+    drawn.append(
+      written(left - 8, top + high * (i + 0.5) + 4, text, "end"),
+      written(left + side * (i + 0.5), 36, isNarrow ? String(i + 1) : name, "middle"),
+    );
+    counts[i].forEach((rows, j) => {
+      const cell = { x: left + side * j, y: top + high * i, width: side - 1, height: high - 1, class: i === j ? "plus" : "minus" };
+      const opacity = rows ? 0.06 + (0.44 * rows) / total : 0;
+      const title = `${inCount(rows, "row")} of ${name} taken for ${classes[j]}, ${inPercent(rows / (total || 1))}`;
+      drawn.append(
+        svg("rect", { ...cell, "fill-opacity": opacity.toFixed(2) }, title),
+        written(cell.x + side / 2, cell.y + high / 2 + 4, rows.toLocaleString("en"), "middle", i === j ? "own" : "count"),
+      );
+    });
+  });
+  drawn.setAttribute("aria-label", `Confusion matrix of ${classes.length} classes`);
+  return drawn;
+}
+
 function showHeldOut(held) {
   byId("held-out").hidden = false;
   picture("predictions", (width) => (held.curves ? drawRoc(width, held) : drawPredicted(width, held)));
@@ -97,9 +128,20 @@ function showHeldOut(held) {
     note = `Each of ${inCount(held.rows, "row")} is ranked by a ridge model on features that were chosen without it. Upwards: the share of the rows of a class that is found at some threshold; across: the share of all other rows that is taken for it. Chance is on the line.`;
     const items = held.curves.map(({ name, count, found }, k) =>
       element("li", { class: `s${k}` }, `${name}: of the ${count.toLocaleString("en")} rows ranked highest, as many as there are, ${inPercent(found / count)} are right`));
-    byId("held-out-legend").append(...items);
+    byId("held-out-legend").append(...items, ...mixedUp(held));
   }
   byId("held-out-note").textContent = note;
+}
+
+// Of few classes a picture, of many the pairs that are mixed up most often.
+function mixedUp({ rows, counts, pairs, right, ...held }) {
+  if (counts) {
+    byId("confusion").hidden = false;
+    picture("confusion", (width) => drawConfusion(width, { counts, ...held }));
+  }
+  if (!pairs) return [];
+  const lines = pairs.map(([actual, other, count, of]) => element("li", {}, `${actual} for ${other}: ${inPercent(count / of)} of ${inCount(of, "row")}`));
+  return [element("li", {}, `Of all classes, ${inPercent(right / rows)} of the rows are taken for the right one. Most often mixed up:`, element("ul", {}, ...lines))];
 }
 
 // A number with three digits at most, and no more than the range needs.
@@ -205,10 +247,8 @@ function showMissing() {
     const made = svg("svg", { viewBox: `0 0 ${width} ${step * drawn.length}`, width, height: step * drawn.length, class: "chart", role: "img", "aria-label": "Missing values" });
     drawn.forEach((i, place) => {
       const [share, name] = [gaps(i) / 1000, unitName(i)];
-      const letters = Math.floor(left / 7.5);
-      const short = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
       made.append(
-        written(left - 8, step * place + 14, short, "end", here.position.has(i) ? "own" : ""),
+        written(left - 8, step * place + 14, cut(name, left / 7.5), "end", here.position.has(i) ? "own" : ""),
         svg("rect", { class: "gap", x: left, y: step * place + 3, width: (width - left - 60) * share, height: step - 6 }, name),
         written(left + (width - left - 60) * share + 6, step * place + 14, inPercent(share)),
       );

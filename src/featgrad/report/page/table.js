@@ -116,8 +116,7 @@ function drawLabelled(profile, name) {
   profile.bins.forEach((bin, place) => {
     const top = place * step + 2;
     drawn.append(svg("rect", { x: 0, y: top, width: (half * profile.counts[place]) / most, height: step - 2 }, rowsTitle(profile, place)));
-    const short = bin.length > 16 ? `${bin.slice(0, 15)}…` : bin;
-    const text = written(3, top + 10, short, "start", "on-bar");
+    const text = written(3, top + 10, cut(bin, 16), "start", "on-bar");
     text.append(svg("title"));
     text.lastChild.textContent = rowsTitle(profile, place);
     drawn.append(text);
