@@ -66,7 +66,7 @@ def test_text_has_gains_the_verdict_and_the_formula(table, capsys):
     assert main([*given, "-q"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("a * b")
-    assert any(line.startswith("1 of 1 features are constructed (held-out") for line in lines)
+    assert any(line.startswith("1 of 1 features are constructed (correlation") for line in lines)
     assert lines[-1] == "formula: product ~ a * b"
 
 

@@ -62,11 +62,12 @@ def test_gains_that_round_to_nothing_have_no_sign():
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")
-def test_nothing_chosen_is_an_empty_table():
+def test_where_nothing_is_chosen_only_all_features_are_described():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((100, 30)), rng.standard_normal(100)
     lines = summarise(chosen(X, y, "auto"), X, y).splitlines()
-    assert lines[3].startswith("explained by these 0 features: 0.0%")
+    assert lines[0] == "no features are chosen"
+    assert [line.split(":")[0] for line in lines[2:]] == ["explained by all 30 features"]
 
 
 shown_below_the_diagram = pytest.mark.skipif(

@@ -106,7 +106,7 @@ def _result(constructor: Any) -> str:
         found = f"nothing is constructed: {why}"
     if verdict is None:
         return found
-    score = constructor.score_
-    without = score._replace(value=verdict.without).shown
-    with_ = f"{score.name} {score._replace(value=verdict.constructed).shown}"
-    return f"{found} (held-out rows: {with_} with constructed features, {without} without)"
+    is_class = constructor.task_ in ("binary", "multiclass")
+    score = "log-likelihood of" if is_class else "correlation of predictions with"
+    with_, without = f"{verdict.constructed:z.3f}", f"{verdict.without:z.3f}"
+    return f"{found} ({score} held-out rows: {with_} with constructed features, {without} without)"

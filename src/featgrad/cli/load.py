@@ -209,8 +209,6 @@ def fit(rows: LoadedRows, arguments: Namespace) -> tuple[FeatureGradientSelector
             rows = load_rows(source, read_all=True)
         else:
             rows = LoadedRows.of(source, source.sample)
-    for point in selector.path_:
-        progress.note(f"size {point.size}: {point.learnability}")
     selector.set_callbacks()
     return selector, rows
 

@@ -123,15 +123,12 @@ class Score(NamedTuple):
     value: float
     standard_error: float
 
-    @property
-    def shown(self) -> str:
-        """The value; an R^2 is a share of the variance, like all that is explained."""
-        return percent(self.value) if self.name == "R2" else f"{self.value:.3f}"
-
     def __str__(self) -> str:
-        error = self.standard_error
-        shown = f"{100 * error:.1f}" if self.name == "R2" else f"{error:.3f}"
-        return f"{self.name} {self.shown} +- {shown}"
+        """An R^2 is a share of the variance, like all that is explained."""
+        name, value, error = self
+        if name == "R2":
+            return f"R2 {percent(value)} +- {100 * error:.1f}"
+        return f"{name} {value:.3f} +- {error:.3f}"
 
 
 class Predictions(NamedTuple):

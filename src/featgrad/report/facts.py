@@ -100,7 +100,6 @@ def gather_facts(
     provenance = {
         "Date": date.today().isoformat(),
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
-        "Seed": str(selector.random_state),
         "Data fingerprint": profiles.fingerprint(X, y),
         "Versions": text.versions(),
     }

@@ -152,6 +152,7 @@ def _tiles(facts: ReportFacts, serious: Sequence[Concern]) -> Iterator[tuple[str
     here = point.learnability
     likely = "too few rows" if isnan(here.value) else " to ".join(map(percent, here.interval))
     likely = "too high: of the rows that chose" if here.is_optimistic else likely
+    likely = likely if point.size else "by no features"
     yield "sizes", "Explained", percent(here.value), likely
     if point.score is not None and point.size:
         title = {"R2": "Predicted (R²)", "AUC": "Ranked right (AUC)"}[point.score.name]
@@ -182,6 +183,8 @@ def _summary(facts: ReportFacts) -> str:
     here, target = facts.selection.learnability, "the target"
     target = target if facts.target is None else f"“{escape(facts.target)}”"
     everything = f"all candidates together explain <b>{facts.everything}</b>"
+    if isnan(facts.everything.value):
+        everything = "how much all candidates together explain is unknown"
     scale = "In brackets is the 95% interval."
     if facts.selection.size == 0:
         return f"No features were chosen. Of the variance of {target}, {everything}. {scale}"

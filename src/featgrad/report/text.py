@@ -196,7 +196,10 @@ class Described:
     def everything(self) -> Estimate:
         """What all features explain, which takes rows that are independent of each other."""
         is_known, count = self.selector.plan_.held_out_by == "rows", self.selector.n_features_in_
-        return replace(self.data.estimate(), n_features=count) if is_known else unknown(count)
+        found = replace(self.data.estimate(), n_features=count) if is_known else unknown(count)
+        # Where columns are many, their lower bound may say less than the chosen ones do.
+        is_less = found.is_lower_bound and found.value < self.estimate(self.chosen).value
+        return unknown(count) if is_less else found
 
     @cached_property
     def univariate(self) -> Floats:
@@ -291,13 +294,14 @@ class Described:
         lines = [aligned(("feature", "gain"), ("-" * width, "-" * 13), *rows)]
         count, total = self.chosen.size, self.everything.n_features
         these, them = ("this feature", "it") if count == 1 else (f"these {count} features", "them")
-        every = "the only feature" if total == 1 else f"all {total} features"
+        every = "the only feature" if total == 1 else f"all {total:,} features"
         labels = {
             f"explained by {these}": self.chosen.learnability,
             f"ridge model on {them}": self.chosen.score,
-            f"explained by {every}": self.everything,
         }
+        labels = (labels if count else {}) | {f"explained by {every}": self.everything}
         known = {label: value for label, value in labels.items() if value is not None}
+        lines = lines if count else ["no features are chosen"]
         longest = max(map(len, known))
         lines += ["", *(f"{label + ':':<{longest + 1}} {value}" for label, value in known.items())]
         return "\n".join(lines)

@@ -21,7 +21,8 @@ function drawCurve(width) {
   const text = facts.everything.value === null ? "unknown" : inPercent(facts.everything.value);
   const every = `all ${facts.candidates.toLocaleString("en")}: ${text}`;
   const legend = [["chosen", `chosen: ${labels[facts.chosen]}`], ["everything", every]];
-  let place = left;
+  if (width > 500) drawn.append(written(4, 16, "explained ↑"));
+  let place = width > 500 ? left + 36 : left;
   for (const [kind, words] of legend) {
     drawn.append(line(place, 12, place + 26, 12, kind), written(place + 32, 16, words));
     place += 56 + 7 * words.length;
@@ -58,10 +59,11 @@ function drawCurve(width) {
 function drawRoc(width, { curves, rows }) {
   const side = Math.min(width, 460);
   const shared = { shown: (value) => inPercent(value, 0), across: (value) => inPercent(value, 0) };
-  const [drawn, { x, y }] = axes(side, side, [52, 10, 24, 46], [0, 1], { x: [0, 1], ...shared });
+  const [drawn, { x, y }] = axes(side, side, [52, 30, 24, 46], [0, 1], { x: [0, 1], ...shared });
   drawn.append(
     line(x(0), y(0), x(1), y(1), "everything"),
-    written((x(0) + x(1)) / 2, side - 8, "of other rows, taken for it", "middle"),
+    written(4, 12, "rows of the class, found ↑"),
+    written((x(0) + x(1)) / 2, side - 8, "other rows, taken for it →", "middle"),
   );
   curves.forEach((curve, k) => {
     const points = curve.x.map((value, i) => `${x(value / 1000)},${y(curve.y[i] / 1000)}`).join(" ");
@@ -79,10 +81,11 @@ function drawPredicted(width, { name, points }) {
   const gap = (ends[1] - ends[0]) * 0.03 || 1;
   const range = [ends[0] - gap, ends[1] + gap];
   const shown = (value) => short(value, ends[1] - ends[0]);
-  const [drawn, { x, y }] = axes(side, side, [66, 10, 24, 46], range, { x: range, shown, across: shown });
+  const [drawn, { x, y }] = axes(side, side, [66, 30, 24, 46], range, { x: range, shown, across: shown });
   drawn.append(
     line(x(range[0]), y(range[0]), x(range[1]), y(range[1]), "everything"),
-    written((x(range[0]) + x(range[1])) / 2, side - 8, `predicted ${name}`, "middle"),
+    written(4, 12, `actual ${name} ↑`),
+    written((x(range[0]) + x(range[1])) / 2, side - 8, `predicted ${name} →`, "middle"),
   );
   for (const [predicted, actual] of points) drawn.append(svg("circle", { class: "dot", cx: x(predicted), cy: y(actual), r: 2.5 }));
   drawn.setAttribute("aria-label", `Predicted against actual ${name}`);
@@ -94,7 +97,7 @@ function drawPredicted(width, { name, points }) {
 function drawConfusion(width, { classes, counts }) {
   const letters = Math.max(...classes.map((name) => name.length));
   const left = Math.min(0.4 * width, Math.max(60, 30 + 7 * letters));
-  const [side, high, top] = [Math.min(90, (width - left - 4) / classes.length), 32, 44];
+  const [side, high, top] = [Math.min(150, (width - left - 4) / classes.length), 32, 44];
   const isNarrow = 7 * letters > side;
   const [across, height] = [left + side * classes.length, top + high * classes.length + 4];
   const drawn = svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, class: "chart", role: "img" });
@@ -126,6 +129,7 @@ function showHeldOut(held) {
   let note = `Each of these rows is predicted by a ridge model on features that were chosen without it. Across: predicted ${held.name}; upwards: the actual one. The nearer the points are to the line, the better.`;
   if (held.curves) {
     note = `Each of ${inCount(held.rows, "row")} is ranked by a ridge model on features that were chosen without it. Upwards: the share of the rows of a class that is found at some threshold; across: the share of all other rows that is taken for it. Chance is on the line.`;
+    if (held.counts) note += " The table counts the rows of each class by the class that they are taken for.";
     const items = held.curves.map(({ name, count, found }, k) =>
       element("li", { class: `s${k}` }, `${name}: of the ${count.toLocaleString("en")} rows ranked highest, as many as there are, ${inPercent(found / count)} are right`));
     byId("held-out-legend").append(...items, ...mixedUp(held));
@@ -175,7 +179,7 @@ function drawMap(width, { means, counts, edges, parts, target }) {
   const [across, up] = [(width - left - 20) / means.length, (height - top - 44) / means[0].length];
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "chart", role: "img" });
   drawn.append(
-    written(4, 14, `${target}: from ${short(low, high - low)} to ${short(high, high - low)}, the strongest`),
+    written(4, 14, `${target}: ${short(low, high - low)} (pale) to ${short(high, high - low)} (strong)`),
     written(4, 32, `${parts[1]} ↑`),
     written(left + (width - left) / 2, height - 6, `${parts[0]} →`, "middle"),
   );
@@ -248,9 +252,9 @@ function showMissing() {
     drawn.forEach((i, place) => {
       const [share, name] = [gaps(i) / 1000, unitName(i)];
       made.append(
-        written(left - 8, step * place + 14, cut(name, left / 7.5), "end", here.position.has(i) ? "own" : ""),
-        svg("rect", { class: "gap", x: left, y: step * place + 3, width: (width - left - 60) * share, height: step - 6 }, name),
-        written(left + (width - left - 60) * share + 6, step * place + 14, inPercent(share)),
+        written(left - 8, step * place + 14, cut(name, left / 8), "end", here.position.has(i) ? "own" : ""),
+        svg("rect", { class: "gap", x: left, y: step * place + 3, width: (width - left - 110) * share, height: step - 6 }, name),
+        written(left + (width - left - 110) * share + 6, step * place + 14, inPercent(share)),
       );
     });
     return made;

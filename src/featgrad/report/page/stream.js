@@ -13,17 +13,17 @@ function drawExplained(width) {
   const ends = known.flatMap((one) => [one.low, one.high]);
   const range = [Math.max(-1, Math.min(0, ...ends)), Math.min(1.05, Math.max(0.05, ...ends) * 1.05)];
   const rows = [0, facts.edges.at(-1)];
-  const [drawn, { x, y }] = axes(width, 260, [52, 10, 24, 40], range, { x: rows, shown: (value) => inPercent(value, 0), across: rowText });
+  const [drawn, { x, y }] = axes(width, 284, [52, 34, 24, 40], range, { x: rows, shown: (value) => inPercent(value, 0), across: rowText });
   const along = (key) => known.map((one) => `${x(one.row)},${y(one[key])}`);
   drawn.append(
     svg("polygon", { class: "band", points: [...along("high"), ...along("low").toReversed()].join(" ") }),
     svg("polyline", { class: "line", points: along("value").join(" ") }),
-    written(width / 2, 256, "rows", "middle"),
+    written(width / 2, 280, "rows", "middle"),
   );
-  drawAlarms(drawn, x, 10, 220);
+  drawAlarms(drawn, x, 34, 244);
   const step = known.length > 1 ? x(known[1].row) - x(known[0].row) : 10;
   for (const one of known) {
-    drawn.append(svg("rect", { class: "touch", x: x(one.row) - step / 2, width: Math.max(step, 1), y: 10, height: 210 }, `row ${one.row.toLocaleString("en")}: ${one.text}`));
+    drawn.append(svg("rect", { class: "touch", x: x(one.row) - step / 2, width: Math.max(step, 1), y: 34, height: 210 }, `row ${one.row.toLocaleString("en")}: ${one.text}`));
   }
   drawn.setAttribute("aria-label", `Explained fraction over ${inCount(rows[1], "row")}`);
   return drawn;
@@ -33,7 +33,7 @@ function drawExplained(width) {
 function drawTimeline(width) {
   const [step, bar, last] = [40, 14, facts.edges.at(-1)];
   const height = step * facts.names.length;
-  const [left, right] = [52, width - 10];
+  const [left, right] = [52, width - 24];
   const x = (row) => left + ((right - left) * row) / last;
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height + 24}`, width, height: height + 24, class: "chart", role: "img", "aria-label": `${inCount(facts.names.length, "feature")} over ${inCount(last, "row")}` });
   const strongest = Math.max(1e-300, ...facts.scores.flat());
@@ -52,7 +52,7 @@ function drawTimeline(width) {
 }
 
 function eventRow({ row, kind, came, went }) {
-  const list = (names) => names.flatMap((name, i) => [...(i ? [", "] : []), breakable(name)]);
+  const list = (names) => names.length === 0 ? ["–"] : names.flatMap((name, i) => [...(i ? [", "] : []), breakable(name)]);
   const cells = { Row: [row.toLocaleString("en")], What: [kinds[kind]], Came: list(came), Went: list(went) };
   return element("tr", kind === "choice" ? {} : { class: "alarm" }, ...Object.entries(cells).map(([label, shown]) => element("td", { "data-label": label }, ...shown)));
 }

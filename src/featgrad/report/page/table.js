@@ -261,7 +261,7 @@ function drawPage() {
   byId("features").tBodies[0].replaceChildren(...rows);
   const pages = Math.max(1, Math.ceil(shown.length / perPage));
   const what = facts.groups.length ? `${shown.length.toLocaleString("en")} features and groups` : inCount(shown.length, "feature");
-  byId("page").textContent = `page ${page + 1} of ${pages}, ${what}`;
+  byId("page").textContent = pages === 1 ? what : `page ${page + 1} of ${pages}, ${what}`;
   byId("previous").hidden = byId("next").hidden = pages === 1;
   byId("previous").disabled = page === 0;
   byId("next").disabled = page >= pages - 1;
