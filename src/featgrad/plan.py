@@ -26,8 +26,9 @@ RIDGES = np.geomspace(1e-3, 10.0, 25)  # compared, as multiples of the mean vari
 RIDGE_FREEDOM = 0.5  # the share of rows that a fit may use up
 ELIMINATED_AT_ONCE = 16  # one in this many of the units that are present
 
-# Swaps after elimination: rows for each unit that they need, and their ridge.
-SWAP_ROWS_PER_UNIT, SWAP_RIDGE = 20, 0.01
+# Swaps after elimination: rows for each unit that they need, the same where swaps have to end in a
+# complete set, and their ridge.
+SWAP_ROWS_PER_UNIT, COMPLETE_ROWS_PER_UNIT, SWAP_RIDGE = 20, 5, 0.01
 # Rows for each column that it takes to find those which fit noise only, and to choose the last
 # groups by least squares.
 FILL_ROWS_PER_UNIT = 2

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from featgrad.moments.folds import Folds
-from featgrad.plan import FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
+from featgrad.plan import COMPLETE_ROWS_PER_UNIT, FILL_ROWS_PER_UNIT, SWAP_ROWS_PER_UNIT
 from featgrad.search.elimination import Candidates
 from featgrad.search.swaps import Swapping, choose, refine, swap_ridge, swapped
 from search_data import folds_of, regression, singles, units_of
@@ -101,8 +101,32 @@ def test_few_rows_for_each_unit_leave_the_set_as_it_is():
     assert refined(folds, [5, 6, 7]) == [5, 6, 7]
 
 
-def test_swaps_need_more_rows_for_each_unit():
+def test_swaps_of_few_rows_are_made_where_they_complete_the_set():
     folds = folds_of(*regression(3 * SWAP_ROWS_PER_UNIT - 1, 10))
+    assert refined(folds, [0, 6, 9]) == [0, 1, 2]
+
+
+def test_swaps_of_few_rows_are_not_made_where_the_set_stays_incomplete():
+    """Two of four columns that decide: others explain more than chance whatever is chosen."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3 * SWAP_ROWS_PER_UNIT - 1, 10))
+    folds = folds_of(X, X[:, :4].sum(axis=1) + 0.1 * rng.standard_normal(len(X)))
+    assert explained(folds, best_swap(folds, [0, 1, 9])) > explained(folds, [0, 1, 9])
+    assert refined(folds, [0, 1, 9]) == [0, 1, 9]
+
+
+def test_swaps_of_few_rows_are_not_made_where_they_bring_no_more_than_chance():
+    """A near copy explains almost as much as the column that decides."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 10))
+    X[:, 9] = X[:, 0] + 0.1 * rng.standard_normal(40)
+    folds = folds_of(X, X[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(40))
+    assert best_swap(folds, [1, 2, 9]) == [0, 1, 2]
+    assert refined(folds, [1, 2, 9]) == [1, 2, 9]
+
+
+def test_swaps_need_some_rows_for_each_unit():
+    folds = folds_of(*regression(3 * COMPLETE_ROWS_PER_UNIT - 1, 10), n_folds=4)
     assert refined(folds, [0, 1, 9]) == [0, 1, 9]
 
 

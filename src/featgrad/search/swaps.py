@@ -5,7 +5,8 @@ more than chance, which is what the best of so many columns of noise would expla
 
 Smaller swaps follow the noise where many columns explain a little each, as words do. They are made
 only if they end in a complete set: each of its columns explains more than chance, and no other
-column does.
+column does. Where rows are fewer, that is asked of all swaps, and that together they bring more
+than chance for each column that comes in.
 
 Where a part of the set is complete already, the rest of it would be columns that happen to fit the
 noise. Those that explain most by themselves take their places: they do less harm.
@@ -33,7 +34,13 @@ import numpy as np
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import captured, is_foreign, namespace, placed_like, to_numpy
 from featgrad.moments.folds import Totals, stacked
-from featgrad.plan import CANDIDATES_FACTOR, FILL_ROWS_PER_UNIT, SWAP_RIDGE, SWAP_ROWS_PER_UNIT
+from featgrad.plan import (
+    CANDIDATES_FACTOR,
+    COMPLETE_ROWS_PER_UNIT,
+    FILL_ROWS_PER_UNIT,
+    SWAP_RIDGE,
+    SWAP_ROWS_PER_UNIT,
+)
 from featgrad.search.elimination import Candidates, eliminate, unit_losses
 from featgrad.search.units import Units
 
@@ -71,8 +78,8 @@ def choose(tasks: Sequence[Candidates]) -> list[Flags]:
 def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
     """Sets after all swaps that pay, without columns that fit noise only; kept units stay.
 
-    Sets with few rows for each of their columns, and sets of units of unequal costs, are left as
-    they are.
+    Sets with fewer rows for each of their columns are left as they are unless swaps complete them,
+    those with very few and sets of units of unequal costs in any case.
     """
     found, swapping, incomplete = list(chosen), list[int](), list[int]()
     for i, (task, own) in enumerate(zip(tasks, chosen, strict=True)):
@@ -81,11 +88,17 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
         if task.units.has_equal_costs and not task.units.are_single_columns:
             found[i] = _swapped_units(task, own)
         elif not few and size < task.units.count and task.units.are_single_columns:
-            (swapping if can_swap(n_effective, size) else incomplete).append(i)
+            is_possible = size * COMPLETE_ROWS_PER_UNIT <= n_effective
+            (swapping if is_possible else incomplete).append(i)
     sets = [Swapping(tasks[i].totals, chosen[i], tasks[i].units.kept) for i in swapping]
     for i, (careful, free) in zip(swapping, swapped(sets), strict=True):
-        significant, leaves_noise = _fitted(tasks[i].totals, free)
+        totals, count = tasks[i].totals, int(np.count_nonzero(free))
+        significant, leaves_noise, explained = _fitted(totals, free)
         is_complete = leaves_noise and np.array_equal(significant, free)
+        if not can_swap(totals.n_effective, count):
+            careful, n_new = chosen[i], np.count_nonzero(free & ~chosen[i])
+            least = n_new * _chance(totals, count) * max(totals.variance - explained, 0.0)
+            is_complete &= bool(explained - _fitted(totals, careful)[2] > least)
         found[i] = free if is_complete else careful
         incomplete += [] if is_complete else [i]
     # Then what the columns leave that explain more than chance.
@@ -138,11 +151,11 @@ def _gains_of_units(C: Floats, b: Floats, units: Units, inside: Flags) -> tuple[
     return gains, float(np.sum(B * b[members]))
 
 
-def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool]:
+def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool, float]:
     """Least squares on a set of columns.
 
-    Returns those that explain more than chance beyond the other ones, and whether no column outside
-    explains more than chance beyond the set.
+    Returns those that explain more than chance beyond the other ones, whether no column outside
+    explains more than chance beyond the set, and what the set explains.
     """
     swaps = _swaps_of([Swapping(totals, inside, inside)], np.zeros(1, np.intp))
     losses, brought, explained = (to_numpy(part)[0] for part in swaps.worth())
@@ -150,7 +163,7 @@ def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool]:
     least = _chance(totals, count) * max(totals.variance - float(explained), 0.0)
     significant = np.zeros(len(inside), bool)
     significant[inside] = losses > least
-    return significant, bool(np.all(brought[~inside] <= least))
+    return significant, bool(np.all(brought[~inside] <= least)), float(explained)
 
 
 def can_swap(n_effective: float, count: int) -> bool:
