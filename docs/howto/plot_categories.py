@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from featgrad import FeatureGradientSelector, Learnability, groups_by_origin, open_source
+from featgrad.report import FeaturesDisplay
 
 rng = np.random.default_rng(0)
 flats = pd.DataFrame(
@@ -56,9 +57,9 @@ everything = np.arange(data.n_features_in_)
 gains = data.gains(everything, groups)
 _, first = np.unique(groups, return_index=True)
 variables = [str(name).split("_")[0] for name in data.feature_names_in_[first]]
-_, ax = plt.subplots(figsize=(6, 2.5), layout="constrained")
-ax.barh(variables, gains.values[first], xerr=gains.standard_errors[first])
-ax.set_xlabel("explained fraction that is lost without the variable")
+values, errors = (part[first] for part in gains)
+label = "share of the variance that is lost without the variable"
+FeaturesDisplay(variables, values, errors, label=label).plot()
 plt.show()
 
 # %%

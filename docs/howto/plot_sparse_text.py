@@ -12,6 +12,7 @@ import scipy
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from featgrad import FeatureGradientSelector, Learnability
+from featgrad.report import FeaturesDisplay
 
 
 def docstrings(*modules):
@@ -43,10 +44,7 @@ print("fifteen:     ", selector.learnability_)
 # %%
 # What held-out texts lose without each of them:
 chosen = selector.get_support(indices=True)
-gains, errors = Learnability(X, y).gains(chosen)
-order = np.argsort(gains)
 names = words.get_feature_names_out()[chosen]
-_, ax = plt.subplots(layout="constrained")
-ax.barh(names[order], gains[order], xerr=errors[order])
-ax.set_xlabel("explained fraction that is lost without the word")
+label = "share of the variance that is lost without the word"
+FeaturesDisplay(names, *Learnability(X, y).gains(chosen), label=label).plot()
 plt.show()

@@ -205,6 +205,7 @@ def test_settings_other_than_the_defaults_are_reported():
     selector = FeatureGradientSelector(2, search=WorkingSet(order=3), random_state=7).fit(X, y)
     facts = gather_facts(selector, X, y)
     assert facts.settings["Other parameters"] == "search=WorkingSet(order=3)"
+    assert facts.provenance["Seed"] == "7"
     assert facts.provenance["Command"] == (
         "FeatureGradientSelector(n_features_to_select=2, random_state=7, "
         "search=WorkingSet(order=3)).fit(X, y)"
@@ -220,7 +221,6 @@ AS_A_WHOLE = " of features, each chosen as a whole"
         ({"n_features_to_select": 2}, "Number of features", "2"),
         ({"n_features_to_select": 0.5}, "Number of features", "0.5 of all"),
         ({}, "Number of features", "the smallest that predicts held-out rows about as well as any"),
-        ({"path_sizes": [4, 1]}, "Sizes tried", "1, 4"),
         ({"feature_groups": [[0, 1], [2, 3]]}, "Groups", f"2 groups{AS_A_WHOLE}"),
         ({"feature_groups": list("aabcde")}, "Groups", f"1 group{AS_A_WHOLE}"),
         ({"missing": "error"}, "Missing values", "are refused"),

@@ -12,9 +12,9 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import reduce
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     # Names of what is read by way of a copy: its path would tell nobody anything.
     arguments.copies = {}
-    arguments.named = partial(_named, arguments.copies)
+    arguments.named = lambda text: reduce(_replace, arguments.copies.items(), text)
     try:
         with _ended_by_signals():
             _run(arguments)
@@ -127,10 +127,8 @@ def _readable(arguments: Namespace) -> Iterator[list[Any]]:
         yield files
 
 
-def _named(copies: Mapping[str, str], text: str) -> str:
-    for path, name in copies.items():
-        text = text.replace(path, name)
-    return text
+def _replace(text: str, pair: tuple[str, str]) -> str:
+    return text.replace(*pair)
 
 
 @contextmanager

@@ -86,28 +86,26 @@ def build_parser() -> ArgumentParser:
         added.set_defaults(run=name)
         return added
 
-    task, (held_out, search) = ArgumentParser(add_help=False), _search_options()
+    task, result = ArgumentParser(add_help=False), ArgumentParser(add_help=False)
+    held_out, search = _search_options()
     task.add_argument("--task", choices=TASKS, default="auto", help="type of the target")
+    text = "number of features; default: auto, the fewest that predict as well as any"
+    result.add_argument("-k", type=_size, default="auto", metavar="N|auto", help=text)
+    text = "write their columns and the target"
+    result.add_argument("--write", type=Path, metavar="PATH", help=text)
+    result.add_argument("--report", type=Path, metavar="PATH", help="write a report: .html")
     add("info", "describe the contents of a file", task)
-    select = add("select", "select features", task, held_out, search)
-    option = select.add_argument
-    size = "number of features; default: auto, the fewest that predict as well as any"
-    option("-k", type=_size, default="auto", metavar="N|auto", help=size)
+    option = add("select", "select features", task, held_out, search, result).add_argument
     option("--fdr", type=_rate, metavar="RATE", help="as many as keep this false discovery rate")
     option("--out", type=Path, metavar="PATH", help="write the features: .json, .csv or .txt")
-    option("--report", type=Path, metavar="PATH", help="write a report: .html")
-    option("--write", type=Path, metavar="PATH", help="write their columns and the target")
     option("--explain", action="store_true", help="print which search ran, and why")
     text = "construct features: products of columns, curves and others"
-    option = add("construct", text, task, held_out).add_argument
-    option("-k", type=_size, default="auto", metavar="N|auto", help=size)
+    option = add("construct", text, task, held_out, result).add_argument
     text = (
         "some of products, hinges, bent, logs, roots, ratios, lags, rolling; default: %(default)s"
     )
     option("--operations", default="products,hinges,bent", metavar="A,B", help=text)
     option("--formula", action="store_true", help="print all chosen features in one line")
-    option("--write", type=Path, metavar="PATH", help="write their columns and the target")
-    option("--report", type=Path, metavar="PATH", help="write a report: .html")
     score = add("score", "estimate how much features explain", task)
     score.add_argument("--features", nargs="+", metavar="COL", help="default: all")
     score.add_argument("--robust", action="store_true", help=_ROBUST)

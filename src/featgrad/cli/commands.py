@@ -26,7 +26,6 @@ from featgrad.cli.load import (
 )
 from featgrad.cli.output import as_json, check_outputs, show
 from featgrad.cli.watch import watch
-from featgrad.estimates.diagnosis import Concern
 from featgrad.estimates.estimate import SelectionPath
 from featgrad.estimates.learnability import Learnability
 from featgrad.readers import Source, convert, open_source
@@ -51,9 +50,9 @@ def select(arguments: Namespace) -> None:
     rows = load_rows(open_file(arguments), read_all=False)
     selector, fitted = fit(rows, arguments)
     rows = fitted.for_estimates()
-    X, y = encoded_rows(rows.source, rows.block.X), rows.block.y
-    features, variables = selector.get_support(indices=True), variables_of(rows.source)
-    described = Described(selector, X, y, rows.block.weight, variables)
+    X, y, weight = encoded_rows(rows.source, rows.block.X), rows.block.y, rows.block.weight
+    features = selector.get_support(indices=True)
+    described = Described(selector, X, y, weight, variables_of(rows.source))
     names = [described.names[i] for i in features]
     gains = {name: row for row in described.rows for name in row.features}
     answer = {
@@ -62,15 +61,7 @@ def select(arguments: Namespace) -> None:
         "gains": [gains[name].gain for name in names],
         "gain_errors": [gains[name].standard_error for name in names],
         "table": [row._asdict() for row in described.rows],
-        "learnability": as_json(selector.learnability_),
-        "score": None if selector.score_ is None else selector.score_._asdict(),
-        "task": selector.task_,
-        "task_reason": selector.task_.reason,
-        "target": arguments.target,
-        "rows": rows.n_rows,
-        "skipped": rows.source.skipped,
-        "candidates": len(variables),
-        "seed": arguments.seed,
+        **load.outcome(selector, rows, arguments),
     }
     explained = []
     found = selector.discoveries_
@@ -87,33 +78,24 @@ def select(arguments: Namespace) -> None:
         explained += [] if certificate is None else [f"certificate: {certificate}"]
     elif selector.sizes_ is not None:
         explained.append(str(selector.sizes_))
-    if arguments.report is None:
-        concerning: Sequence[Concern] = described.concerns
-    else:
-        about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
-        about["Rows left out"] = f"{rows.source.skipped:,}"
-        if not rows.is_complete:
-            about["Estimated from"] = (
-                f"{len(rows.block):,} random rows; the selection itself from all"
-            )
-        known = {"names": described.names, "target": arguments.target, "about": about}
-        known |= {"sample_weight": rows.block.weight, "command": arguments.command_line}
-        facts = gather_facts(selector, X, y, **known)
-        write_report(facts, arguments.report)
-        concerning = facts.concerns
+    if arguments.report is not None:
+        known = {"names": described.names, **load.reported(rows, arguments)}
+        write_report(gather_facts(selector, X, y, **known), arguments.report)
     of_rows = about_rows(rows, arguments)
-    answer |= {"warnings": list(map(str, concerning)), "notes": arguments.notes}
+    answer |= {"warnings": list(map(str, described.concerns)), "notes": arguments.notes}
     if arguments.out is not None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         _write(rows.source if not fitted.is_complete else [fitted.block], names, rows, arguments)
     lines = [str(described), *about_task(selector.task_, arguments), *of_rows, *explained]
-    lines += [f"warning: {concern.title.lower()}. {concern}" for concern in concerning]
-    suspects = [name for each in concerning if each.kind == "leak" for name in each.features]
+    suspects = [
+        name for each in described.concerns if each.kind == "leak" for name in each.features
+    ]
     answer["next"] = [
         *_without(suspects, rows.source, arguments),
         *_next_steps(arguments, len(features), load.columns_of(rows.source, names)),
     ]
+    lines += output.warned(described.concerns)
     if answer["next"] and not arguments.quiet:
         lines += ["", *answer["next"]]
     show(answer, "\n".join(lines), json_output=arguments.json)
@@ -152,37 +134,36 @@ def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list
     files = {"report": "report.html", "write": "selected.csv"}
     more += [f"--{name} {file}" for name, file in files.items() if not getattr(arguments, name)]
     lines = [f"next: {' '.join([arguments.command_line, *more])}"] if more else []
-    is_file = isinstance(arguments.file, Path) and str(arguments.file) not in arguments.copies
-    reader = _PANDAS.get(suffix_of(arguments.file)) if is_file else None
-    if reader is not None and 0 < len(columns) <= _SHOWN_COLUMNS and _is_plain(arguments, columns):
-        lines.append(f"in Python: pandas.{reader.format(str(arguments.file))}[{list(columns)!r}]")
+    if 0 < len(columns) <= _SHOWN_COLUMNS and _is_plain(arguments, columns):
+        reader = _PANDAS[suffix_of(arguments.file)].format(str(arguments.file))
+        lines.append(f"in Python: pandas.{reader}[{list(columns)!r}]")
     return lines
 
 
 def _is_plain(arguments: Namespace, columns: Sequence[str]) -> bool:
     """Whether pandas needs no options to find columns in FILE: nothing was found out or given."""
-    table, given = load.table_of(arguments), [getattr(arguments, name) for name in load.DIALECT]
-    if table is None or table.notes or any(given):
+    file, given = arguments.file, [getattr(arguments, name) for name in load.DIALECT]
+    is_file = isinstance(file, Path) and str(file) not in arguments.copies
+    if not is_file or suffix_of(file) not in _PANDAS or any(given):
         return False
-    if suffix_of(arguments.file) != ".csv":
-        return True
-    first = read_head(arguments.file).decode("utf-8", "replace").splitlines()[:1]
+    table = load.table_of(arguments)
+    if table is None or table.notes or suffix_of(file) != ".csv":
+        return table is not None and not table.notes
+    first = read_head(file).decode("utf-8", "replace").splitlines()[:1]
     return {*columns} <= {*chain.from_iterable(csv.reader(first))}
 
 
 def score(arguments: Namespace) -> None:
     source = open_file(arguments)
-    features = None
+    features, count = None, len(variables_of(source))
     if arguments.features is not None:
         features = load.features_named(source, "features", arguments.features)
+        count = len(load.variables_named(source, "features", arguments.features))
     rows = load_rows(source, read_all=True).for_estimates()
     options: dict[str, Any] = {"task": arguments.task, "missing": "mean"}
     options |= {"sample_weight": rows.block.weight, "random_state": arguments.seed}
     options["preprocess"] = "robust" if arguments.robust else "zscore"
     data = Learnability(rows.block.X, rows.block.y, **options)
-    count = len(variables_of(source))
-    if features is not None:
-        count = len(load.variables_named(source, "features", arguments.features))
     estimate = replace(data.estimate(features), n_features=count)
     verb = "explains" if estimate.n_features == 1 else "explain"
     lines = [f"{counted(estimate.n_features, 'feature')} {verb} {estimate} of the variance"]

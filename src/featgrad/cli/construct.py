@@ -52,15 +52,11 @@ def construct_file(arguments: Namespace) -> None:
     # Described as a selection among all columns, given or constructed.
     block = replace(block, X=with_columns(block.X, constructor.entered_))
     rows = replace(rows, block=block).for_estimates()
-    selector, shown = constructor.selector_, rows.block
-    X, y, weight = shown.X, shown.y, shown.weight
-    described = Described(selector, X, y, weight, None)
-    concerns = described.concerns
+    selector, X, y = constructor.selector_, rows.block.X, rows.block.y
+    described = Described(selector, X, y, rows.block.weight, None)
     if arguments.report is not None:
-        about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
-        known: Any = {"target": arguments.target, "about": about, "command": arguments.command_line}
-        known["constructed"] = _drawn(constructor, block.X)
-        write_report(gather_facts(selector, X, y, sample_weight=weight, **known), arguments.report)
+        known = {"constructed": _drawn(constructor, block.X), **load.reported(rows, arguments)}
+        write_report(gather_facts(selector, X, y, **known), arguments.report)
     formula, result = f"{target} ~ {' + '.join(features) or '1'}", _result(constructor)
     of_rows = load.about_rows(rows, arguments)
     answer = {
@@ -68,17 +64,12 @@ def construct_file(arguments: Namespace) -> None:
         "constructed": [one._asdict() for one in constructor.constructed_],
         "result": result,
         "formula": formula,
-        "learnability": output.as_json(constructor.learnability_),
-        "score": None if constructor.score_ is None else constructor.score_._asdict(),
-        "task": constructor.task_,
-        "task_reason": constructor.task_.reason,
-        "rows": rows.n_rows,
-        "skipped": source.skipped,
-        "warnings": list(map(str, concerns)),
+        **load.outcome(constructor, rows, arguments),
+        "warnings": list(map(str, described.concerns)),
         "notes": arguments.notes,
     }
     lines = [str(described), result, *load.about_task(constructor.task_, arguments), *of_rows]
-    lines += [f"warning: {concern.title.lower()}. {concern}" for concern in concerns]
+    lines += output.warned(described.concerns)
     lines += [f"formula: {formula}"] if arguments.formula else []
     output.show(answer, "\n".join(lines), json_output=arguments.json)
 

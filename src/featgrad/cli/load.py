@@ -14,7 +14,7 @@ from featgrad import plan
 from featgrad._support import Indices
 from featgrad._support.wording import counted
 from featgrad.cli.arguments import UsageError
-from featgrad.cli.output import Progress
+from featgrad.cli.output import Progress, as_json
 from featgrad.columns.sample import KeyedSample, n_bytes
 from featgrad.math.targets import Encoding
 from featgrad.math.tasks import RowsOf, Task
@@ -285,7 +285,7 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
     """Features by name; the name of a text column stands for all of its features."""
     found: dict[str, list[int]] = {}
     for i, (name, column) in enumerate(_origins(source)):
-        for key in dict.fromkeys([name, column.name if column else name]):
+        for key in {name, column or name}:
             found.setdefault(key, []).append(i)
     for name in named:
         check_column(argument, name, source.name, list(found))
@@ -295,8 +295,7 @@ def features_named(source: Source, argument: str, named: Sequence[str]) -> Indic
 def variables_named(source: Source, argument: str, named: Sequence[str]) -> list[int]:
     """What is selected as one, by the name of a column or of a feature."""
     features, groups = features_named(source, argument, named), _groups(source)
-    found = np.unique(features if groups is None else groups[features])
-    return [int(i) for i in found]
+    return list(map(int, np.unique(features if groups is None else groups[features])))
 
 
 def variables_of(source: Source) -> Sequence[str]:
@@ -324,19 +323,41 @@ def encoded_rows(source: Source, X: Any) -> Any:
 def columns_of(source: Source, features: Sequence[str]) -> list[str]:
     """The columns of a table that features or columns of these names come from."""
     # Files of stored rows have names as well, but no columns to leave out.
-    if not hasattr(source, "left_out"):
-        return []
-    wanted, origins = set(features), _origins(source)
-    found = (c.name for name, c in origins if c is not None and {name, c.name} & wanted)
-    return list(dict.fromkeys(found))
+    origins, wanted = _origins(source) if hasattr(source, "left_out") else [], set(features)
+    return list(dict.fromkeys(column for name, column in origins if {name, column} & wanted))
 
 
-def _origins(source: Source) -> list[tuple[str, Any]]:
-    """The name of each feature and its column, None where FILE has no columns."""
-    columns: list[Any] = [None] * source.n_features
+def _origins(source: Source) -> list[tuple[str, str]]:
+    """The name of each feature and of its column, "" where FILE has no columns."""
+    columns = [""] * source.n_features
     if isinstance(layout := getattr(source, "layout", None), Layout):
-        columns = [column for column in layout.columns for _ in range(column.width)]
+        columns = [column.name for column in layout.columns for _ in range(column.width)]
     return list(zip(all_names(source), columns, strict=True))
+
+
+def outcome(fitted: Any, rows: LoadedRows, arguments: Namespace) -> dict[str, Any]:
+    """What a selector or a constructor has found, for JSON."""
+    return {
+        "learnability": as_json(fitted.learnability_),
+        "score": None if fitted.score_ is None else fitted.score_._asdict(),
+        "task": fitted.task_,
+        "task_reason": fitted.task_.reason,
+        "target": arguments.target,
+        "rows": rows.n_rows,
+        "skipped": rows.source.skipped,
+        "candidates": len(variables_of(rows.source)),
+        "seed": arguments.seed,
+    }
+
+
+def reported(rows: LoadedRows, arguments: Namespace) -> dict[str, Any]:
+    """What a report says of FILE and of the command."""
+    about = {"File": arguments.named(str(arguments.file)), "Rows": f"{rows.n_rows:,}"}
+    about["Rows left out"] = f"{rows.source.skipped:,}"
+    if not rows.is_complete:
+        about["Estimated from"] = f"{len(rows.block):,} random rows; the selection itself from all"
+    known = {"target": arguments.target, "about": about, "command": arguments.command_line}
+    return known | {"sample_weight": rows.block.weight}
 
 
 def about_task(task: Task, arguments: Namespace) -> list[str]:

@@ -19,6 +19,7 @@ from featgrad._support.atomic import atomic_path
 from featgrad._support.sklearn_compat import FitCallback
 from featgrad._support.wording import visible
 from featgrad.cli.arguments import UsageError
+from featgrad.estimates.diagnosis import Concern
 from featgrad.estimates.estimate import Estimate
 from featgrad.math.targets import is_missing
 from featgrad.readers import Block
@@ -189,6 +190,10 @@ def show(answer: dict[str, Any], text: str, *, json_output: bool) -> None:
     if json_output:
         text = json.dumps(answer, ensure_ascii=False)
     print("\n".join(map(visible, text.split("\n"))))
+
+
+def warned(concerns: Iterable[Concern]) -> list[str]:
+    return [f"warning: {concern.title.lower()}. {concern}" for concern in concerns]
 
 
 def check_outputs(arguments: Namespace, suffixes: dict[str, Sequence[str]]) -> None:

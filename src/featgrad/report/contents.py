@@ -160,7 +160,7 @@ class Contents:
             return ""
         if name in self.texts:
             texts = {code: _shortened(text) for text, code in self.texts[name].items()}
-            if len(texts) > MOST_TEXTS:
+            if len(texts) > MOST_TEXTS or 100 * counts.max() < counts.sum():
                 return ", ".join(list(texts.values())[:_NAMED]) + ", ..."
             most = np.argsort(-counts, kind="stable")[:_NAMED]
             return ", ".join(f"{texts[values[i]]} {counts[i] / counts.sum():.0%}" for i in most)

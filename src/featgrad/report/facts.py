@@ -1,6 +1,5 @@
 """Facts of a report, gathered from a fitted selector and its data."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -54,12 +53,8 @@ def gather_facts(
     ----------
     selector : FeatureGradientSelector
         Fitted on X and y.
-    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        The features.
-    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        The target.
-    sample_weight : array-like of shape (n_rows,), default=None
-        The weights given to `fit`.
+    X, y, sample_weight
+        What it was fitted on.
     names : sequence of str, default=None
         Names of the features; None takes those that the selector saw, or x0, x1, ...
     target : str, default=None
@@ -100,6 +95,7 @@ def gather_facts(
     provenance = {
         "Date": date.today().isoformat(),
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
+        "Seed": str(selector.random_state),
         "Data fingerprint": profiles.fingerprint(X, y),
         "Versions": text.versions(),
     }
@@ -132,7 +128,8 @@ def gather_facts(
         "series": series.names,
         **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
         "sizes": sizes,
-        "best": _best(selector),
+        # What the chosen size is compared with.
+        "best": selection.place_of(selector.sizes_ and selector.sizes_.best),
         "redundancy": _redundancy(X, names, labels, univariate, path[selection.place], near),
         "constructed": built,
         "held_out": picture(selection.chosen, series, task),
@@ -164,26 +161,17 @@ def _name(y: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _best(selector: Any) -> int | None:
-    """Place of the best size, which the chosen one is compared with."""
-    best = selector.sizes_ and selector.sizes_.best
-    return None if best is None else [point.size for point in selector.path_].index(best.size)
-
-
 def _missing(selection: Described) -> Indices:
     """Rows without a value of each feature; where a text is missing, its columns are all 0."""
-    found, layout, present = (
+    found, matrix, layout = (
         profiles.count_missing(selection.values),
+        selection.matrix,
         selection.layout,
-        Counter[int](),
     )
-    columns = [] if layout is None else zip(layout.columns, layout.starts, strict=False)
-    for column, start in columns:
+    for name, (column, features) in ({} if layout is None else layout.encoded).items():
         if column.kind == "one-hot":
-            own = selection.matrix[:, start : start + column.width]
-            present[layout.variables.index(column.name)] += int(own.sum())
-    for place, count in present.items():
-        found[place] = selection.matrix.shape[0] - count
+            present = int(matrix[:, features].sum())
+            found[layout.variables.index(name)] = matrix.shape[0] - present
     return found
 
 

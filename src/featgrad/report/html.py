@@ -24,50 +24,32 @@ _GAINS_OF_OTHER_ROWS = (
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """Contents of a report.
+    """Contents of a report, as `gather_facts` returns them.
 
     Attributes
     ----------
-    target : str or None
-        Name of the target, where it has one.
-    settings, search, data, provenance : dict of str to str
-        Settings of the selector, how the search ran, summary of the data, how to reproduce the
-        selection: label and text.
     names : list of str
         Names of the candidates.
     path : tuple of PathPoint
         The selection at each size, in increasing order; without held-out rows, with estimates from
         the rows that chose. Features are positions in `names`.
-    chosen : int
-        Position in `path` of the selected size.
-    everything : Estimate
-        Fraction of the variance that all candidates together explain.
-    table : dict
-        What the script of the page shows, ready for JSON: of each candidate what it explains by
-        itself, the share of missing values and of resamples that chose it, groups, distributions,
-        and at each size gains, directions and the closest chosen feature; held-out rows, and
-        correlations among the chosen and what they replace.
-    concerns : tuple of Concern
-        Warnings.
-    reason : str
-        Why so many features are chosen.
-    is_in_time : bool
-        Whether rows are known to be in the order of time; else drift is a note and no warning.
+    selection : PathPoint
+        That of the chosen size.
     """
 
     target: str | None
-    settings: dict[str, str]
+    settings: dict[str, str]  # label and text, as in the next three
     search: dict[str, str]
     data: dict[str, str]
     provenance: dict[str, str]
     names: list[str]
     path: tuple[Any, ...]  # PathPoint, none without learnability
-    chosen: int
-    everything: Estimate
-    table: dict[str, Any]
+    chosen: int  # position in the path
+    everything: Estimate  # of all candidates
+    table: dict[str, Any]  # what the scripts of the page show, ready for JSON
     concerns: tuple[Concern, ...] = ()
-    reason: str = ""
-    is_in_time: bool = False
+    reason: str = ""  # why so many features are chosen
+    is_in_time: bool = False  # else drift is a note and no warning
 
     @property
     def selection(self) -> Any:

@@ -22,9 +22,9 @@ _ALARMS = {"alarm": ("tab:red", "--"), "shift": ("tab:orange", ":")}
 
 def _percents() -> Any:
     """Shares as percentages along an axis."""
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import FuncFormatter
 
-    return PercentFormatter(1)
+    return FuncFormatter(lambda share, _: f"{100 * share:z.6g}%")
 
 
 class Display:
@@ -157,18 +157,19 @@ class PathDisplay(Display):
             label = f"chosen: {self.chosen}"
             self.chosen_ = self.ax_.axvline(self.chosen, color="C1", linestyle="--", label=label)
             self.ax_.legend()
-        if max(self.sizes) >= LOG_RATIO * max(min(self.sizes), 1):
-            self._spread_sizes(0 in self.sizes)
+        self._spread_sizes()
         self.ax_.set_xlabel("number of features")
 
-    def _spread_sizes(self, has_none: bool) -> None:
-        """Logarithmic, with sizes written out; no features at all have a place, too."""
-        from matplotlib.ticker import LogLocator, NullLocator
+    def _spread_sizes(self) -> None:
+        """Whole numbers; far ones logarithmic, where no features at all have a place, too."""
+        from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-        self.ax_.set_xscale("symlog" if has_none else "log")
-        self.ax_.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        self.ax_.xaxis.set_minor_locator(NullLocator())
-        self.ax_.xaxis.set_major_formatter("{x:g}")
+        axis, is_far = self.ax_.xaxis, max(self.sizes) >= LOG_RATIO * max(min(self.sizes), 1)
+        if is_far:
+            self.ax_.set_xscale("symlog" if 0 in self.sizes else "log")
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter("{x:g}")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_far else MaxNLocator(integer=True))
 
 
 class FeaturesDisplay(Display):
@@ -247,17 +248,6 @@ class TimelineDisplay(Display):
     names : sequence of str or None
         Names of the features.
 
-    Attributes
-    ----------
-    features : ndarray of int
-        Features that were ever chosen, in the order in which they entered.
-    scores : ndarray of shape (features, decisions)
-        Explained fraction that would have been lost without each; NaN while it was not chosen.
-    explained : list of Estimate
-        Explained fraction at each decision.
-    edges : ndarray of shape (decisions + 1,)
-        Rows of the decisions, and the present one.
-
     Examples
     --------
     >>> import numpy as np
@@ -275,10 +265,13 @@ class TimelineDisplay(Display):
     ) -> None:
         self.names, self.alarms = names, alarms
         self.explained = [decision.learnability for decision in timeline]
+        # Rows of the decisions, and the present one.
         self.edges = np.array([*(decision.row for decision in timeline), n_rows])
+        # Features that were ever chosen, in the order in which they entered.
         order = dict.fromkeys(f for decision in timeline for f in decision.features.tolist())
         self.features = np.array(list(order), np.intp)
         places = {feature: place for place, feature in enumerate(order)}
+        # What would have been lost without each; NaN while it was not chosen.
         self.scores = np.full((len(order), len(timeline)), np.nan)
         for column, decision in enumerate(timeline):
             own = [places[feature] for feature in decision.features.tolist()]

@@ -2,7 +2,6 @@
 
 import html
 import platform
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -179,9 +178,13 @@ class Described:
         self._variables, self.layout = selector._variables, selector._layout
         self.labels = _labels(selector)
         self._y = y
-        # Position of the chosen set in the path.
         self.place = [point.size for point in selector.path_].index(selector.n_features_)
         self.chosen: PathPoint = selector.path_[self.place]
+
+    def place_of(self, point: PathPoint | None) -> int | None:
+        """Where in the path there is a set of this size."""
+        sizes = [other.size for other in self.selector.path_]
+        return point and sizes.index(point.size)
 
     @cached_property
     def concerns(self) -> list[Concern]:
@@ -327,36 +330,28 @@ def versions() -> str:
     return ", ".join([*found, f"Python {platform.python_version()}"])
 
 
-def _sizes_in_words(sizes: Any) -> str:
-    numbers = [f"{size:,}" for size in np.unique(sizes)]
-    return ", ".join(numbers if len(numbers) <= 20 else [*numbers[:10], "…", *numbers[-3:]])
-
-
-def _groups_in_words(groups: Any) -> str:
-    """How many groups of several features there are, given as lists or as labels."""
-    groups = groups.values() if isinstance(groups, Mapping) else groups
-    sizes = Counter(map(str, groups)).values() if are_labels(groups) else map(len, groups)
-    count = sum(size > 1 for size in sizes)
+def _groups_in_words(selector: Any) -> str:
+    count = int(np.count_nonzero(np.bincount(_labels(selector)) > 1))
     return f"{counted(count, 'group')} of features, each chosen as a whole"
 
 
+_SEARCHES = "{} searches, each on a random half of the rows"
 _SCALES = {
     "center": "features are centred, and keep their own variance",
     "robust": "features, and targets that are numbers, are clipped at Tukey's outer fences",
 }
 # Label and text of a parameter that has another value than its default.
 _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "path_sizes": ("Sizes tried", _sizes_in_words),
     "feature_groups": ("Groups", _groups_in_words),
-    "keep": ("Always chosen", lambda features: counted(len(features), "feature")),
-    "exclude": ("Never chosen", lambda features: counted(len(features), "feature")),
-    "n_resamples": ("Stability", lambda n: f"{n} searches, each on a random half of the rows"),
-    "preprocess": ("Scale", lambda kind: _SCALES[kind]),
+    "keep": ("Always chosen", lambda fitted: counted(len(fitted.keep), "feature")),
+    "exclude": ("Never chosen", lambda fitted: counted(len(fitted.exclude), "feature")),
+    "n_resamples": ("Stability", lambda fitted: _SEARCHES.format(fitted.n_resamples)),
+    "preprocess": ("Scale", lambda fitted: _SCALES[fitted.preprocess]),
     "missing": ("Missing values", lambda _: "are refused"),
-    "device": ("Device", str),
+    "device": ("Device", lambda fitted: str(fitted.device)),
 }
 # Parameters that other lines of a report describe.
-_DESCRIBED = {"n_features_to_select", "max_cost", "task", "random_state", "verbose"}
+_DESCRIBED = {"n_features_to_select", "path_sizes", "max_cost", "task", "random_state", "verbose"}
 
 
 def settings_in_words(selector: Any) -> dict[str, str]:
@@ -368,7 +363,7 @@ def settings_in_words(selector: Any) -> dict[str, str]:
     }
     defaults, given = (one.get_params(deep=False) for one in (type(selector)(), selector))
     changed = {k: v for k, v in given.items() if str(v) != str(defaults[k]) and k not in _DESCRIBED}
-    lines |= {_WORDS[k][0]: _WORDS[k][1](v) for k, v in changed.items() if k in _WORDS}
+    lines |= {_WORDS[k][0]: _WORDS[k][1](selector) for k in changed if k in _WORDS}
     other = ", ".join(f"{k}={shortened(v)}" for k, v in changed.items() if k not in _WORDS)
     return lines | ({"Other parameters": other} if other else {})
 
