@@ -202,3 +202,15 @@ def test_missing_matplotlib_is_answered_with_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"featgrad\[plot\]"):
         PathDisplay([1], [Estimate(0.1, 0.1, 1)]).plot()
+
+
+def test_sizes_are_whole_numbers_and_shares_percentages():
+    display = PathDisplay([1, 2, 3], [Estimate(share, 0.01, 1) for share in (0.2, 0.3, 0.35)])
+    display.plot().figure_.draw_without_rendering()
+    across, upwards = (
+        [label.get_text() for label in axis.get_ticklabels()]
+        for axis in (display.ax_.xaxis, display.ax_.yaxis)
+    )
+    assert {"1", "2", "3"} <= set(across)
+    assert all(float(text.replace("\N{MINUS SIGN}", "-")).is_integer() for text in across)
+    assert "20%" in upwards
