@@ -693,9 +693,5 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "mean"
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
         tags.array_api_support = True
         return tags

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import _check_y, check_consistent_length, check_X_y, validate_data
 
 from featgrad._support.array_api import is_dask, mixed_frame, on_accelerator, on_host, without_rows
@@ -25,10 +25,23 @@ from featgrad.readers.missing import EncodedRows, append_flags, with_flags
 from featgrad.search.units import Variables
 
 
-class TakesTables:
-    """A selector whose X may be a matrix or a table."""
+class TakesMatrices:
+    """What scikit-learn has to know of estimators whose X may be sparse, with missing values."""
 
     missing: str
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class TakesTables(TakesMatrices):
+    """An estimator whose X may be a matrix or a table."""
+
     device: str | None
     keep: Any
     exclude: Any

@@ -18,7 +18,7 @@ from featgrad import (
     SelectionPath,
     Stability,
 )
-from featgrad.construct.constructor import ConstructedFeature, ConstructedFeatures
+from featgrad.construct.features import ConstructedFeature, ConstructedFeatures
 from featgrad.estimates.estimate import unknown
 from featgrad.online.history import TimelinePoint
 from featgrad.report import FeaturesDisplay, PathDisplay, TimelineDisplay

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from featgrad._support import Floats, Indices
-from featgrad._support.array_api import dense, placed_like, to_numpy
+from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
 from featgrad.construct.expressions import Constructed, Expression, Given, in_columns, with_columns
 from featgrad.construct.operations import Operation
@@ -87,10 +87,9 @@ def construct(
         before, active = active, []
         every = [*map(Given, range(X.shape[1])), *columns]
         for folds, subset in zip(before, subsets, strict=True):
-            pool, residuals = pools.of_division[folds], _residuals(dataset, subset.features, folds)
-            chosen = [every[i] for i in subset.features]
-            values = dense(matrix[:, placed_like(matrix, subset.features)])
-            left = _staying(chosen, to_numpy(values)[residuals.rows], residuals, counts[folds])
+            pool, chosen = pools.of_division[folds], [every[i] for i in subset.features]
+            residuals, values = _residuals(dataset, subset.features, folds)
+            left = _staying(chosen, values, residuals, counts[folds])
             pools.of_division[folds] = stay = {one: pool[one] for one in left if one in pool}
             if round_ == n_rounds:
                 continue
@@ -152,8 +151,11 @@ def _staying(
     return columns
 
 
-def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
-    """What ridge models of some columns leave of each fold of a division, of its other folds."""
+def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> tuple[Residuals, Floats]:
+    """What ridge models of some columns leave of each fold of a division, of its other folds.
+
+    And these columns in the rows of the division.
+    """
     sample = dataset.sample(columns, to_price=True)
     used = np.flatnonzero(np.isin(sample.folds, folds))
     of_row, outputs, weights = sample.folds[used], sample.outputs[used], sample.weights[used]
@@ -176,7 +178,7 @@ def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> Residuals:
     constant_too = np.column_stack([np.ones(len(used)), given.values])
     basis = np.linalg.qr(np.sqrt(weights)[:, None] * constant_too)[0]
     left, outputs = weights[:, None] * left, weights[:, None] * outputs
-    return Residuals(sample.places[used], weights, left, basis, outputs)
+    return Residuals(sample.places[used], weights, left, basis, outputs), given.values
 
 
 class Verdict(NamedTuple):

@@ -6,18 +6,16 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from featgrad._support.array_api import dense, is_dask, mapped, namespace, on_host, without_rows
-from featgrad._support.results import Result
-from featgrad._support.wording import percent
 from featgrad.checks import (
     MATRIX,
     check_missing,
@@ -30,12 +28,12 @@ from featgrad.checks import (
 from featgrad.columns.extremes import in_range
 from featgrad.construct.construction import WithConstructed, construct
 from featgrad.construct.expressions import Expression, Given, built, with_columns
-from featgrad.construct.operations import OPERATIONS, Operation
+from featgrad.construct.features import ConstructedFeature, ConstructedFeatures
+from featgrad.construct.operations import Operation, operations_named
 from featgrad.dataset.base import Storage
 from featgrad.dataset.checkpoint import NO_CHECKPOINT
 from featgrad.dataset.memory import InMemory
 from featgrad.dataset.reread import Reread
-from featgrad.estimates.estimate import gain_text
 from featgrad.fitting import Choice, Fit, new_fit
 from featgrad.plan import (
     CONSTRUCTION_SIZE,
@@ -46,11 +44,10 @@ from featgrad.plan import (
 )
 from featgrad.readers import Source
 from featgrad.selector import FeatureGradientSelector
+from featgrad.variables import TakesTables
 
-_SHARED = (
-    "n_features_to_select", "min_features_to_select", "keep", "exclude", "estimate", "cv", "task",
-    "missing", "device", "random_state",
-)  # fmt: skip
+# Parameters that are not those of a selector, and what is known of the selection.
+_OWN = {"operations", "rounds", "parents"}
 _RESULTS = (
     "concerns_",
     "learnability_",
@@ -63,39 +60,7 @@ _RESULTS = (
 )
 
 
-class ConstructedFeature(NamedTuple):
-    """A constructed feature that was chosen."""
-
-    name: str
-    operation: str  # that it was constructed by
-    parts: list[str]  # given columns that it is made of
-    price: float  # estimate of the explained fraction that it would add, when it entered
-    gain: float  # explained fraction that held-out rows lose without it; NaN without `estimate`
-    error: float  # standard error of the gain
-
-
-class ConstructedFeatures(Result, list[ConstructedFeature]):
-    """Constructed features, shown as a table; `plot` draws their gains."""
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        if not self:
-            return [("nothing is constructed",)]
-        rows = [
-            (name, operation, percent(price), gain_text(gain, error))
-            for name, operation, _, price, gain, error in self
-        ]
-        return [("feature", "operation", "price", "gain"), *rows]
-
-    def _bars(self) -> dict[str, Any]:
-        return {
-            "names": [one.name for one in self],
-            "values": [one.gain for one in self],
-            "errors": [one.error for one in self],
-            "label": "share of the variance that is lost without it",
-        }
-
-
-class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FeatureGradientConstructor(TransformerMixin, TakesTables, BaseEstimator):  # type: ignore[misc]
     """Construct features as they are needed: columns that do not exist are priced by the gradient.
 
     The search of `FeatureGradientSelector` chooses among the given columns. Then every column that
@@ -214,13 +179,13 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         -------
         self
         """
-        reader = self._new_reader()
-        storage, X, y = reader._validated(X, y)
-        # Tables of numbers and some texts are dense to be curved.
-        self._is_dense = reader._layout is not None and np.prod(X.shape) <= DENSE_ENTRIES
-        X = X if storage == "dask" else self._as_rows(X)
+        self._check_parameters()
+        storage, X, y = self._validated(X, y)
+        if self._layout is not None and np.prod(X.shape) <= DENSE_ENTRIES:
+            X = dense(X)  # numbers of tables can be curved
+        X = X if storage == "dask" else _as_rows(X)
         storage = "memory" if sparse.issparse(X) else storage
-        rows = in_range(X, reader.preprocess), y, sample_weight, groups
+        rows = in_range(X, self.selector_.preprocess), y, sample_weight, groups
         fit = self._new_fit(storage, X.shape[1])
         choice = self._choose(X, fit.of_rows(*rows), fit)
         if as_numbers := fit.as_numbers(choice):
@@ -258,10 +223,9 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         'y ~ x2 + x0 * x1'
         """
         check_source(source)
-        reader, names, self._is_dense = self._new_reader(), source.feature_names, False
-        reader.n_features_in_ = source.n_features
-        if names is not None:
-            reader.feature_names_in_ = np.array(list(names), dtype=object)
+        self._check_parameters()
+        names = source.feature_names
+        self._take_names(names if names is None else list(names), source.n_features)
         fit = self._new_fit("source", source.n_features)
         self._adopt(self._choose(None, fit.of_source(source, NO_CHECKPOINT), fit))
         return self
@@ -283,13 +247,13 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
         if is_dask(X):
             validate_data(self, without_rows(X), reset=False, skip_check_array=True)
             return mapped(X, self._built, len(self.features_))
-        if self._reader._layout is None:
+        if self._layout is None:
             with naming_columns():
                 X = validate_data(self, on_host(X), reset=False, **MATRIX)
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
-            X = self._reader._matrix(X)
-        return self._built(X)
+            X = self._matrix(X)
+        return self._built(X) if self._encoder is None else dense(self._built(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the chosen features.
@@ -311,40 +275,33 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
     def _built(self, X: Any) -> Any:
         """The chosen features of a matrix."""
         check_missing(X, self.missing)
-        return built(self._as_rows(X), self.features_)
+        return built(_as_rows(X), self.features_)
 
-    def _new_reader(self) -> FeatureGradientSelector:
-        """Reads rows as the selector does; refuses parameters that make no sense."""
-        self._operations()
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense; some are those of the selector."""
+        self._operations = operations_named(self.operations)
         check_number("rounds", self.rounds, Integral, at_least=0)
         check_option("parents", self.parents, ("all", "any"))
         if self.n_features_to_select != "auto":
             check_number("n_features_to_select", self.n_features_to_select, Integral, at_least=1)
-        shared = {name: getattr(self, name) for name in _SHARED}
-        shared["random_state"] = check_random_state(self.random_state).randint(1 << 31)
-        self._reader = FeatureGradientSelector(**shared)
-        self._reader._check_parameters()
-        return self._reader
+        given = self.get_params(deep=False)
+        given["random_state"] = check_random_state(self.random_state).randint(1 << 31)
+        shared = {name: value for name, value in given.items() if name not in _OWN}
+        self.selector_ = FeatureGradientSelector(**shared)
+        self.selector_._check_parameters()
 
     def _new_fit(self, storage: str, n_columns: int) -> Fit:
         """A fit of the columns that were read."""
-        reader = self._reader
-        self.n_features_in_ = reader.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(reader, "feature_names_in_"):
-            self.feature_names_in_ = reader.feature_names_in_
-        known = reader.n_features_in_, getattr(self, "feature_names_in_", None)
-        ordered = [one for one in self._operations() if getattr(one.curve, "is_ordered", False)]
-        if ordered and storage in ("source", "dask"):
+        if storage in ("source", "dask") and any(one.is_ordered for one in self._operations):
             raise ValueError(
                 f"operations={self.operations!r} takes rows in their order, which only fit with "
                 "rows in memory knows: leave lags and rolling means out."
             )
-        self.selector_ = clone(reader)
         # Columns that a variable is encoded as are features of their own.
+        known = self.n_features_in_, getattr(self, "feature_names_in_", None)
         for name in ("keep", "exclude"):
-            if (given := getattr(reader, name)) is not None:
-                own, variables = feature_indices(name, given, *known), reader._variables
+            if (given := getattr(self, name)) is not None:
+                own, variables = feature_indices(name, given, *known), self._variables
                 own = own if variables is None else variables.columns(own)
                 self.selector_.set_params(**{name: own})
         # The number may be larger than that of the given columns.
@@ -353,12 +310,12 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
 
     def _choose(self, X: Any, rows: Storage, fit: Fit) -> Choice:
         """Construct, and choose among all columns; of X where it is in memory."""
-        selector, operations = self.selector_, self._operations()
-        some, every = rows, rows
         if isinstance(rows, Reread):
             some = rows.in_memory(rows_to_price(rows.n_features))
             X = some.X
-        assert isinstance(some, InMemory)
+        else:
+            assert isinstance(rows, InMemory)
+            some = rows
         X = some.X.resident() if fit.storage == "device" else X
         number, units = self.n_features_to_select, fit.budgets.units
         few = CONSTRUCTION_SIZE, max(1, rows.n_rows // ROWS_PER_CONSTRUCTION)
@@ -368,18 +325,21 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
             divisions += [split.training for split in rows.splits]
         most = PARENTS if self.parents == "any" else math.inf
         search = WithConstructed()
-        search.pools = construct(X, some, divisions, units, size, self.rounds, most, operations)
+        among = X, some, divisions, units, size
+        search.pools = construct(*among, self.rounds, most, self._operations)
         columns, names = search.pools.columns, self._names()
-        search.n_given, with_all = rows.n_features, copy(selector).set_params(search=search)
+        search.n_given, with_all = rows.n_features, copy(self.selector_).set_params(search=search)
         if number != "auto":
             number = min(int(number), units.n_available + len(columns))
             with_all.set_params(n_features_to_select=number)
         names = [*names, *(column.text(names) for column in columns)]
         with_all.feature_names_in_ = np.array(names, dtype=object)
-        some = every = some.with_matrix(with_columns(X, columns))
+        some = some.with_matrix(with_columns(X, columns))
         if isinstance(rows, Reread):
-            every = rows.with_columns(partial(with_columns, columns=columns), some)
-        return new_fit(with_all, fit.storage, len(names)).choose(every)
+            rows = rows.with_columns(partial(with_columns, columns=columns), some)
+        else:
+            rows = some
+        return new_fit(with_all, fit.storage, len(names)).choose(rows)
 
     def _adopt(self, choice: Choice) -> None:
         selector, search, names = self.selector_, choice.plan.search, self._names()
@@ -412,38 +372,18 @@ class FeatureGradientConstructor(TransformerMixin, BaseEstimator):  # type: igno
                 numbers = own[feature], *map(float, gain)
                 self.constructed_.append(ConstructedFeature(text, feature.kind, parts, *numbers))
 
-    def _as_rows(self, X: Any) -> Any:
-        """An array of numbers, or CSR rows of the kind that is an array."""
-        X = dense(X) if self._is_dense else X
-        if sparse.issparse(X):
-            return sparse.csr_array(X, dtype=np.result_type(X.dtype, np.float32))
-        xp = namespace(X)
-        return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
-
     def _names(self, input_features: Any = None) -> Any:
         """Of given columns, as they are searched."""
         names = _check_feature_names_in(self, input_features)
-        return names if self._reader._layout is None else list(self._reader._layout)
-
-    def _operations(self) -> list[Operation]:
-        """Those named, and those given as objects."""
-        given = self.operations
-        given = [given] if isinstance(given, str | Operation) else list(given)
-        for one in given:
-            if not isinstance(one, Operation) and one not in OPERATIONS:
-                raise ValueError(
-                    f"operations contains {one!r}, which is unknown: use some of "
-                    f"{list(OPERATIONS)}, or an operation as an object."
-                )
-        return [one if isinstance(one, Operation) else OPERATIONS[one] for one in given]
+        return names if self._layout is None else list(self._layout)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "features_")
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "mean"
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
+
+def _as_rows(X: Any) -> Any:
+    """An array of numbers, or CSR rows of the kind that is an array."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X, dtype=np.result_type(X.dtype, np.float32))
+    xp = namespace(X)
+    return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)

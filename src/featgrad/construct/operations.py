@@ -1,5 +1,6 @@
 """Operations: what may be constructed, all of it priced at once and only the best of it built."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,11 @@ class Operation:
 
     curve: Curve | None = None
     times: str = ""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it sees rows before a row."""
+        return self.curve is not None and self.curve.is_ordered
 
     def best(self, parts: Parts, residuals: Residuals, kept: int) -> tuple[int, list[Constructed]]:
         """How many columns it could construct, and about those of the highest prices."""
@@ -69,3 +75,15 @@ OPERATIONS = {
     "lags": Operation(Lag()),
     "rolling": Operation(RollingMean()),
 }
+
+
+def operations_named(given: "str | Operation | Sequence[str | Operation]") -> list[Operation]:
+    """Those named, and those given as objects."""
+    given = [given] if isinstance(given, str | Operation) else list(given)
+    for one in given:
+        if not isinstance(one, Operation) and one not in OPERATIONS:
+            raise ValueError(
+                f"operations contains {one!r}, which is unknown: use some of {list(OPERATIONS)}, "
+                "or an operation as an object."
+            )
+    return [one if isinstance(one, Operation) else OPERATIONS[one] for one in given]

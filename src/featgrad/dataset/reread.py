@@ -260,12 +260,10 @@ class Reread(Storage):
 
     def in_memory(self, count: int) -> InMemory:
         """So many rows in their folds, with missing entries filled; takes a visit."""
-        every, count = np.arange(self.n_features), min(count, self.n_rows)
-        rows = self.visit("rows", partial(Gathered, every, count, self.n_rows)).rows()
-        weights = rows.weights / rows.weights.sum()
-        target = centre(self._encoder.centred(rows.outputs), self.task, weights)
-        layout = self._layout._replace(folds=rows.cells // len(self.class_shares), clusters=None)
-        prepared = Prepared(np.arange(len(weights)), weights, target, self.filters, layout)
+        rows = self._in_units(self.visit("rows", self._gathering(count=count)).rows())
+        target = centre(rows.outputs, self.task, rows.weights)
+        layout = self._layout._replace(folds=rows.cells, clusters=None)
+        prepared = Prepared(np.arange(len(rows.cells)), rows.weights, target, self.filters, layout)
         return InMemory(rows.X, prepared, self._preprocess)
 
     def _lay_out(
@@ -298,9 +296,8 @@ class Reread(Storage):
 
     def _some_targets(self) -> tuple[Floats, RowsOf]:
         """Whole numbers of some rows, and these rows; takes a visit."""
-        count = min(TASK_ROWS, self.n_rows)
-        gathering = partial(Gathered, np.arange(self.n_features), count, self.n_rows)
-        rows, outputs = self.visit("task", gathering).rows(), self._encoder.outputs
+        gathered = self.visit("task", self._gathering(count=TASK_ROWS))
+        rows, outputs = gathered.rows(), self._encoder.outputs
         y = np.round(rows.outputs[:, 0] * outputs.deviations + outputs.means)
         return y, RowsOf(rows.X.__getitem__, np.arange(len(y)), rows.cells)
 
@@ -314,13 +311,13 @@ class Reread(Storage):
         else:
             rows = self._gathered.rows()
             rows = rows._replace(X=rows.X[:, columns])
-        outputs, variance = self._encoder.centred(rows.outputs), self._encoder.outputs.variance
-        weights, folds = rows.weights / rows.weights.sum(), rows.cells // len(self.class_shares)
-        sample = self._sample_of(rows.X, outputs, weights, variance, folds, rows.places)
+        rows, variance = self._in_units(rows), self._encoder.outputs.variance
+        known = rows.outputs, rows.weights, variance, rows.cells, rows.places
+        sample = self._sample_of(rows.X, *known)
         clusters: Any = rows.groups
         # Rows that are held out in runs of neighbours may depend on these.
         if self._layout.clusters is not None:
-            clusters = parts_of(self.splits, self.n_folds)[folds]
+            clusters = parts_of(self.splits, self.n_folds)[rows.cells]
         if clusters is None:
             return sample
         return sample._replace(clusters=np.unique(clusters, return_inverse=True)[1])
@@ -332,16 +329,28 @@ class Reread(Storage):
 
     def sampling(self) -> Callable[[], RowSums]:
         """All columns of the sample."""
-        return self._gathering(np.arange(self.n_features))
+        return self._gathering()
 
     def keep_sample(self, gathered: RowSums) -> None:
         assert isinstance(gathered, Gathered)
         self._gathered = gathered
 
-    def _gathering(self, columns: Indices) -> "Callable[[], Gathered]":
-        entries = min(len(columns), self._n_entries)
-        count = min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS, self.n_rows)
-        return partial(Gathered, columns, count, self.n_rows)
+    def _gathering(
+        self, columns: Indices | None = None, count: int | None = None
+    ) -> "Callable[[], Gathered]":
+        """Of all columns, and of as many rows as estimates take, unless others are given."""
+        columns = np.arange(self.n_features) if columns is None else columns
+        if count is None:
+            entries = min(len(columns), self._n_entries)
+            count = min(max(FEWEST_KEPT, KEPT_ENTRIES // entries), ESTIMATE_ROWS)
+        return partial(Gathered, columns, min(count, self.n_rows), self.n_rows)
+
+    def _in_units(self, rows: Rows) -> Rows:
+        """Outputs in the units of the target, weights that sum to one, and folds as cells."""
+        weights, folds = rows.weights / rows.weights.sum(), rows.cells // len(self.class_shares)
+        return rows._replace(
+            outputs=self._encoder.centred(rows.outputs), weights=weights, cells=folds
+        )
 
 
 class Gathered(ArraySums):

@@ -34,6 +34,7 @@ from featgrad.online.state import OnlineState
 from featgrad.options import HALF_LIFE
 from featgrad.plan import SHORTEST_HALF_LIFE
 from featgrad.readers.block import canonical
+from featgrad.variables import TakesMatrices
 
 _MATRIX = {
     "accept_sparse": "csr",
@@ -42,7 +43,7 @@ _MATRIX = {
 }
 
 
-class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineFeatureSelector(SelectorMixin, TakesMatrices, BaseEstimator):  # type: ignore[misc]
     """Select features on a stream: which ones matter now.
 
     Rows are forgotten exponentially. Features are chosen by exact moments of a working set of
@@ -366,11 +367,7 @@ class OnlineFeatureSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.dict = True
-        tags.input_tags.allow_nan = self.missing == "mean"
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
         return tags
 
 
