@@ -15,7 +15,8 @@ def profile(x, y, task="regression", weights=None):
     x = np.asarray(x, dtype=float)
     x = x[:, None] if x.ndim == 1 else x
     names = [f"x{i}" for i in range(x.shape[1])]
-    (found,) = profiles(x, series(y, task, weights), [np.arange(x.shape[1])], names, {})
+    units = [np.arange(x.shape[1])]
+    found = profiles(x, series(y, task, weights), units, names, {}.get).get(0)
     return found
 
 
@@ -84,7 +85,7 @@ def test_large_targets_keep_their_errors():
 def test_sparse_columns_are_as_dense_ones():
     x = np.repeat([0.0, 1.0, 2.0], 7)[:, None]
     target = series(np.arange(21.0))
-    dense, of_sparse = (profiles(X, target, [np.array([0])], ["x"], {})[0]
+    dense, of_sparse = (profiles(X, target, [np.array([0])], ["x"], {}.get)[0]
                         for X in (x, sparse.csr_array(x)))  # fmt: skip
     np.testing.assert_array_equal(dense.means, of_sparse.means)
 

@@ -28,7 +28,7 @@ _ARGUMENTS = (
     "target|weight|format|categorical|hash_dim|on_bad_rows|task|features|keep|exclude|"
     "sep|decimal|encoding|header|na_values|skip_rows|sheet|transpose"
 )
-_ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\['[^']*'\]|\w[\w*]*)?")
+_ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\['[^']*'\]|\w+)?")
 _PASSED = re.compile(rf"(?<=\bpass )({_ARGUMENTS})\b(?!=)")
 
 
@@ -173,7 +173,4 @@ def _option(argument: str, value: str | None) -> str:
         value = value[1:-1]
     elif argument == "on_bad_rows":
         value = value.strip("'")
-    elif "**" in value:
-        base, power = value.split("**")
-        value = str(int(base) ** int(power))
     return f"{option} {value}"

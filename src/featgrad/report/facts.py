@@ -116,7 +116,10 @@ def gather_facts(
     path, sizes, near = _sizes(selection, X, series, shown)
     # 3. Integers in place of fractions keep the page small.
     best = np.argsort(-univariate, kind="stable")[:_PROFILES]
-    drawn = np.unique(np.concatenate([best, *(point.features for point in path)]))
+    units = _units(np.unique(np.concatenate([best, *(point.features for point in path)])), groups)
+    drawn = profiles.profiles(
+        X, series, units, names, lambda feature: selection.encoded(int(shown[feature]))
+    )
     missing, stability = missing[shown], getattr(selector, "stability_", None)
     frequencies = None if stability is None else np.asarray(stability.frequencies)[shown]
     table = {
@@ -126,7 +129,7 @@ def gather_facts(
         "stability": _scaled(frequencies, 100),
         "missing": _scaled(missing / X.shape[0] if missing.any() else None, 1000),
         "series": series.names,
-        **_drawn(_profiles(selection, X, series, names, drawn, groups, shown)),
+        **_drawn(drawn),
         "sizes": sizes,
         # What the chosen size is compared with.
         "best": selection.place_of(selector.sizes_ and selector.sizes_.best),
@@ -163,15 +166,11 @@ def _name(y: Any) -> str | None:
 
 def _missing(selection: Described) -> Indices:
     """Rows without a value of each feature; where a text is missing, its columns are all 0."""
-    found, matrix, layout = (
-        profiles.count_missing(selection.values),
-        selection.matrix,
-        selection.layout,
-    )
-    for name, (column, features) in ({} if layout is None else layout.encoded).items():
+    found, n_rows = profiles.count_missing(selection.values), selection.matrix.shape[0]
+    for name, (column, features) in selection.columns.items():
         if column.kind == "one-hot":
-            present = int(matrix[:, features].sum())
-            found[layout.variables.index(name)] = matrix.shape[0] - present
+            present = int(selection.matrix[:, features].sum())
+            found[selection.layout.variables.index(name)] = n_rows - present
     return found
 
 
@@ -225,22 +224,11 @@ def _sizes(
     return tuple(path), sizes, near[chosen]
 
 
-def _profiles(
-    selection: Described,
-    X: Any,
-    series: Series,
-    names: Sequence[str],
-    drawn: Indices,
-    groups: Sequence[Group],
-    shown: Indices,
-) -> dict[int, Profile]:
-    """Of some features and of the groups that they are in, by their first feature."""
+def _units(features: Indices, groups: Sequence[Group]) -> list[Indices]:
+    """The group that each is in, or each by itself."""
     grouped = {int(i): group.features for group in groups for i in group.features}
-    units = {int(grouped.get(i, [i])[0]): grouped.get(i, np.array([i])) for i in drawn}
-    encoded = {first: selection.encoded(int(shown[first])) for first in units}
-    known = {first: one for first, one in encoded.items() if one is not None}
-    found = profiles.profiles(X, series, list(units.values()), names, known)
-    return {first: one for first, one in zip(units, found, strict=True) if one is not None}
+    units = (grouped.get(int(i), np.array([i])) for i in features)
+    return list({int(unit[0]): unit for unit in units}.values())
 
 
 def _drawn(found: Mapping[int, Profile]) -> dict[str, Any]:

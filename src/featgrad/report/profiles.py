@@ -1,6 +1,6 @@
 """What the data of a report look like: a summary, correlations, the target over values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -88,25 +88,24 @@ def profiles(
     target: Series,
     units: Sequence[Indices],
     names: Sequence[str],
-    encoded: Mapping[int, tuple[EncodedColumn, Floats]],
-) -> list[Profile | None]:
-    """Profile of each unit, a feature or a group, on evenly spaced rows of positive weight.
+    encoded: Callable[[int], tuple[EncodedColumn, Floats] | None],
+) -> dict[int, Profile]:
+    """Of units, by their first feature, on evenly spaced rows of positive weight.
 
     Some features stand for columns of texts or dates.
     """
     used = drawn_rows(target)
     X, target = X[used], target.take(used)
-    found: list[Profile | None] = []
+    found: dict[int, Profile | None] = {}
     for features in units:
-        columns = np.asarray(dense(X[:, features]), float)
-        column, own = encoded.get(int(features[0]), (None, columns))
-        if len(features) == 1 and column is not None:
-            found.append(_of_encoded(column, own[used], target))
-        elif len(features) == 1:
-            found.append(_of_numbers(columns[:, 0], target))
+        first, columns = int(features[0]), np.asarray(dense(X[:, features]), float)
+        if len(features) > 1:
+            found[first] = _of_categories(columns, target, [names[i] for i in features])
+        elif (one := encoded(first)) is not None:
+            found[first] = _of_encoded(one[0], one[1][used], target)
         else:
-            found.append(_of_categories(columns, target, [names[i] for i in features]))
-    return found
+            found[first] = _of_numbers(columns[:, 0], target)
+    return {first: profile for first, profile in found.items() if profile is not None}
 
 
 def drawn_rows(target: Series) -> Indices:

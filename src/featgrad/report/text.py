@@ -176,6 +176,8 @@ class Described:
         self.selector, self.data = selector, Learnability(self.matrix, y, **options)
         self.names = feature_names(selector) if names is None else names
         self._variables, self.layout = selector._variables, selector._layout
+        # By variable, what it is encoded as and the columns of that.
+        self.columns = {} if self.layout is None else self.layout.encoded
         self.labels = _labels(selector)
         self._y = y
         self.place = [point.size for point in selector.path_].index(selector.n_features_)
@@ -225,10 +227,10 @@ class Described:
         """
         if self._variables is None or self.layout is None:
             return self.matrix
-        of_column, encoded = self._variables.of_column, self.layout.encoded.values()
+        of_column = self._variables.of_column
         first, weights = np.unique(of_column, return_index=True)[1], np.zeros(len(of_column))
         weights[first], output = 1, encode(self._y, self.selector.task_)[0][:, 0]
-        for column, features in encoded:
+        for column, features in self.columns.values():
             if column.kind == "one-hot":
                 own = self.matrix[:, features]
                 weights[features] = own.T @ output / np.maximum(own.sum(axis=0), 1)
@@ -239,9 +241,7 @@ class Described:
 
     def encoded(self, feature: int) -> tuple[EncodedColumn, Any] | None:
         """What a feature that is not a number is encoded as, and the columns of that."""
-        if self.layout is None:
-            return None
-        column, features = self.layout.encoded.get(self.names[feature], (None, None))
+        column, features = self.columns.get(self.names[feature], (None, None))
         if column is None or column.kind in ("number", "missing"):
             return None
         return column, np.asarray(dense(self.matrix[:, features]), np.float64)
@@ -249,8 +249,8 @@ class Described:
     @property
     def is_in_time(self) -> bool:
         """Whether the rows are known to be in the order of time: by a date that never falls."""
-        columns = [] if self.layout is None else self.layout.encoded.values()
-        days = (self.matrix[:, own[:1]] for column, own in columns if column.kind == "date")
+        dates = (own[:1] for column, own in self.columns.values() if column.kind == "date")
+        days = (self.matrix[:, date] for date in dates)
         return any(np.all(np.diff(np.asarray(dense(day)).ravel()) >= 0) for day in days)
 
     def has_direction(self, feature: int) -> bool:
