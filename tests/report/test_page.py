@@ -159,8 +159,19 @@ def test_an_unknown_estimate_is_a_question_mark_and_no_point(browser, tmp_path):
     marks = "document.querySelector('#points').textContent"
     assert browser.evaluate("document.querySelectorAll('#points circle').length") == 2
     assert browser.evaluate(marks).count("?") == 1
-    assert browser.evaluate("document.querySelectorAll('#curve .everything').length") == 1
-    assert "all 5: unknown" in browser.evaluate("document.getElementById('curve').textContent")
+    assert browser.evaluate("document.querySelectorAll('#curve .everything').length") == 0
+    assert "all 5" not in browser.evaluate("document.getElementById('curve').textContent")
+
+
+def test_counts_that_are_wider_than_a_cell_are_percentages(browser, tmp_path):
+    curve = {"name": "a", "x": [0, 1000], "y": [0, 1000], "count": 10, "found": 9}
+    counts = [[300_000 * (i == j) + 100_000 * (i > j) for j in range(10)] for i in range(10)]
+    held_out = {"rows": 40, "curves": [curve], "classes": list("abcdefghij"), "counts": counts}
+    write_report(facts(NAMES, held_out=held_out), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    words = browser.evaluate("document.getElementById('confusion').textContent")
+    assert "% of each class" in words
+    assert "300,000300" not in words
 
 
 def test_two_sizes_are_compared(page):

@@ -18,9 +18,8 @@ function drawCurve(width) {
   const x = (i) => left + (i + 0.5) * step;
   labels.forEach((label, i) => drawn.append(written(x(i), floor + 18 + 15 * (i % lines), label, "middle", i === facts.chosen ? "own" : "")));
   drawn.append(written((left + width - right) / 2, floor + bottom - 8, "number of features", "middle"));
-  const text = facts.everything.value === null ? "unknown" : inPercent(facts.everything.value);
-  const every = `all ${facts.candidates.toLocaleString("en")}: ${text}`;
-  const legend = [["chosen", `chosen: ${labels[facts.chosen]}`], ["everything", every]];
+  const legend = [["chosen", `chosen: ${labels[facts.chosen]}`]];
+  if (facts.everything.value !== null) legend.push(["everything", `all ${facts.candidates.toLocaleString("en")}: ${inPercent(facts.everything.value)}`]);
   if (width > 500) drawn.append(written(4, 16, "explained ↑"));
   let place = width > 500 ? left + 36 : left;
   for (const [kind, words] of legend) {
@@ -99,9 +98,12 @@ function drawConfusion(width, { classes, counts }) {
   const left = Math.min(0.4 * width, Math.max(60, 30 + 7 * letters));
   const [side, high, top] = [Math.min(150, (width - left - 4) / classes.length), 32, 44];
   const isNarrow = 7 * letters > side;
+  // Where counts are wider than a cell, it has the percentage of its row.
+  const longest = Math.max(...counts.flat()).toLocaleString("en").length;
+  const inShares = 7 * longest + 3 > side;
   const [across, height] = [left + side * classes.length, top + high * classes.length + 4];
   const drawn = svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, class: "chart", role: "img" });
-  drawn.append(written(left - 8, 36, "actual ↓", "end"), written((left + across) / 2, 14, "taken for", "middle"));
+  drawn.append(written(left - 8, 36, "actual ↓", "end"), written((left + across) / 2, 14, inShares ? "taken for, % of each class" : "taken for", "middle"));
   classes.forEach((name, i) => {
     const total = counts[i].reduce((sum, one) => sum + one, 0);
     const text = cut(isNarrow ? `${i + 1}  ${name}` : name, (left - 8) / 7);
@@ -115,7 +117,7 @@ function drawConfusion(width, { classes, counts }) {
       const title = `${inCount(rows, "row")} of ${name} taken for ${classes[j]}, ${inPercent(rows / (total || 1))}`;
       drawn.append(
         svg("rect", { ...cell, "fill-opacity": opacity.toFixed(2) }, title),
-        written(cell.x + side / 2, cell.y + high / 2 + 4, rows.toLocaleString("en"), "middle", i === j ? "own" : "count"),
+        written(cell.x + side / 2, cell.y + high / 2 + 4, (inShares ? Math.round((100 * rows) / (total || 1)) : rows).toLocaleString("en"), "middle", i === j ? "own" : "count"),
       );
     });
   });
