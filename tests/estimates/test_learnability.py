@@ -64,7 +64,7 @@ def test_estimate_is_near_the_truth(table):
     estimate = Learnability(*table).estimate([0, 1])
     low, high = estimate.interval
     assert low < 1 - 0.25 / np.var(table[1]) < high
-    assert str(estimate) == f"{estimate.value:.3f} ({low:.3f} to {high:.3f})"
+    assert str(estimate) == f"{estimate.value:.1%} ({100 * low:.1f} to {high:.1%})"
 
 
 @pytest.mark.parametrize("container", ["csr", "csc", "coo"])
