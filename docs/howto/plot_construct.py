@@ -42,7 +42,7 @@ print("explained:", constructor.learnability_)
 # The price is an estimate of what a column would add, made before it is built; the gain is what
 # held-out rows lose without it. All of it is repeated without each part of the rows that is held
 # out. ``verdict_`` compares held-out rows with and without constructed columns: they are kept only
-# where they help.
+# where they predict these better.
 print(constructor.verdict_)
 
 # %%
