@@ -42,7 +42,8 @@ print("explained:", constructor.learnability_)
 # The price is an estimate of what a column would add, made before it is built; the gain is what
 # held-out rows lose without it. All of it is repeated without each part of the rows that is held
 # out. ``verdict_`` compares held-out rows with and without constructed columns: they are kept only
-# where they predict these better.
+# where they predict these better. In new rows products stay between the least and the largest one
+# of the rows that were seen: an extreme row cannot make a value that no row supports.
 print(constructor.verdict_)
 
 # %%

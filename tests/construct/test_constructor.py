@@ -89,9 +89,15 @@ def test_held_out_rows_say_that_construction_pays(fitted):
 
 
 def test_features_are_built_on_new_rows(fitted):
-    X = normal(50, 30, seed=3)
+    X = normal(50, 30, seed=3) / 2
     expected = np.column_stack([X[:, 4], X[:, 0] * X[:, 1], X[:, 2] * X[:, 3]])
     np.testing.assert_allclose(fitted.transform(X), expected)
+
+
+def test_products_stay_between_those_of_the_rows_that_were_seen(fitted, products):
+    seen = products[0][:, 0] * products[0][:, 1]
+    built = fitted.transform(np.full((1, 30), 1e3) * [[1, -1, *[1] * 28], [1] * 30])
+    np.testing.assert_allclose(built[:, 1], [seen.min(), seen.max()])
 
 
 def test_pickles_and_clones(fitted, products):

@@ -23,7 +23,14 @@ from sklearn.linear_model import LogisticRegression
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
-from featgrad.construct.expressions import Constructed, Expression, Given, in_columns, with_columns
+from featgrad.construct.expressions import (
+    Constructed,
+    Expression,
+    Given,
+    in_columns,
+    limited,
+    with_columns,
+)
 from featgrad.construct.operations import Operation
 from featgrad.construct.prices import Parts, Residuals, on_one_scale
 from featgrad.dataset.base import Dataset
@@ -122,9 +129,11 @@ def _entering(
     for _, columns in best:
         if columns:
             rows = placed_like(parts.X, parts.rows)
-            built = in_columns([column.build(parts.X)[rows] for column in columns])
-            prices, worth = residuals.price(built, count)
-            found |= {columns[i]: float(prices[i]) for i in np.flatnonzero(worth)}
+            built = [column.build(parts.X)[rows] for column in columns]
+            prices, worth = residuals.price(in_columns(built), count)
+            found |= {
+                limited(columns[i], built[i]): float(prices[i]) for i in np.flatnonzero(worth)
+            }
     return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED]), count
 
 

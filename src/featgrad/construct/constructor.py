@@ -79,8 +79,8 @@ class FeatureGradientConstructor(TransformerMixin, TakesTables, BaseEstimator): 
         What may be constructed: "products" ``(a - mean) * (b - mean)``, squares among them;
         "hinges" ``max(a - knot, 0)``; "bent" products of a hinge and a column; "logs", "roots" and
         "ratios"; of rows in their order "lags" ``a[t-7]`` and "rolling" means. Products are of
-        columns as they are where these hold 0 and 1, have a mean near 0 or are sparse. Sparse
-        columns have products only.
+        columns as they are where these hold 0 and 1, have a mean near 0 or are sparse, and stay
+        between the least and the largest one of the rows seen. Sparse columns have products only.
     rounds : int, default=3
         How often candidates are priced at most.
     parents : {"all", "any"}, default="all"

@@ -1,7 +1,8 @@
 """Columns as expressions over the given ones: built on any rows, and written as text."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,20 @@ class Curved:
 
 @dataclass(frozen=True)
 class Product:
-    """A product of columns, each less its origin."""
+    """A product of columns, each less its origin, between limits.
+
+    Two parts that are both larger than ever before would make a value that no row supports.
+    """
 
     parts: "tuple[Expression, Expression]"
     origins: tuple[float, float]
+    limits: tuple[float, float] = (-math.inf, math.inf)
     kind = "product"
 
     def build(self, X: Any) -> Any:
         first, second = (part.build(X) for part in self.parts)
-        return (first - self.origins[0]) * (second - self.origins[1])
+        product = (first - self.origins[0]) * (second - self.origins[1])
+        return namespace(product).clip(product, *self.limits)
 
     def text(self, names: Sequence[str]) -> str:
         texts = []
@@ -77,6 +83,16 @@ class Product:
 
 
 Constructed = Curved | Product
+
+
+def limited(column: Constructed, values: Any) -> Constructed:
+    """The column, of which a product stays between the least and the largest of some values."""
+    if not isinstance(column, Product):
+        return column
+    values = to_numpy(values)
+    return replace(column, limits=(float(np.nanmin(values)), float(np.nanmax(values))))
+
+
 Expression = Given | Constructed
 
 
