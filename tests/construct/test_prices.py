@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featgrad.construct.expressions import Given
+from featgrad.construct.curves import Hinge
+from featgrad.construct.expressions import Curved, Given, Product
 from featgrad.construct.prices import Parts, Residuals, best_pairs, on_one_scale
 from featgrad.plan import PAIR_WORK
 
@@ -128,3 +129,29 @@ def test_sparse_pairs_without_a_row_in_common_cost_nothing(residuals):
     X = sparse.csr_array(columns(3) * np.repeat(np.eye(3), 20, axis=0))
     found = list(best_pairs(X, X, residuals, 99, True))
     assert sorted((i, j) for i, j, _ in found) == [(0, 0), (1, 1), (2, 2)]
+
+
+def parts_of(ranked: np.ndarray) -> Parts:
+    """Of columns in the order of their promise."""
+    X, every = columns(len(ranked)), [Given(i) for i in range(len(ranked))]
+    return Parts(X, np.arange(60), every, ranked, np.inf, *on_one_scale(X))
+
+
+def test_chances_of_all_candidates_add_up_to_one():
+    """Each has the chance of the best of so many columns of noise; half of it follows the ranks."""
+    parts = parts_of(np.random.default_rng(0).permutation(9))
+    products = [Product((Given(i), Given(j)), (0.0, 0.0)) for i in range(9) for j in range(i, 9)]
+    hinges = [Curved(Hinge(), Given(i), 0.0) for i in range(9) for _ in range(8)]
+    total = len(products) + len(hinges)
+    chance = sum(
+        np.sum(1 / parts.rivals(columns, 2 * len(columns), total)) for columns in (products, hinges)
+    )
+    assert 0.5 < chance <= 1
+
+
+def test_promising_parts_have_to_exceed_fewer_columns_of_noise():
+    parts = parts_of(np.arange(9))
+    products = [Product((Given(i), Given(i)), (0.0, 0.0)) for i in range(9)]
+    counts = parts.rivals(products, 45, 45)
+    assert np.all(np.diff(counts) >= 0)
+    assert counts[0] < 45 < counts[-1] <= 2 * 45

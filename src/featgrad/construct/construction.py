@@ -43,8 +43,17 @@ from featgrad.search.units import Units, best_first
 from featgrad.search.working_set import WorkingSet, compare
 
 Folds = tuple[int, ...]
-# What was constructed, with its price.
-Pool = dict[Constructed, float]
+
+
+class Entry(NamedTuple):
+    """How a constructed column entered."""
+
+    price: float
+    rivals: float  # columns of noise, the best of which it had to exceed
+
+
+# What was constructed.
+Pool = dict[Constructed, Entry]
 
 
 class Pools(NamedTuple):
@@ -80,7 +89,6 @@ def construct(
     Residuals are those of sets of a size. Each pair has one of so many columns at most.
     """
     pools, active = Pools({folds: {} for folds in divisions}), list(divisions)
-    counts = dict.fromkeys(divisions, 1)
     for round_ in range(n_rounds + 1):
         columns = pools.columns
         matrix = with_columns(X, columns)
@@ -96,8 +104,7 @@ def construct(
         for folds, subset in zip(before, subsets, strict=True):
             pool, chosen = pools.of_division[folds], [every[i] for i in subset.features]
             residuals, values = _residuals(dataset, subset.features, folds)
-            left = _staying(chosen, values, residuals, counts[folds])
-            pools.of_division[folds] = stay = {one: pool[one] for one in left if one in pool}
+            pools.of_division[folds] = stay = _staying(chosen, values, residuals, pool)
             if round_ == n_rounds:
                 continue
             # Parts of others are given columns, and constructed ones that are chosen.
@@ -110,8 +117,7 @@ def construct(
             scaled = on_one_scale(values if is_part.all() else values[:, placed_like(matrix, own)])
             most = min(most_parents, PARENTS) if round_ else most_parents
             parts = Parts(X, residuals.rows, expressions, ranked, most, *scaled)
-            found, count = _entering(parts, residuals, operations)
-            counts[folds] = max(count, counts[folds])
+            found = _entering(parts, residuals, operations)
             if found.keys() - pool.keys():
                 active.append(folds)
                 pools.of_division[folds] = stay | found
@@ -120,29 +126,27 @@ def construct(
     return pools
 
 
-def _entering(
-    parts: Parts, residuals: Residuals, operations: Sequence[Operation]
-) -> tuple[Pool, int]:
-    """The best that are worth more than the best of all candidates, and how many these are."""
+def _entering(parts: Parts, residuals: Residuals, operations: Sequence[Operation]) -> Pool:
+    """The best that are worth more than the best of all candidates would be if these were noise."""
     best = [operation.best(parts, residuals, BUILT) for operation in operations]
-    count, found = sum(one for one, _ in best), Pool()
-    for _, columns in best:
+    total, found = sum(count for count, _ in best), Pool()
+    for count, columns in best:
         if columns:
             rows = placed_like(parts.X, parts.rows)
             built = [column.build(parts.X)[rows] for column in columns]
-            prices, worth = residuals.price(in_columns(built), count)
+            rivals = parts.rivals(columns, len(operations) * count, total)
+            prices, worth = residuals.price(in_columns(built), rivals)
             found |= {
-                limited(columns[i], built[i]): float(prices[i]) for i in np.flatnonzero(worth)
+                limited(columns[i], built[i]): Entry(float(prices[i]), float(rivals[i]))
+                for i in np.flatnonzero(worth)
             }
-    return dict(sorted(found.items(), key=lambda item: -item[1])[:CONSTRUCTED]), count
+    return dict(sorted(found.items(), key=lambda item: -item[1].price)[:CONSTRUCTED])
 
 
-def _staying(
-    columns: list[Expression], values: Floats, residuals: Residuals, count: int
-) -> list[Expression]:
-    """Columns without constructed ones that add no more to all others than the best of noise would.
+def _staying(columns: list[Expression], values: Floats, residuals: Residuals, pool: Pool) -> Pool:
+    """Constructed ones among columns that add more to all others than the best of noise would.
 
-    These leave one after the other, the least first.
+    The others leave one after the other, the least first.
     """
     roots = np.sqrt(residuals.weights)[:, None]
     values = roots * residuals._replace(basis=roots).own(values)[0]
@@ -150,14 +154,15 @@ def _staying(
         inverse = np.linalg.inv(values.T @ values + 1e-9 * np.eye(len(columns)))
         own_variances = 1 / np.diag(inverse)[constructed]
         own = values @ inverse[:, constructed] * np.sqrt(own_variances) / roots
-        prices, worth = residuals.worth(own, own.T @ residuals.outputs, count)
+        rivals = np.array([pool[one].rivals for one in columns if not isinstance(one, Given)])
+        prices, worth = residuals.worth(own, own.T @ residuals.outputs, rivals)
         worth &= own_variances > LEAST_OWN_VARIANCE
         if worth.all():
             break
         least = constructed[int(np.argmin(np.where(worth, np.inf, prices)))]
         columns = [*columns[:least], *columns[least + 1 :]]
         values = np.delete(values, least, axis=1)
-    return columns
+    return {one: pool[one] for one in columns if not isinstance(one, Given)}
 
 
 def _residuals(dataset: InMemory, columns: Indices, folds: Folds) -> tuple[Residuals, Floats]:

@@ -369,7 +369,7 @@ class FeatureGradientConstructor(TransformerMixin, TakesTables, BaseEstimator): 
         for feature, text, *gain in zip(self.features_, texts, *gains, strict=True):
             if not isinstance(feature, Given):
                 parts = [names[index] for index in sorted(feature.given())]
-                numbers = own[feature], *map(float, gain)
+                numbers = own[feature].price, *map(float, gain)
                 self.constructed_.append(ConstructedFeature(text, feature.kind, parts, *numbers))
 
     def _names(self, input_features: Any = None) -> Any:

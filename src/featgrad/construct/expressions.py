@@ -1,7 +1,7 @@
 """Columns as expressions over the given ones: built on any rows, and written as text."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,10 @@ class Curved:
     def given(self) -> set[int]:
         return self.part.given()
 
+    def made_of(self, known: Container["Expression"]) -> "tuple[Expression, ...]":
+        """Known expressions that it was constructed of."""
+        return (self.part,)
+
 
 @dataclass(frozen=True)
 class Product:
@@ -80,6 +84,13 @@ class Product:
 
     def given(self) -> set[int]:
         return self.parts[0].given() | self.parts[1].given()
+
+    def made_of(self, known: Container["Expression"]) -> "tuple[Expression, ...]":
+        """The same of a product, of which one part may be curved for it."""
+        return tuple(
+            part.part if isinstance(part, Curved) and part not in known else part
+            for part in self.parts
+        )
 
 
 Constructed = Curved | Product

@@ -5,6 +5,7 @@ covariance ``sum_n u_n v_n e_n``: that of all pairs is one product of matrices. 
 to the variance of u v, is the price at first order. The best are then built and priced exactly.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from scipy.special import fdtri
 from featgrad._support import Flags, Floats, Indices, Singles
 from featgrad._support.array_api import is_foreign, namespace, placed_like, to_numpy
 from featgrad.construct.curves import Curve
-from featgrad.construct.expressions import Expression, Given, rounded
+from featgrad.construct.expressions import Constructed, Expression, Given, rounded
 from featgrad.dataset.sums import Prices
 from featgrad.plan import (
     DEVICE_PAIR_WORK,
@@ -43,14 +44,14 @@ class Residuals(NamedTuple):
     basis: Floats
     outputs: Floats  # of which they are left, times the weights
 
-    def price(self, columns: Any, count: int) -> tuple[Floats, Flags]:
-        """What columns would add, and whether it is more than the best of so many of noise would.
+    def price(self, columns: Any, rivals: Floats) -> tuple[Floats, Flags]:
+        """What columns would add, and whether it is more than the best of their rivals would.
 
         That is by what the model's columns do not have of them.
         """
         own, varies = self.own(columns)
         values = placed_like(own, self.values)
-        prices, worth = self.worth(own, own.T @ values, count)
+        prices, worth = self.worth(own, own.T @ values, rivals)
         return np.where(varies, prices, 0.0), varies & worth
 
     def own(self, columns: Any) -> tuple[Any, Flags]:
@@ -67,7 +68,7 @@ class Residuals(NamedTuple):
         varies = (own_variance > LEAST_OWN_VARIANCE * variance) & (variance > (1e-9 * means) ** 2)
         return left / (roots * xp.where(varies, own_variance, 1.0) ** 0.5), to_numpy(varies)
 
-    def worth(self, own: Any, covariances: Any, count: int) -> tuple[Floats, Flags]:
+    def worth(self, own: Any, covariances: Any, rivals: Floats) -> tuple[Floats, Flags]:
         """Prices of what columns have of their own, and whether these are more than chance.
 
         Noise is that of all rows, and that of the rows where a column is large, which may be few:
@@ -81,9 +82,9 @@ class Residuals(NamedTuple):
         along = xp.sum(covariances**2, axis=1) / n_outputs
         along, same_row, n_rows = map(to_numpy, (along, same_row, n_rows))
         noise = np.linalg.eigvalsh(self.values.T @ self.values) / n_outputs
-        chance = Prices(along, noise).chance(RARE_RANK, count)
+        chance = Prices(along, noise).chance(RARE_RANK, rivals)
         freedom = noise.sum() ** 2 / max(np.sum(noise**2), 1e-300)
-        ratio = fdtri(freedom, np.maximum(n_rows - 1, 1e-3), 1 - (RARE_RANK - 0.3) / count)
+        ratio = fdtri(freedom, np.maximum(n_rows - 1, 1e-3), 1 - (RARE_RANK - 0.3) / rivals)
         ratio = np.minimum(ratio, 1e100)  # of one row, older versions of SciPy say infinite
         limit = same_row * n_rows * ratio / np.maximum(n_rows - 1 + freedom * ratio, 1e-300)
         worth = (along - same_row > chance) & (along > limit)
@@ -116,6 +117,20 @@ class Parts(NamedTuple):
         possible = DEVICE_PAIR_WORK if is_foreign(self.values) else PAIR_WORK
         most = min(self.most_parents, n, max(1, possible // int(1 + work * rows * n)))
         return np.sort(self.ranked[: int(most)])
+
+    def rivals(self, columns: Sequence[Constructed], count: int, total: int) -> Floats:
+        """Of how many columns of noise each constructed column has to exceed the best.
+
+        Half of the chance is alike for all candidates, of which there are so many in total. The
+        other half goes by the ranks r of parts, as ``1 / r``, so that few rows show what promising
+        columns make; without ranks a column would have the count.
+        """
+        relative = np.empty(len(self.expressions))
+        relative[self.ranked] = 1 + np.arange(len(relative))
+        relative *= np.mean(1 / relative)
+        of_part = dict(zip(self.expressions, relative.tolist(), strict=True))
+        own = [math.prod(of_part[part] for part in one.made_of(of_part)) for one in columns]
+        return np.minimum(2.0 * total, 2.0 * count * np.array(own))
 
     def curves(self, curve: Curve, columns: Indices) -> Iterator[tuple[Indices, Floats, Singles]]:
         """Given ones among some dense columns, a number of each, and the curve: of size 1."""

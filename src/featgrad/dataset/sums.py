@@ -111,10 +111,10 @@ class Prices(NamedTuple):
     values: Floats  # squared covariance with the model's residuals, over pairs of distinct rows
     noise: Floats  # eigenvalues of the covariance of a column of noise with the residuals
 
-    def chance(self, rank: float = 1, count: int | None = None) -> float:
+    def chance(self, rank: float = 1, count: Any = None) -> Any:
         """What the best of so many columns of noise reaches, or that of another rank.
 
-        The count is that of the values unless others were priced as well.
+        The count is that of the values unless others were priced as well; may be several.
 
         Prices of noise are sums of squares weighted by `noise`, less their mean: close to a
         multiple of chi-squared with the same mean and variance (Satterthwaite).
@@ -123,9 +123,9 @@ class Prices(NamedTuple):
         if squares == 0:
             return 0.0
         freedom = mean**2 / squares
-        share = min(0.5, (rank - 0.3) / (len(self.values) if count is None else count))
+        share = np.minimum(0.5, (rank - 0.3) / (len(self.values) if count is None else count))
         quantile = chdtri(freedom, share)
-        return float(mean * (quantile / freedom - 1))
+        return mean * (quantile / freedom - 1)
 
 
 class PriceSums(ArraySums):
