@@ -91,8 +91,8 @@ def test_report_has_the_timeline(stream: str, tmp_path):
     options = ["--target", "y", "-k", "1", "--half-life", "200", "-q", "--report", str(report)]
     assert main(["watch", stream, *options]) == 0
     page = report.read_text(encoding="utf-8")
-    assert "1 of 4 features after 3,000 rows" in page
-    assert '"came":["d"],"went":["b"]' in page
+    assert "y: 1 of 4 features after 3,000 rows" in page
+    assert '"more":["d"],"less":["b"]' in page
 
 
 @pytest.mark.parametrize("names", [("no", "yes"), ("0", "1")])

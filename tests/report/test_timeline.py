@@ -63,17 +63,30 @@ def test_long_streams_are_drawn_with_fewer_times():
     assert len(shown["scores"][0]) == len(shown["explained"]) <= 120
 
 
-def test_a_change_is_listed_with_an_alarm_only_soon_after_it():
+def test_an_alarm_names_what_explains_more_and_less_soon_after_it():
+    scores = {2600: [0.4, 0.2], 3000: [0.3, 0.3], 3600: [0.1, 0.6], 9000: [0.7, 0.0]}
+    timeline = [
+        TimelinePoint(row, np.array([0, 1]), np.array(own), unknown(2))
+        for row, own in scores.items()
+    ]
     history = [
+        Event(2500, "alarm", (), ()),
         Event(2700, "alarm", (1, 2), (0, 3)),
         Event(3000, "choice", (1,), (0,)),
-        Event(7500, "choice", (2,), (3,)),
         Event(8000, "shift", (2,), (3,)),
     ]
-    assert _events(SimpleNamespace(history_=history, half_life=500), list("abcd")) == [
-        {"row": 2700, "kind": "alarm", "came": ["b (row 3,000)"], "went": ["a (row 3,000)"]},
-        {"row": 7500, "kind": "choice", "came": ["c"], "went": ["d"]},
-        {"row": 8000, "kind": "shift", "came": ["c"], "went": ["d"]},
+    display = TimelineDisplay(timeline, history, 9000, list("abcd"))
+    stream = SimpleNamespace(history_=history, half_life=500)
+    assert _events(stream, list("abcd"), display) == [
+        {"row": 2500, "kind": "alarm", "more": [], "less": []},
+        {
+            "row": 2700,
+            "kind": "alarm",
+            "more": ["b (20.0% to 60.0%)"],
+            "less": ["a (40.0% to 10.0%)"],
+        },
+        {"row": 3000, "kind": "choice", "more": ["b"], "less": ["a"]},
+        {"row": 8000, "kind": "shift", "more": ["c"], "less": ["d"]},
     ]
 
 

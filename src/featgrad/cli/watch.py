@@ -76,7 +76,7 @@ def watch(arguments: Namespace) -> None:
     end = {"features": chosen, "learnability": str(selector.learnability_)}
     _print({"row": selector.n_rows_seen_, "event": "end", **end}, arguments.json)
     if arguments.report is not None:
-        write_stream_report(selector, arguments.report, names=names)
+        write_stream_report(selector, arguments.report, names=names, target=arguments.target)
 
 
 def _columns(names: Sequence[str], features: Iterable[int]) -> list[str]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from datetime import date
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,16 @@ from featgrad.report.text import feature_names
 
 # Features that are drawn, and times.
 _MAX_FEATURES, _MAX_TIMES = 40, 120
-# Half-lives after an alarm within which changes of the set are said to follow it.
-_FOLLOWS = 2
+# Half-lives after an alarm by which it has shown what changed, and the change that is listed.
+_FOLLOWS, _LEAST_CHANGE = 2, 0.01
 
 
 def write_stream_report(
-    selector: Any, path: str | os.PathLike[str], *, names: Sequence[str] | None = None
+    selector: Any,
+    path: str | os.PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    target: str | None = None,
 ) -> None:
     """Write what an `OnlineFeatureSelector` has seen, as a page for any browser.
 
@@ -33,6 +37,8 @@ def write_stream_report(
         The HTML file; an existing one is replaced once the new one is complete.
     names : sequence of str, default=None
         Names of the features; None takes those that the selector has seen.
+    target : str, default=None
+        Name of the target.
 
     Examples
     --------
@@ -46,7 +52,8 @@ def write_stream_report(
     names = feature_names(selector) if names is None else names
     timeline, features, here = selector.timeline_, selector.features_, selector.learnability_
     display = TimelineDisplay(timeline, timeline.alarms, timeline.n_rows, names)
-    headline = f"{len(features)} of {counted(len(names), 'feature')} after "
+    named = "" if target is None else f"{target}: "
+    headline = f"{named}{len(features)} of {counted(len(names), 'feature')} after "
     scores, count = selector.scores_[features], len(display.features)
     rows = counted(selector.n_rows_seen_, "row")
     low, high = here.interval
@@ -61,13 +68,13 @@ def write_stream_report(
         ("draw.js", "stream.js"),
         date=date.today().isoformat(),
         tiles="\n".join(tile(*one) for one in tiles),
-        half_life=f"{selector.half_life:g}",
+        half_life=f"{selector.half_life:,g}",
         shown=f"{_MAX_FEATURES} of {count} features are drawn." if count > _MAX_FEATURES else "",
         rate=f"{1e6 * selector.alarm_rate:g}",
         follows=f"{_FOLLOWS * selector.half_life:,.0f}",
         facts=_timeline(display)
         | {
-            "events": _events(selector, names),
+            "events": _events(selector, names, display),
             "now": [[visible(names[features[i]]), float(scores[i])] for i in np.argsort(-scores)],
         },
     )
@@ -90,20 +97,28 @@ def _timeline(display: TimelineDisplay) -> dict[str, Any]:
     }
 
 
-def _events(selector: Any, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Alarms with the changes that follow them soon, and all other changes of the set."""
-    found: list[dict[str, Any]] = []
-    alarm, until = 0, -1.0
-    for event in selector.history_:
-        came, went = ([visible(names[i]) for i in own] for own in (event.entered, event.left))
-        if event.kind == "choice" and event.row <= until:
-            at = f" (row {event.row:,})"
-            found[alarm]["came"] += [name + at for name in came]
-            found[alarm]["went"] += [name + at for name in went]
-            continue
+def _events(selector: Any, names: Sequence[str], display: TimelineDisplay) -> list[dict[str, Any]]:
+    """Changes of the set by what entered and left, alarms by what matters more and less since."""
+    found, later = [], inf
+    for event in reversed(selector.history_):
+        more, less = ([visible(names[i]) for i in own] for own in (event.entered, event.left))
         if event.kind == "alarm":
-            # What the event itself names goes on until the next alarm, however late that is.
-            alarm, until = len(found), event.row + _FOLLOWS * selector.half_life
-            came, went = [], []
-        found.append({"row": event.row, "kind": event.kind, "came": came, "went": went})
-    return found
+            end = min(later, event.row + _FOLLOWS * selector.half_life)
+            more, less = _moved(display, event.row, end)
+            later = event.row
+        found.append({"row": event.row, "kind": event.kind, "more": more, "less": less})
+    return found[::-1]
+
+
+def _moved(display: TimelineDisplay, row: int, end: float) -> tuple[list[str], list[str]]:
+    """Features that explain more at the end than at a row, and less, the largest change first."""
+    times = np.searchsorted(display.edges[:-1], [row, end], side="right") - 1
+    before, after = np.nan_to_num(display.scores)[:, np.maximum(times, 0)].T
+    moved: tuple[list[str], list[str]] = [], []
+    for i in np.argsort(-np.abs(after - before), kind="stable"):
+        if abs(after[i] - before[i]) >= _LEAST_CHANGE:
+            name = visible(display.names[display.features[i]])
+            moved[int(after[i] < before[i])].append(
+                f"{name} ({percent(before[i])} to {percent(after[i])})"
+            )
+    return moved

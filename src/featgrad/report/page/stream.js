@@ -1,6 +1,6 @@
 // The pictures and tables of a stream's page.
 
-const kinds = { choice: "the set changed", alarm: "predictions became worse", shift: "the set had changed beyond chance" };
+const kinds = { alarm: "predictions became worse", shift: "the set had changed beyond chance" };
 const alarms = facts.events.filter((event) => event.kind !== "choice");
 const rowText = (row) => (row >= 1e6 ? `${row / 1e6} M` : row.toLocaleString("en"));
 
@@ -18,6 +18,7 @@ function drawExplained(width) {
   drawn.append(
     svg("polygon", { class: "band", points: [...along("high"), ...along("low").toReversed()].join(" ") }),
     svg("polyline", { class: "line", points: along("value").join(" ") }),
+    written(4, 16, "explained ↑"),
     written(width / 2, 280, "rows", "middle"),
   );
   drawAlarms(drawn, x, 34, 244);
@@ -31,17 +32,17 @@ function drawExplained(width) {
 
 // A name and a bar for each feature, whose opacity is its score at the time.
 function drawTimeline(width) {
-  const [step, bar, last] = [40, 14, facts.edges.at(-1)];
-  const height = step * facts.names.length;
+  const [step, bar, last, top] = [40, 14, facts.edges.at(-1), 8];  // under the button
+  const height = top + step * facts.names.length;
   const [left, right] = [52, width - 24];
   const x = (row) => left + ((right - left) * row) / last;
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height + 24}`, width, height: height + 24, class: "chart", role: "img", "aria-label": `${inCount(facts.names.length, "feature")} over ${inCount(last, "row")}` });
   const strongest = Math.max(1e-300, ...facts.scores.flat());
   facts.names.forEach((name, feature) => {
-    drawn.append(written(left, step * feature + 18, name));
+    drawn.append(written(left, top + step * feature + 18, name));
     facts.scores[feature].forEach((score, time) => {
       if (score === null) return;
-      const place = { x: x(facts.edges[time]), y: step * feature + 23, width: x(facts.edges[time + 1]) - x(facts.edges[time]), height: bar };
+      const place = { x: x(facts.edges[time]), y: top + step * feature + 23, width: x(facts.edges[time + 1]) - x(facts.edges[time]), height: bar };
       const title = `${name}, row ${facts.edges[time].toLocaleString("en")}: ${inPercent(score)}`;
       drawn.append(svg("rect", { ...place, class: "plus", "fill-opacity": (0.1 + (0.9 * Math.max(score, 0)) / strongest).toFixed(2) }, title));
     });
@@ -51,22 +52,21 @@ function drawTimeline(width) {
   return drawn;
 }
 
-function eventRow({ row, kind, came, went }) {
+function eventRow(cells) {
   const list = (names) => names.length === 0 ? ["–"] : names.flatMap((name, i) => [...(i ? [", "] : []), breakable(name)]);
-  const cells = { Row: [row.toLocaleString("en")], What: [kinds[kind]], Came: list(came), Went: list(went) };
-  return element("tr", kind === "choice" ? {} : { class: "alarm" }, ...Object.entries(cells).map(([label, shown]) => element("td", { "data-label": label }, ...shown)));
+  return element("tr", {}, ...Object.entries(cells).map(([label, shown]) => element("td", { "data-label": label }, ...list([shown].flat()))));
 }
 
 function listEvents() {
-  const most = 20;
-  const recent = facts.events.slice(-most);
-  byId("recent").append(...recent.map(eventRow));
-  if (!recent.length) byId("recent").append(element("tr", {}, element("td", { colspan: 4 }, "nothing")));
-  const earlier = facts.events.slice(0, -most);
-  byId("earlier").hidden = !earlier.length;
-  byId("earlier").addEventListener("toggle", () => byId("earlier").querySelector("tbody").replaceChildren(...earlier.map(eventRow)));
-  const rows = () => facts.events.map(({ row, kind, came, went }) => [row, kind, came.join("; "), went.join("; ")]);
-  saveRows("save-events", "events.csv", () => [["row", "kind", "came", "went"], ...rows()]);
+  const alarmRow = ({ row, kind, more, less }) => eventRow({ Row: row.toLocaleString("en"), Alarm: kinds[kind], "Explain more since": more, "Explain less since": less });
+  byId("alarms").append(...alarms.map(alarmRow));
+  if (!alarms.length) byId("alarms").append(element("tr", {}, element("td", { colspan: 4 }, "no alarms")));
+  const choices = facts.events.filter((event) => event.kind === "choice");
+  byId("choices").hidden = !choices.length;
+  byId("choices").querySelector("summary").append(inCount(choices.length, "change"), " of the set");
+  byId("choices").querySelector("tbody").append(...choices.map(({ row, more, less }) => eventRow({ Row: row.toLocaleString("en"), Entered: more, Left: less })));
+  const rows = () => facts.events.map(({ row, kind, more, less }) => [row, kind, more.join("; "), less.join("; ")]);
+  saveRows("save-events", "events.csv", () => [["row", "kind", "more", "less"], ...rows()]);
 }
 
 picture("curve", drawExplained);
