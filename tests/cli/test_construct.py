@@ -89,7 +89,10 @@ def test_constructed_columns_are_written(table, capsys):
 def test_the_report_shows_constructed_features(table, capsys):
     answer(capsys, *arguments("product", "-k", "2", "--report", "report.html"))
     with open("report.html", encoding="utf-8") as file:
-        assert '"constructed":[{"name":"a * b","parts":["a","b"]' in file.read()
+        page = file.read()
+    assert '"constructed":[{"names":["a * b"],"parts":["a","b"]' in page
+    assert "<dt>Seed</dt><dd>0</dd>" in page
+    assert " given and 1 constructed</dd>" in page
 
 
 def test_the_report_draws_functions_of_at_most_two_columns_of_the_same_row():

@@ -24,7 +24,7 @@ def drawn(X, y, made):
 
 def test_a_curve_is_the_line_that_the_feature_makes_of_the_target(table):
     (curve,) = drawn(*table, {2: [0]})
-    assert (curve["name"], curve["parts"]) == ("max(dose - 1, 0)", ["dose"])
+    assert (curve["names"], curve["parts"]) == (["max(dose - 1, 0)"], ["dose"])
     expected = 5 + 2 * np.maximum(np.array(curve["grid"]) - 1, 0)
     np.testing.assert_allclose(curve["shape"], expected, atol=0.05)
     means = 5 + 2 * np.maximum(np.array(curve["x"]) - 1, 0)
@@ -39,6 +39,12 @@ def test_a_map_has_means_of_the_target_in_cells_of_two_columns(table):
     assert counts.sum() == 2000
     # A product: high where both are low or high.
     assert min(means[0, 0], means[5, 5]) > 1 > -1 > max(means[0, 5], means[5, 0])
+
+
+def test_functions_of_the_same_two_columns_have_one_map(table):
+    X, y = table
+    first, second = drawn(X, y, {3: [0, 1], 2: [0], 0: [0, 1]})
+    assert (first["names"], second["names"]) == (["dose * age", "dose"], ["max(dose - 1, 0)"])
 
 
 def test_a_column_of_two_values_has_two_cells(table):

@@ -56,7 +56,12 @@ def construct_file(arguments: Namespace) -> None:
     described = Described(selector, X, y, rows.block.weight, None)
     if arguments.report is not None:
         known = {"constructed": _drawn(constructor, block.X), **load.reported(rows, arguments)}
-        write_report(gather_facts(selector, X, y, **known), arguments.report)
+        n_built = len(constructor.entered_)
+        candidates = f"{X.shape[1] - n_built:,} given and {n_built:,} constructed"
+        known["about"] |= {"Candidate features": candidates}
+        facts = gather_facts(selector, X, y, **known)
+        facts.provenance["Seed"] = str(arguments.seed)  # of the construction, not of its selector
+        write_report(facts, arguments.report)
     formula, result = f"{target} ~ {' + '.join(features) or '1'}", _result(constructor)
     of_rows = load.about_rows(rows, arguments)
     answer = {

@@ -21,18 +21,23 @@ def pictures(
     """Of columns that are functions of one or two others, what the script draws.
 
     The first output is drawn over these; with a function of one column the line that it makes of
-    the target.
+    the target, and with functions of the same two columns one map.
     """
     rows = drawn_rows(target)
-    target, found = target.take(rows), []
+    target = target.take(rows)
+    found: dict[Any, dict[str, Any]] = {}
     for feature, parts in made.items():
+        key, name = tuple(parts) if len(parts) == 2 else feature, visible(names[feature])
+        if key in found:
+            found[key]["names"].append(name)
+            continue
         columns = np.asarray(dense(X[rows][:, [*parts, feature]]), float)
         known = ~np.isnan(columns).any(axis=1)
         draw = _curve if len(parts) == 1 else _map
         drawn = draw(columns[known].T, target.take(known))
-        named = {"name": visible(names[feature]), "parts": [visible(names[i]) for i in parts]}
-        found.append(named | {"target": target.names[0]} | drawn)
-    return found
+        named = {"names": [name], "parts": [visible(names[i]) for i in parts]}
+        found[key] = named | {"target": target.names[0]} | drawn
+    return list(found.values())
 
 
 def _curve(columns: Floats, target: Series) -> dict[str, Any]:
