@@ -487,7 +487,7 @@ def test_rows_are_in_time_where_a_date_never_falls():
         (3, 8, None, 3, "3 suffice, 8 is best"),
         (1, 8, None, 1, "1 suffices, 8 is best"),
         (3, 8, None, 5, "5 asked for; 3 suffice, 8 is best"),
-        (8, 8, 8, 8, "8, the most that were tried, is best"),
+        (8, 8, 8, 8, "8 is best (the most tried)"),
         (0, None, None, 0, "nothing predicts held-out rows better than noise"),
         (None, None, None, 2, "as asked for"),
     ],

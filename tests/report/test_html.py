@@ -185,4 +185,5 @@ def test_what_few_rows_leave_unknown_is_called_so(n_rows):
     page = render(gather_facts(selector, X, y))
     assert "nan" not in re.findall(r"\w+", page)
     if n_rows == 2:
-        assert embedded(page)["estimates"][1] == {"value": None, "text": "unknown", "score": None}
+        unknown = {"value": None, "text": "unknown", "score": None, "r2": None}
+        assert embedded(page)["estimates"][1] == unknown

@@ -8,7 +8,7 @@ from browser import PROGRAM, Browser
 from fact_builders import facts, many_facts
 
 from featgrad import OnlineFeatureSelector
-from featgrad.estimates.estimate import unknown
+from featgrad.estimates.estimate import Score, unknown
 from featgrad.report import write_report, write_stream_report
 from featgrad.report.facts import _drawn
 from featgrad.report.profiles import Profile
@@ -163,6 +163,18 @@ def test_an_unknown_estimate_is_a_question_mark_and_no_point(browser, tmp_path):
     assert "all 5" not in browser.evaluate("document.getElementById('curve').textContent")
 
 
+@pytest.mark.parametrize(("name", "n_points"), [("R2", 3), ("AUC", 0)])
+def test_the_r2_of_held_out_rows_is_a_line_in_the_curve(browser, tmp_path, name, n_points):
+    made = facts(NAMES)
+    path = tuple(point._replace(score=Score(name, 0.4, 0.1)) for point in made.path)
+    write_report(replace(made, path=path), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    points = browser.evaluate("document.querySelector('#curve polyline.predicted').points.length")
+    assert points == n_points
+    legend = browser.evaluate("document.getElementById('curve').textContent")
+    assert ("held-out rows" in legend) == bool(n_points)
+
+
 def test_counts_that_are_wider_than_a_cell_are_percentages(browser, tmp_path):
     curve = {"name": "a", "x": [0, 1000], "y": [0, 1000], "count": 10, "found": 9}
     counts = [[300_000 * (i == j) + 100_000 * (i > j) for j in range(10)] for i in range(10)]
@@ -248,9 +260,9 @@ def test_a_stream_is_drawn(browser, tmp_path):
     stream = OnlineFeatureSelector(1, half_life=200).partial_fit(X, y)
     write_stream_report(stream, tmp_path / "stream.html", names=["<b>", NAMES[0], "c"])
     browser.open(tmp_path / "stream.html")
-    rows = browser.evaluate("[...document.querySelectorAll('#recent tr')].map(c => c.innerText)")
-    assert [row.split("\t")[1] for row in rows] == ["the set changed", "predictions became worse"]
-    assert rows[1].split("\t")[2].startswith(NAMES[0] + " (row ")
+    rows = browser.evaluate("[...document.querySelectorAll('#alarms td')].map(c => c.innerText)")
+    assert rows[1] == "predictions became worse"
+    assert [text.split(" (")[0] for text in rows[2:]] == [NAMES[0], "<b>"]
     drawn = "document.querySelectorAll('#features-over-time rect').length"
     assert browser.evaluate(drawn) > 20
     assert browser.evaluate("document.querySelectorAll('#curve .chosen').length") == 1
@@ -259,7 +271,7 @@ def test_a_stream_is_drawn(browser, tmp_path):
 
 
 def test_constructed_features_are_drawn(browser, tmp_path):
-    shared = {"name": "a * <b>", "target": "mean of price"}
+    shared = {"names": ["a * <b>"], "target": "mean of price"}
     cells = {"edges": [["0", "1", "2"], ["0", "1"]], "counts": [[5], [2]], "means": [[3.0], [None]]}
     line = {"x": [1, 2], "means": [1.0, 3.0], "errors": [0.1, 0.1], "grid": [1, 2], "shape": [1, 3]}
     built = [shared | {"parts": ["a", "<b>"]} | cells, shared | {"parts": ["a"]} | line]

@@ -9,7 +9,7 @@ from typing import Any
 
 from featgrad._support.wording import counted, percent
 from featgrad.estimates.diagnosis import Concern
-from featgrad.estimates.estimate import Estimate
+from featgrad.estimates.estimate import Estimate, Score
 from featgrad.report.pages import filled_page, write_page
 from featgrad.report.text import escape, score_text
 
@@ -98,8 +98,7 @@ def render(facts: ReportFacts) -> str:
         "candidates": facts.everything.n_features,
         "everything": drawn_estimate(facts.everything),
         "estimates": [
-            drawn_estimate(point.learnability) | {"score": point.score and score_text(point.score)}
-            for point in facts.path
+            drawn_estimate(point.learnability) | _drawn_score(point.score) for point in facts.path
         ],
     }
     nothing = "If the rows are in order of time:" if drift else "Nothing suspicious was found."
@@ -158,6 +157,12 @@ def drawn_estimate(estimate: Estimate) -> dict[str, Any]:
         return {"value": None, "text": "unknown"}
     low, high = estimate.interval
     return {"value": estimate.value, "low": low, "high": high, "text": str(estimate)}
+
+
+def _drawn_score(score: Score | None) -> dict[str, Any]:
+    """An R^2 is in the unit of what is explained, so that both have one picture."""
+    text = None if score is None else score_text(score)
+    return {"score": text, "r2": score.value if score is not None and score.name == "R2" else None}
 
 
 def _summary(facts: ReportFacts) -> str:

@@ -53,7 +53,9 @@ def number_text(value: float, span: float = 0.0, digits: int = 3) -> str:
     """With some digits; 0 where a value is about 0 within a span."""
     if abs(value) < span / 1000:
         return "0"
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.{digits}g}"
+    if 1000 <= abs(value) < 1e7:
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"  # 1999 may be a year
+    return f"{value:.{digits}g}"
 
 
 def score_text(score: Score) -> str:
@@ -378,8 +380,8 @@ def reason_of_size(selector: Any) -> str:
     smallest, best = sizes.smallest.size, sizes.best.size
     chosen = "" if size == smallest else f"{size:,} asked for; "
     enough = f"{smallest:,} {'suffices' if smallest == 1 else 'suffice'}, "
-    tried = ", the most that were tried," if sizes.cap else ""
-    return f"{chosen}{enough if smallest != best else ''}{best:,}{tried} is best"
+    tried = " (the most tried)" if sizes.cap else ""
+    return f"{chosen}{enough if smallest != best else ''}{best:,} is best{tried}"
 
 
 def search_in_words(selector: Any) -> dict[str, str]:

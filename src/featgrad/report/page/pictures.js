@@ -4,27 +4,32 @@
 // whose estimate is unknown has a question mark and no point.
 function drawCurve(width) {
   const known = facts.estimates.filter((one) => one.value !== null);
-  const ends = [facts.everything.value ?? 0, ...known.flatMap((one) => [one.low, one.high])];
+  const predicted = facts.estimates.flatMap(({ r2 }, i) => (r2 === null ? [] : [[i, r2]]));
+  const ends = [facts.everything.value ?? 0, ...known.flatMap((one) => [one.low, one.high]), ...predicted.map(([, r2]) => r2)];
   const low = Math.max(-1, Math.min(0, ...ends));
   const high = Math.min(1.05, Math.max(0.05, ...ends) * 1.05);
-  const [left, right, top] = [52, 20, 34];
+  const [left, right] = [52, 20];
   const labels = sets.map((set) => set.length.toLocaleString("en"));
   const step = (width - left - right) / sets.length;
   const widest = 9 * Math.max(...labels.map((label) => label.length)) + 6;
   const lines = Math.ceil(widest / step);
   const bottom = 44 + 15 * lines;
-  const [drawn, { y }] = axes(width, 260 + bottom, [left, top, right, bottom], [low, high], { shown: (value) => inPercent(value, 0) });
-  const floor = 260;
+  const legend = [["chosen", `chosen: ${labels[facts.chosen]}`]];
+  if (facts.everything.value !== null) legend.push(["everything", `all ${facts.candidates.toLocaleString("en")}: ${inPercent(facts.everything.value)}`]);
+  if (predicted.length) legend.push(["predicted", "R² of held-out rows"]);
+  const isNarrow = width <= 500;
+  const top = isNarrow ? 18 + 16 * legend.length : 34;
+  const floor = top + 226;
+  const [drawn, { y }] = axes(width, floor + bottom, [left, top, right, bottom], [low, high], { shown: (value) => inPercent(value, 0) });
   const x = (i) => left + (i + 0.5) * step;
   labels.forEach((label, i) => drawn.append(written(x(i), floor + 18 + 15 * (i % lines), label, "middle", i === facts.chosen ? "own" : "")));
   drawn.append(written((left + width - right) / 2, floor + bottom - 8, "number of features", "middle"));
-  const legend = [["chosen", `chosen: ${labels[facts.chosen]}`]];
-  if (facts.everything.value !== null) legend.push(["everything", `all ${facts.candidates.toLocaleString("en")}: ${inPercent(facts.everything.value)}`]);
-  if (width > 500) drawn.append(written(4, 16, "explained ↑"));
-  let place = width > 500 ? left + 36 : left;
+  if (!isNarrow) drawn.append(written(4, 16, "explained ↑"));
+  let [across, down] = [isNarrow ? left : left + 36, 12];
   for (const [kind, words] of legend) {
-    drawn.append(line(place, 12, place + 26, 12, kind), written(place + 32, 16, words));
-    place += 56 + 7 * words.length;
+    drawn.append(line(across, down, across + 26, down, kind), written(across + 32, down + 4, words));
+    if (isNarrow) down += 16;
+    else across += 56 + 7 * words.length;
   }
   if (facts.everything.value !== null) drawn.append(line(left, y(facts.everything.value), width - right, y(facts.everything.value), "everything"));
   drawn.append(line(x(facts.chosen), top, x(facts.chosen), floor, "chosen"));
@@ -38,6 +43,7 @@ function drawCurve(width) {
       svg("polyline", { class: "line", points: along(run, "value").join(" ") }),
     );
   }
+  drawn.append(svg("polyline", { class: "predicted", points: predicted.map(([i, r2]) => `${x(i)},${y(Math.max(low, r2))}`).join(" ") }));
   const points = svg("g", { id: "points" });
   facts.estimates.forEach((one, i) => {
     const point = svg("g");
@@ -79,7 +85,7 @@ function drawPredicted(width, { name, points }) {
   const ends = [Math.min(...all), Math.max(...all)];
   const gap = (ends[1] - ends[0]) * 0.03 || 1;
   const range = [ends[0] - gap, ends[1] + gap];
-  const shown = (value) => short(value, ends[1] - ends[0]);
+  const shown = (value) => (Math.abs(value) >= 10000 ? value.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 6 }) : short(value, ends[1] - ends[0]));
   const [drawn, { x, y }] = axes(side, side, [66, 30, 24, 46], range, { x: range, shown, across: shown });
   drawn.append(
     line(x(range[0]), y(range[0]), x(range[1]), y(range[1]), "everything"),
@@ -201,7 +207,7 @@ function showConstructed(built) {
   byId("built").hidden = false;
   built.forEach((one, i) => {
     const id = `constructed-${i}`;
-    byId("constructed").append(element("figure", { id }, element("h3", {}, breakable(one.name))));
+    byId("constructed").append(element("figure", { id }, ...one.names.map((name) => element("h3", {}, breakable(name)))));
     picture(id, (width) => {
       const drawn = one.grid ? drawShape(width, one) : drawMap(width, one);
       drawn.setAttribute("aria-label", `${one.target} over ${one.parts.join(" and ")}`);
@@ -212,7 +218,7 @@ function showConstructed(built) {
 
 // Each pair of features has a square: its colour is the sign of the correlation, its opacity the size.
 function drawHeatmap({ correlations, replaced_by }) {
-  const [cell, margin] = [20, 28];
+  const [cell, margin] = [Math.max(20, Math.min(36, 240 / correlations.length)), 28];
   const side = margin + cell * correlations.length;
   const drawn = svg("svg", { viewBox: `0 0 ${side} ${side}`, width: side, class: "heatmap", role: "img", "aria-label": `Correlations among ${correlations.length} features` });
   correlations.forEach((row, i) => {
@@ -274,6 +280,7 @@ for (const [i, { value, low, high, score }] of facts.estimates.entries()) {
   const cells = [sets[i].length.toLocaleString("en"), ...shown, score ?? ""];
   byId("path").append(element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
 }
+byId("only").checked = sets[facts.chosen].length > 0;
 byId("other").value = facts.best === facts.chosen ? "" : facts.best ?? "";
 buildHead();
 byId("size").addEventListener("input", (event) => showSize(Number(event.target.value)));
