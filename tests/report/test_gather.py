@@ -10,7 +10,8 @@ from featgrad import DataWarning, FeatureGradientSelector, Learnability, Working
 from featgrad.estimates.estimate import Sizes
 from featgrad.report import gather_facts
 from featgrad.report.profiles import fingerprint, nearest_chosen
-from featgrad.report.text import number_text, reason_of_size, settings_in_words
+from featgrad.report.settings import reason_of_size, settings_in_words
+from featgrad.report.text import number_text
 
 
 def table(n_rows=300, n_columns=6, seed=0):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from featgrad import Estimate, FeatureGradientSelector, Learnability
 from featgrad.estimates.estimate import unknown
 from featgrad.report import summarise
-from featgrad.report.text import Described, Row
+from featgrad.report.described import Described, Row
 
 
 def chosen(X, y, k: int, **options) -> FeatureGradientSelector:

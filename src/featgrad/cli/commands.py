@@ -34,7 +34,7 @@ from featgrad.readers.formats import FORMATS, suffix_of
 from featgrad.readers.lines import read_head
 from featgrad.report import gather_facts, write_report
 from featgrad.report.describe import describe
-from featgrad.report.text import Described
+from featgrad.report.described import Described
 
 # How pandas reads files that need no options, and columns up to which this is shown.
 _PANDAS = {

@@ -14,7 +14,7 @@ from featgrad.construct.operations import OPERATIONS
 from featgrad.readers.columns import EncodedColumn, Layout
 from featgrad.readers.missing import EncodedRows
 from featgrad.report import gather_facts, write_report
-from featgrad.report.text import Described
+from featgrad.report.described import Described
 
 
 def construct_file(arguments: Namespace) -> None:

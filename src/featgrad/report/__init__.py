@@ -1,10 +1,10 @@
 """Reports and plots of selections."""
 
+from featgrad.report.described import summarise
 from featgrad.report.facts import gather_facts
 from featgrad.report.html import ReportFacts, write_report
 from featgrad.report.plots import FeaturesDisplay, PathDisplay, TimelineDisplay
 from featgrad.report.stream import write_stream_report
-from featgrad.report.text import summarise
 
 __all__ = [
     "FeaturesDisplay",

@@ -11,12 +11,14 @@ from featgrad._support.wording import visible
 from featgrad.checks import check_raw_weights
 from featgrad.estimates.estimate import PathPoint
 from featgrad.math.tasks import ordered_labels
-from featgrad.report import profiles, text
+from featgrad.report import profiles
 from featgrad.report.constructed import pictures
+from featgrad.report.described import Described
 from featgrad.report.html import ReportFacts
 from featgrad.report.predictions import picture
 from featgrad.report.profiles import REDUNDANT, Profile, Series
-from featgrad.report.text import Described, Group, named_groups, number_text
+from featgrad.report.settings import reason_of_size, search_in_words, settings_in_words, versions
+from featgrad.report.text import Group, named_groups, number_text
 
 # Limits on rows times squared size for the gains at the chosen size and at each other size: some
 # seconds and some tenths of a second.
@@ -97,7 +99,7 @@ def gather_facts(
         "Command": command or f"{' '.join(repr(selector).split())}.fit(X, y)",
         "Seed": str(selector.random_state),
         "Data fingerprint": profiles.fingerprint(X, y),
-        "Versions": text.versions(),
+        "Versions": versions(),
     }
     # 2. Candidates that a page can show; from here on features are positions among these.
     shown = _shown(selector.path_, univariate)
@@ -143,8 +145,8 @@ def gather_facts(
     about = about or {}
     return ReportFacts(
         target=target,
-        settings=text.settings_in_words(selector),
-        search=text.search_in_words(selector),
+        settings=settings_in_words(selector),
+        search=search_in_words(selector),
         data={**about, **summary, **about},
         provenance=provenance,
         names=list(names),
@@ -153,7 +155,7 @@ def gather_facts(
         everything=selection.everything,
         table=table,
         concerns=tuple(selection.concerns),
-        reason=text.reason_of_size(selector),
+        reason=reason_of_size(selector),
         is_in_time=selection.is_in_time,
     )
 
