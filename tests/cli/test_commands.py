@@ -183,8 +183,9 @@ def test_info_ends_with_what_to_do_next(table, capsys, given, next_step):
 
 
 def test_report_shows_command_and_file(table, capsys):
-    given = ["select", "sales.csv", "--target", "price", "-k", "2", "--report", "report.html", "-q"]
+    given = ["select", "sales.csv", "--target", "price", "-k", "2", "--report", "report.html"]
     assert main(given) == 0
+    assert capsys.readouterr().err.endswith("written: report.html\n")
     page = Path("report.html").read_text()
     assert f"<dd>featgrad {' '.join(given)}</dd>" in page
     assert "<dd>sales.csv</dd>" in page
@@ -304,10 +305,11 @@ def test_labels_may_be_words(tmp_path, capsys):
     assert (found["features"], found["task"]) == (["b", "d"], "binary")
 
 
-def test_a_mistyped_target_is_answered_with_the_nearest_column(table, capsys):
-    code, line = error(capsys, "select", "sales.csv", "--target", "prize")
+@pytest.mark.parametrize("given", [["--target"], ["--target", "price", "--group"]])
+def test_a_mistyped_column_is_answered_with_the_nearest_one(table, capsys, given):
+    code, line = error(capsys, "select", "sales.csv", *given, "prize")
     assert code == 2
-    assert "--target 'prize' is not a column of sales.csv" in line
+    assert f"{given[-1]} 'prize' is not a column of sales.csv" in line
     assert "'d', 'e', 'colour', 'price'; the nearest is 'price'" in line
 
 
@@ -358,11 +360,13 @@ def test_an_interrupt_is_reported_and_leaves_no_file(table, capsys, monkeypatch)
 
 
 @pytest.mark.parametrize("given", [["select"], ["select", "x.csv", "--target", "y", "-k", "0"]])
-def test_the_parser_refuses_with_exit_code_2(given, capsys):
+def test_the_parser_refuses_in_one_line_with_exit_code_2(given, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(given)
     assert stopped.value.code == 2
-    assert "usage: featgrad" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert message.endswith("; see featgrad select --help\n")
 
 
 def test_without_arguments_the_help_is_printed(capsys):

@@ -369,7 +369,7 @@ def test_advice_against_leaks_keeps_what_is_excluded_and_names_columns_of_text(s
     assert json.loads(capsys.readouterr().out)["warnings"] == []
 
 
-def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(
+def test_where_nothing_is_chosen_a_warning_says_so_and_construct_comes_next(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -377,8 +377,11 @@ def test_where_nothing_is_chosen_a_warning_says_so_and_no_command_follows(
     pd.DataFrame(values, columns=[*"abcd", "y"]).to_csv("noise.csv", index=False)
     found = answer(capsys, "select", "noise.csv", "--target", "y")
     assert found["features"] == []
-    assert found["next"] == []
     assert found["warnings"][0].startswith("No features were selected: no linear model predicts")
+    command = found["next"][0].removeprefix("next, for curves and products: ")
+    assert answer(capsys, *shlex.split(command)[1:])["features"] == []
+    found = answer(capsys, "select", "noise.csv", "--target", "y", "--robust")
+    assert found["next"] == []
 
 
 def test_the_best_size_is_shown_with_the_chosen_one(tmp_path, monkeypatch, capsys):

@@ -26,7 +26,7 @@ FAILED, USAGE = 1, 2
 # Arguments of the library that are options of the command; messages are translated.
 _ARGUMENTS = (
     "target|weight|format|categorical|hash_dim|on_bad_rows|task|features|keep|exclude|"
-    "sep|decimal|encoding|header|na_values|skip_rows|sheet|transpose"
+    "sep|decimal|encoding|header|na_values|skip_rows|sheet|transpose|groups"
 )
 _ASSIGNED = re.compile(rf"\b({_ARGUMENTS})=('[^']*'|\['[^']*'\]|\w+)?")
 _PASSED = re.compile(rf"(?<=\bpass )({_ARGUMENTS})\b(?!=)")
@@ -94,6 +94,9 @@ def _run(arguments: Namespace) -> None:
         warnings.showwarning = show  # type: ignore[assignment]
         try:
             COMMANDS[arguments.run](arguments)
+            for name in ("report", "write", "out"):
+                if path := getattr(arguments, name, None):
+                    progress.note(f"written: {path}")
         finally:
             progress.close()
 
@@ -166,7 +169,8 @@ def as_options(text: str) -> str:
 
 
 def _option(argument: str, value: str | None) -> str:
-    option = "--na" if argument == "na_values" else f"--{argument.replace('_', '-')}"
+    shorter = {"na_values": "na", "groups": "group"}
+    option = f"--{shorter.get(argument, argument).replace('_', '-')}"
     if value in (None, "True"):
         return option
     if value.startswith("["):

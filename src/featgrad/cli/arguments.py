@@ -8,6 +8,7 @@ from argparse import (
     _SubParsersAction,
 )
 from pathlib import Path
+from typing import NoReturn
 
 from featgrad.options import HALF_LIFE, ON_BAD_ROWS, TASKS, version_of
 from featgrad.readers.formats import FORMATS
@@ -57,8 +58,14 @@ class UsageError(ValueError):
     """The command line names something that does not exist; exit code 2."""
 
 
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as for all errors: the list of options would hide it."""
+        self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+
 def build_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser: ArgumentParser = _Parser(
         prog="featgrad",
         description="Select the features of a file that best predict a target.",
         epilog=_examples([commands[0] for commands in _EXAMPLES.values()]),

@@ -42,6 +42,10 @@ _PANDAS = {
     ".jsonl": "read_json({!r}, lines=True)",
 }  # fmt: skip
 _SHOWN_COLUMNS = 20
+# Options that `construct` does not have.
+_OF_SELECT = (
+    "ungrouped", "resamples", "checkpoint", "dask", "device", "robust", "fdr", "out", "explain",
+)  # fmt: skip
 
 
 def select(arguments: Namespace) -> None:
@@ -76,7 +80,7 @@ def select(arguments: Namespace) -> None:
         answer["certificate"] = None if certificate is None else certificate._asdict()
         explained += ["", str(selector.plan_)]
         explained += [] if certificate is None else [f"certificate: {certificate}"]
-    elif selector.sizes_ is not None:
+    elif selector.sizes_ is not None and len(features):
         explained.append(str(selector.sizes_))
     if arguments.report is not None:
         known = {"names": described.names, **load.reported(rows, arguments)}
@@ -128,8 +132,11 @@ def _without(suspects: Sequence[str], source: Source, arguments: Namespace) -> l
 
 def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list[str]:
     """A command and a line of Python to go on with; columns are those of a table."""
-    if size == 0:
+    if size == 0 and any(getattr(arguments, name) for name in _OF_SELECT):
         return []
+    if size == 0:
+        command = arguments.command_line.replace("featgrad select", "featgrad construct", 1)
+        return [f"next, for curves and products: {command}"]
     more = [f"-k {size}"] if arguments.k == "auto" and arguments.fdr is None else []
     files = {"report": "report.html", "write": "selected.csv"}
     more += [f"--{name} {file}" for name, file in files.items() if not getattr(arguments, name)]

@@ -20,8 +20,8 @@ from featgrad.report.text import number_text
 if TYPE_CHECKING:
     from featgrad.readers.tokens import Tokens
 
-# Variables that are described, values of each that are named, and characters of a text.
-MOST_DESCRIBED, _NAMED, _LONGEST = 2000, 3, 24
+# Variables that are described, values of each that are named, characters of one and of all of them.
+MOST_DESCRIBED, _NAMED, _LONGEST, _WIDEST = 2000, 3, 24, 60
 # Bins of numbers and classes of the target for what is explained; share of the target that missing
 # values have to explain to be named; skewness from which a logarithm helps.
 _BINS, _CLASSES, _TELLING, _SKEWED = 20, 50, 0.05, 2.0
@@ -163,7 +163,10 @@ class Contents:
             if len(texts) > MOST_TEXTS or 100 * counts.max() < counts.sum():
                 return ", ".join(list(texts.values())[:_NAMED]) + ", ..."
             most = np.argsort(-counts, kind="stable")[:_NAMED]
-            return ", ".join(f"{texts[values[i]]} {counts[i] / counts.sum():.0%}" for i in most)
+            shown = [f"{texts[values[i]]} {counts[i] / counts.sum():.0%}" for i in most]
+            while len(shown) > 1 and len(", ".join(shown)) > _WIDEST:
+                shown.pop()
+            return ", ".join(shown)
         if kind == "boolean":
             return f"{counts[values == 1].sum() / counts.sum():.0%} true"
         ends = self.low[place], self.high[place]
