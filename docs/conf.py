@@ -37,6 +37,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 html_theme = "furo"
+default_role = "code"
 html_title = f"featgrad {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
@@ -123,7 +124,7 @@ def begin_with_picture(app, docname, source):
     folder, _, name = docname.rpartition("/")
     if folder == "auto_howto" and name.startswith("plot_"):
         picture = (
-            f".. image:: images/sphx_glr_{name}_001.png\n   :width: 420px\n   :align: center\n\n"
+            f".. image:: images/sphx_glr_{name}_001.png\n   :width: 520px\n   :align: center\n\n"
         )
         code = ".. GENERATED FROM"
         source[0] = source[0].replace(code, picture + code, 1)

@@ -9,7 +9,7 @@ Ten minutes with measurements of 569 tumours: 30 features, benign or malignant.
 # How much is there to learn?
 # ---------------------------
 # Before any model is fitted: which part of the target's variance could a linear model on these
-# features explain on new rows? The interval says how sure that is.
+# features explain on new rows? The interval is the uncertainty of that.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression

@@ -71,7 +71,7 @@ print("mean over pairs / variance:", round(pairs.sum() / (150 * 149 / 2) / y.var
 # .. math:: z = \sum_{i=0}^{k-1} a_i \, b^\mathrm{T} \Sigma^i b \approx b^\mathrm{T} \Sigma^{-1} b:
 #
 # a direction of the data of variance :math:`x` counts by :math:`\sum_i a_i x^{i+1}`, which should
-# be 1. The *order* :math:`k` says how many powers there are: higher orders count weaker directions,
+# be 1. The *order* :math:`k` is the number of powers: higher orders count weaker directions,
 # at the price of noise.
 x = np.linspace(0, 1, 200)
 _, ax = plt.subplots()

@@ -38,7 +38,8 @@ plt.show()
 # %%
 # Invalid rows
 # ------------
-# raise an error with the line and the reason, unless they are to be skipped and counted.
+# An invalid row is an error with its line and the reason, unless such rows are to be skipped and
+# counted.
 with path.open("a") as file:
     file.write("1,2,3\n")
 try:
@@ -60,9 +61,9 @@ folder.cleanup()
 # %%
 # The command
 # -----------
-# does all of this by itself. Data of up to 128 MB of values are held in memory and fitted as a
-# whole; larger ones are read block by block, and gains, warnings and the report are then estimated
-# from random rows::
+# The command does all of this by itself. Data of up to 128 MB of values are held in memory and
+# fitted as a whole; larger ones are read block by block, and gains, warnings and the report are
+# then estimated from random rows::
 #
 #     featgrad convert rows.csv rows.arrow --target y --on-bad-rows skip
 #     featgrad select rows.arrow -k 2 --report report.html --checkpoint fit.npz

@@ -2,7 +2,7 @@
 Limit how many of the chosen features are false
 ===============================================
 
-A number of features says nothing about how many of them are there by chance. Two ways to limit
+A number of features does not limit how many of them are there by chance. Two ways to limit
 that: a false discovery rate for the choice as a whole, and choices from halves of the rows.
 """
 
@@ -59,7 +59,7 @@ plt.show()
 # - Where knockoffs choose none, ``discoveries_.p_values`` has what is left of each feature tested
 #   against what is left of the target, after lasso models on all other features (Liu, Katsevich,
 #   Janson & Ramdas 2022), and Benjamini & Hochberg choose at three quarters of the rate.
-# - Where nothing is chosen, ``fit`` warns and says why. That does not mean that nothing matters.
+# - Where nothing is chosen, ``fit`` warns and gives the reason. Features may matter all the same.
 # - Knockoffs assume that the features are about jointly Gaussian, with a covariance that the rows
 #   determine; nothing is assumed about the target. Logarithms of skewed features help. With far
 #   fewer rows than strongly correlated features the rate can be exceeded.
@@ -67,8 +67,8 @@ plt.show()
 #   as independent ones, the share of false features was 0.37 at a rate of 0.1.
 # - More than 5,000 features are screened: a third of the rows chooses those most correlated with
 #   the target, three for each of the other rows, which alone are compared. False is then a feature
-#   that says nothing beyond the others that were kept.
-# - Classes tell less than numbers: of the explained share of a Gaussian target's variance its sign
+#   that adds nothing beyond the others that were kept.
+# - Classes hold less than numbers: of the explained share of a Gaussian target's variance its sign
 #   keeps 64%, and less where little noise is left. Of 30 true features among 200 independent ones,
 #   1,000 rows find 88% from a target at a rate of 0.1, and 43% from its sign.
 # - Exact copies of each other cannot be distinguished, and none of them is chosen. As one of

@@ -3,7 +3,7 @@ Fit on a GPU
 ============
 
 Tensors on a GPU are used where they are, and so are CuPy's arrays: no environment variable and no
-setting of scikit-learn is needed. Rows on the host are sent there by ``device="cuda"``. Both need
+setting of scikit-learn is needed. ``device="cuda"`` copies rows of the host there. Both need
 torch: ``pip install -e ".[gpu]"``. This page runs on the CPU of torch where there is no GPU.
 """
 
@@ -21,7 +21,7 @@ y = X[:, 3] - X[:, 17] + rng.standard_normal(20_000)
 # %%
 # Rows on the host
 # ----------------
-# are sent to the device: whole where they fit into half of its free memory, else in blocks,
+# They are copied to the device: whole where they fit into half of its free memory, else in blocks,
 # whenever the search asks for them. What comes back are a few numbers per feature, matrices of the
 # chosen features, and predictions of 10,000 rows at most for the estimates. The same features are
 # chosen as on the host.
@@ -34,8 +34,8 @@ print(selector.plan_)
 #
 # Rows on the device
 # ------------------
-# stay there, and so does what comes of them. The target and weights may come from anywhere. Up to
-# 65,536 entries are copied to the host, where their fit is faster.
+# They stay there, and so does what is computed from them. The target and weights may be on any
+# device. Up to 65,536 entries are copied to the host, where their fit is faster.
 there = torch.asarray(X, device=device)
 selector = FeatureGradientSelector(2, random_state=0).fit(there, y)
 print(type(selector.transform(there)).__name__, selector.get_support(indices=True))

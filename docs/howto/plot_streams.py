@@ -2,11 +2,11 @@
 Follow which features matter on a stream
 ========================================
 
-Rows arrive one after another, and what matters changes. `OnlineFeatureSelector` forgets rows with a
-half-life, replaces features only for more than chance, and raises an alarm when predictions of rows
-not yet seen become worse ("alarm"), or when the set has shifted slowly so that an earlier one
-predicts worse than the present one ("shift"). The rate of false alarms, `alarm_rate`, also holds
-for rows that depend on those before.
+Rows arrive one after another, and what matters changes. :class:`~featgrad.OnlineFeatureSelector`
+forgets rows with a half-life, replaces features only for more than chance, and raises an alarm when
+predictions of rows not yet seen become worse ("alarm"), or when the set has shifted slowly so that
+an earlier one predicts worse than the present one ("shift"). The rate of false alarms,
+``alarm_rate``, also holds for rows that depend on those before.
 """
 
 import matplotlib.pyplot as plt
@@ -28,11 +28,13 @@ for start in range(0, 12_000, 300):  # blocks of any size give the same result
 print("now:      ", selector.features_)
 print("explained:", selector.learnability_, "of the recent rows, each predicted before it was seen")
 for alarm in selector.alarms_:
-    print(f"alarm after {alarm.row} rows: {alarm.left} went, {alarm.entered} came")
+    print(f"alarm after {alarm.row} rows: {alarm.left} left, {alarm.entered} entered")
 
 # %%
 # The darker a feature, the more would be lost without it; a dashed line is an alarm.
-# `write_stream_report` writes the same as a page, and so does `featgrad watch --report`.
+# :func:`~featgrad.report.write_stream_report` writes a page that also shows what was explained over
+# time and names the features that explain more and less after each alarm, and so does ``featgrad
+# watch --report``.
 selector.timeline_.plot()
 plt.show()
 
