@@ -224,7 +224,7 @@ AS_A_WHOLE = " of features, each chosen as a whole"
         ({}, "Number of features", "the smallest that predicts held-out rows about as well as any"),
         ({"feature_groups": [[0, 1], [2, 3]]}, "Groups", f"2 groups{AS_A_WHOLE}"),
         ({"feature_groups": list("aabcde")}, "Groups", f"1 group{AS_A_WHOLE}"),
-        ({"missing": "error"}, "Missing values", "are refused"),
+        ({"missing": "error"}, "Other parameters", "missing='error'"),
         ({"keep": [3]}, "Always chosen", "1 feature"),
         (
             {"max_cost": 2.0, "costs": {0: 2}},

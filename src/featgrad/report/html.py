@@ -101,7 +101,6 @@ def render(facts: ReportFacts) -> str:
             drawn_estimate(point.learnability) | _drawn_score(point.score) for point in facts.path
         ],
     }
-    nothing = "If the rows are in order of time:" if drift else "Nothing suspicious was found."
     return filled_page(
         "page.html",
         f"{named}{facts.selection.size:,} of {of_all}",
@@ -110,7 +109,8 @@ def render(facts: ReportFacts) -> str:
         tiles="\n".join(tile(*one) for one in _tiles(facts, serious)),
         summary=_summary(facts),
         gains=_GAINS_OF_SAME_ROWS if is_same else _GAINS_OF_OTHER_ROWS,
-        concerns=_listed(serious, "concerns") or f"<p>{nothing}</p>",
+        concerns=_listed(serious, "concerns") or "<p>Nothing suspicious was found.</p>",
+        hidden="" if drift else " hidden",
         notes=_listed(drift, "note"),
         settings=_lines(facts.settings),
         search=_lines(facts.search),

@@ -32,19 +32,12 @@ def _groups_in_words(selector: Any) -> str:
 
 
 _SEARCHES = "{} searches, each on a random half of the rows"
-_SCALES = {
-    "center": "features are centred, and keep their own variance",
-    "robust": "features, and targets that are numbers, are clipped at Tukey's outer fences",
-}
 # Label and text of a parameter that has another value than its default.
 _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "feature_groups": ("Groups", _groups_in_words),
     "keep": ("Always chosen", lambda fitted: counted(len(fitted.keep), "feature")),
     "exclude": ("Never chosen", lambda fitted: counted(len(fitted.exclude), "feature")),
     "n_resamples": ("Stability", lambda fitted: _SEARCHES.format(fitted.n_resamples)),
-    "preprocess": ("Scale", lambda fitted: _SCALES[fitted.preprocess]),
-    "missing": ("Missing values", lambda _: "are refused"),
-    "device": ("Device", lambda fitted: str(fitted.device)),
 }
 # Parameters that other lines of a report describe.
 _DESCRIBED = {"n_features_to_select", "path_sizes", "max_cost", "task", "random_state", "verbose"}
