@@ -325,7 +325,6 @@ def test_the_report_names_a_pipe_as_it_was_given(sales, capsys):
     assert main(given) == 0
     writer.join()
     assert "<dd>pipe.csv</dd>" in Path("report.html").read_text()
-    assert "in Python" not in capsys.readouterr().out
 
 
 def test_several_parquet_files_are_read_together(sales, capsys):
@@ -355,7 +354,7 @@ def test_leaks_are_warned_of_on_the_terminal_and_in_json(sales, capsys):
     advice = "next, if that is a leak: featgrad select leak.csv --target price -k 1 --exclude copy"
     assert advice in text
     assert "next: featgrad select leak.csv --target price -k 1 --report report.html" in text
-    assert "in Python: pandas.read_csv('leak.csv')[['copy']]" in text
+    assert "in Python: columns = ['copy']" in text
 
 
 def test_advice_against_leaks_keeps_what_is_excluded_and_names_columns_of_text(sales, capsys):

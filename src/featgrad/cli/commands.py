@@ -1,14 +1,11 @@
 """The commands: each takes the parsed arguments and prints its result."""
 
-import csv
 import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
-from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from featgrad._support.wording import counted
@@ -30,17 +27,12 @@ from featgrad.estimates.estimate import SelectionPath
 from featgrad.estimates.learnability import Learnability
 from featgrad.readers import Source, convert, open_source
 from featgrad.readers.block import InvalidRows
-from featgrad.readers.formats import FORMATS, suffix_of
-from featgrad.readers.lines import read_head
+from featgrad.readers.formats import FORMATS
 from featgrad.report import gather_facts, write_report
 from featgrad.report.describe import describe
 from featgrad.report.described import Described
 
-# How pandas reads files that need no options, and columns up to which this is shown.
-_PANDAS = {
-    ".csv": "read_csv({!r})", ".parquet": "read_parquet({!r})", ".xlsx": "read_excel({!r})",
-    ".jsonl": "read_json({!r}, lines=True)",
-}  # fmt: skip
+# Columns up to which they are listed.
 _SHOWN_COLUMNS = 20
 # Options that `construct` does not have.
 _OF_SELECT = (
@@ -141,23 +133,8 @@ def _next_steps(arguments: Namespace, size: int, columns: Sequence[str]) -> list
     files = {"report": "report.html", "write": "selected.csv"}
     more += [f"--{name} {file}" for name, file in files.items() if not getattr(arguments, name)]
     lines = [f"next: {' '.join([arguments.command_line, *more])}"] if more else []
-    if 0 < len(columns) <= _SHOWN_COLUMNS and _is_plain(arguments, columns):
-        reader = _PANDAS[suffix_of(arguments.file)].format(str(arguments.file))
-        lines.append(f"in Python: pandas.{reader}[{list(columns)!r}]")
-    return lines
-
-
-def _is_plain(arguments: Namespace, columns: Sequence[str]) -> bool:
-    """Whether pandas needs no options to find columns in FILE: nothing was found out or given."""
-    file, given = arguments.file, [getattr(arguments, name) for name in load.DIALECT]
-    is_file = isinstance(file, Path) and str(file) not in arguments.copies
-    if not is_file or suffix_of(file) not in _PANDAS or any(given):
-        return False
-    table = load.table_of(arguments)
-    if table is None or table.notes or suffix_of(file) != ".csv":
-        return table is not None and not table.notes
-    first = read_head(file).decode("utf-8", "replace").splitlines()[:1]
-    return {*columns} <= {*chain.from_iterable(csv.reader(first))}
+    named = 0 < len(columns) <= _SHOWN_COLUMNS
+    return [*lines, f"in Python: columns = {list(columns)!r}"] if named else lines
 
 
 def score(arguments: Namespace) -> None:
