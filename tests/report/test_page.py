@@ -428,6 +428,17 @@ def test_a_phone_shows_all_columns_without_sideways_scrolling(page):
     assert labels == ["Gain, %", "Alone, %", "Missing, %", "Values", "Related"]
 
 
+def test_long_names_leave_a_tablet_without_sideways_scrolling(browser, tmp_path):
+    long = ["X" * 90, "bloodPressureSystolicAtFirstVisit" * 2, "c", "d", "e"]
+    stability = [100] * len(long)
+    write_report(facts(long, stability=stability), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    _resize(browser, 820)
+    width = browser.evaluate("document.documentElement.scrollWidth")
+    browser.send("Emulation.clearDeviceMetricsOverride")
+    assert width <= 820
+
+
 def test_tiny_numbers_have_short_labels(browser, tmp_path):
     held_out = {"name": "price", "points": [[1e-12, 1.5e-12], [-2e-12, 1.75e-12]]}
     write_report(facts(NAMES, held_out=held_out), tmp_path / "report.html")

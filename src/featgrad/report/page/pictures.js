@@ -159,7 +159,9 @@ function mixedUp({ rows, counts, pairs, right, ...held }) {
 // A number with three digits at most, and no more than the range needs.
 function short(value, span) {
   if (Math.abs(value) < span / 1000) return "0";
-  return Math.abs(value) >= 1000 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : String(Number(value.toPrecision(3)));
+  if (Math.abs(value) >= 1000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
+  const rounded = Number(value.toPrecision(3));
+  return Math.abs(rounded) < 0.001 ? rounded.toExponential() : String(rounded);
 }
 
 // Means of the target over a column, and the line that a function of it makes of the target.

@@ -1,6 +1,6 @@
 const count = facts.names.length;
 // Cards of a phone are long.
-const isNarrow = matchMedia("(max-width: 46rem)").matches;
+const isNarrow = matchMedia("(max-width: 48rem)").matches;
 const perPage = isNarrow ? 10 : 50;
 const sets = chosenSets();
 // A unit is a group, or a feature that is in none; it goes by its first feature.
