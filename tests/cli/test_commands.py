@@ -186,7 +186,7 @@ def test_info_ends_with_what_to_do_next(table, capsys, given, next_step):
 def test_report_shows_command_and_file(table, capsys):
     given = ["select", "sales.csv", "--target", "price", "-k", "2", "--report", "report.html"]
     assert main(given) == 0
-    assert capsys.readouterr().err.endswith("written: report.html\n")
+    assert capsys.readouterr().err.endswith("note: written to report.html\n")
     page = Path("report.html").read_text()
     assert f"<dd>featgrad {' '.join(given)}</dd>" in page
     assert "<dd>sales.csv</dd>" in page

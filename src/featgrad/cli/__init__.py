@@ -96,7 +96,7 @@ def _run(arguments: Namespace) -> None:
             COMMANDS[arguments.run](arguments)
             for name in ("report", "write", "out"):
                 if path := getattr(arguments, name, None):
-                    progress.note(f"written: {path}")
+                    progress.note(f"note: written to {path}")
         finally:
             progress.close()
 

@@ -83,7 +83,8 @@ def select(arguments: Namespace) -> None:
         output.write_selection(answer, arguments.out)
     if arguments.write is not None:
         _write(rows.source if not fitted.is_complete else [fitted.block], names, rows, arguments)
-    lines = [str(described), *about_task(selector.task_, arguments), *of_rows, *explained]
+    lines = [str(described), *load.about_gains(len(features))]
+    lines += [*about_task(selector.task_, arguments), *of_rows, *explained]
     suspects = [
         name for each in described.concerns if each.kind == "leak" for name in each.features
     ]

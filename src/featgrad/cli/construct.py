@@ -73,7 +73,8 @@ def construct_file(arguments: Namespace) -> None:
         "warnings": list(map(str, described.concerns)),
         "notes": arguments.notes,
     }
-    lines = [str(described), result, *load.about_task(constructor.task_, arguments), *of_rows]
+    lines = [str(described), *load.about_gains(len(features)), result]
+    lines += [*load.about_task(constructor.task_, arguments), *of_rows]
     lines += output.warned(described.concerns)
     lines += [f"formula: {formula}"] if arguments.formula else []
     output.show(answer, "\n".join(lines), json_output=arguments.json)

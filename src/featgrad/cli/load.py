@@ -360,6 +360,10 @@ def reported(rows: LoadedRows, arguments: Namespace) -> dict[str, Any]:
     return known | {"sample_weight": rows.block.weight}
 
 
+def about_gains(n_features: int) -> list[str]:
+    return ["gain: share of the variance that is lost without the feature"] if n_features else []
+
+
 def about_task(task: Task, arguments: Namespace) -> list[str]:
     """What the target was taken for, and why."""
     return [f"task: {task} ({task.reason})"] if arguments.task == "auto" else []
