@@ -100,7 +100,8 @@ for count in (2, 5):
 # %%
 # - **Not noise**: a column enters only if it is worth more than the best of all candidates would
 #   be by chance, so that nothing is constructed where nothing is to be found; and not what rows are
-#   too few for: the more candidates, the higher that bar.
+#   too few for: the more candidates, the higher that bar. It is lower for products of columns that
+#   are promising by themselves.
 found = FeatureGradientConstructor(5, random_state=0).fit(X, rng.permutation(y))
 print("of shuffled targets:", found.constructed_)
 
