@@ -97,11 +97,6 @@ class Described:
         self.place = [point.size for point in selector.path_].index(selector.n_features_)
         self.chosen: PathPoint = selector.path_[self.place]
 
-    def place_of(self, point: PathPoint | None) -> int | None:
-        """Where in the path there is a set of this size."""
-        sizes = [other.size for other in self.selector.path_]
-        return point and sizes.index(point.size)
-
     @cached_property
     def concerns(self) -> list[Concern]:
         """Those of the fit, and labels of rows, by names that the fit may not have seen."""

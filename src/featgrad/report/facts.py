@@ -116,6 +116,7 @@ def gather_facts(
     series = profiles.target_series(y, task, "the target" if target is None else target, weights)
     built = pictures(selection.matrix, series, constructed or {}, selection.names)
     path, sizes, near = _sizes(selection, X, series, shown)
+    compared = selector.sizes_ and selector.sizes_.best
     # 3. Integers in place of fractions keep the page small.
     best = np.argsort(-univariate, kind="stable")[:_PROFILES]
     units = _units(np.unique(np.concatenate([best, *(point.features for point in path)])), groups)
@@ -134,7 +135,7 @@ def gather_facts(
         **_drawn(drawn),
         "sizes": sizes,
         # What the chosen size is compared with.
-        "best": selection.place_of(selector.sizes_ and selector.sizes_.best),
+        "best": compared and [point.size for point in path].index(compared.size),
         "redundancy": _redundancy(X, names, labels, univariate, path[selection.place], near),
         "constructed": built,
         "held_out": picture(selection.chosen, series, task),

@@ -31,13 +31,12 @@ def _groups_in_words(selector: Any) -> str:
     return f"{counted(count, 'group')} of features, each chosen as a whole"
 
 
-_SEARCHES = "{} searches, each on a random half of the rows"
 # Label and text of a parameter that has another value than its default.
 _WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "feature_groups": ("Groups", _groups_in_words),
     "keep": ("Always chosen", lambda fitted: counted(len(fitted.keep), "feature")),
     "exclude": ("Never chosen", lambda fitted: counted(len(fitted.exclude), "feature")),
-    "n_resamples": ("Stability", lambda fitted: _SEARCHES.format(fitted.n_resamples)),
+    "n_resamples": ("Stability", lambda fitted: f"{fitted.n_resamples} searches of random halves"),
 }
 # Parameters that other lines of a report describe.
 _DESCRIBED = {"n_features_to_select", "path_sizes", "max_cost", "task", "random_state", "verbose"}
