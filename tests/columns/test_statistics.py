@@ -59,3 +59,9 @@ def test_constants_do_not_vary_where_the_first_rows_are_missing(value: float, mo
 def test_inverse_variance_is_zero_for_constants_and_for_rounding(preprocess: str, expected: list):
     found = Statistics(np.array([1.0, 3.0, 1e6]), np.array([4.0, 0.0, 1e-16]), False)
     np.testing.assert_array_equal(found.inverse_variance(preprocess), expected)
+
+
+def test_no_columns_have_no_statistics():
+    """Sets that are compared may be empty."""
+    found = statistics(np.zeros((5, 0)))
+    assert found.mean.shape == found.variance.shape == (0,)

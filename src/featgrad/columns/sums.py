@@ -140,7 +140,7 @@ class ColumnSums(ArraySums):
         may_miss = self.absent.shape[0] > 0
         dtype = xp.float64 if may_miss else xp.float32
         is_here = isinstance(X, np.ndarray)
-        step = max(1, _BLOCK_ENTRIES // X.shape[1]) if is_here else n_rows
+        step = _BLOCK_ENTRIES // max(1, X.shape[1]) or 1 if is_here else n_rows
         for start in range(0, n_rows, step):
             rows = slice(start, start + step)
             values, own = measured(X[rows, :], origin, dtype), xp.astype(linear[rows, :], dtype)
@@ -202,7 +202,7 @@ def statistics(X: Any, weights: Floats | None = None, rows: Indices | None = Non
     n_rows = X.shape[0] if rows is None else len(rows)
     weights = np.ones(n_rows) if weights is None else weights
     sums, origin = ColumnSums(X.shape[1], 1, 1, like=X, missing=True), None
-    step = max(1, _BLOCK_ENTRIES // X.shape[1])
+    step = _BLOCK_ENTRIES // max(1, X.shape[1]) or 1
     for start in range(0, n_rows, step):
         own = slice(start, start + step)
         at = None if rows is None else placed_like(X, rows[own])

@@ -66,8 +66,8 @@ class FeatureGradientConstructor(TransformerMixin, TakesTables, BaseEstimator): 
     The search of `FeatureGradientSelector` chooses among the given columns. Then every column that
     the operations could construct is priced, without being built, by its covariance with the
     residuals of cross-fitted models of the chosen ones. Columns worth more than the best of as many
-    columns of noise are built and compete with the others; in the next round they can be parts. What
-    is made of promising columns has to exceed fewer.
+    columns of noise are built and compete with the others; in the next round they can be parts.
+    What is made of promising columns has to exceed fewer.
 
     All of it is repeated without each part of the rows that is held out: estimates are for new
     rows, and constructed columns are kept only if held-out rows are predicted better with them.
