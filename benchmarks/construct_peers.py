@@ -47,6 +47,7 @@ from benchmarks.helpers.construct_sets import (
 from benchmarks.helpers.record import Figure, record
 
 COLUMNS, CANDIDATES, MOST_PRODUCTS = 20, 50, 30_000
+OVER = (-9, -24, 124)  # what ends a process that takes too long
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -193,12 +194,14 @@ def seconds():
 def measured(peer, name, seed, limit):
     """Score, seconds and rows, or None with the reason printed."""
     command = [sys.executable, "-m", "benchmarks.construct_peers", "--one", peer, name, str(seed)]
-    limited = ["bash", "-c", f'ulimit -t {limit}; exec "$@"', "limited", *command]
+    # Of a pool that has lost a process the rest may wait for ever.
+    in_all = f'ulimit -t {limit}; exec timeout {4 * limit} "$@"'
+    limited = ["bash", "-c", in_all, "limited", *command]
     known = {"capture_output": True, "text": True, "env": {**os.environ, **ONE_THREAD}}
     done = subprocess.run(limited, check=False, **known)
     if done.returncode:
         error = (done.stderr.strip().splitlines() or ["no error"])[-1]
-        print(f"{name} {peer}: none, {'over the limit' if done.returncode < 0 else error}")
+        print(f"{name} {peer}: none, {'over the limit' if done.returncode in OVER else error}")
         return None
     return json.loads(done.stdout.strip().splitlines()[-1])
 
