@@ -40,8 +40,11 @@ class ArraySums:
 
     def added(self) -> Self:
         """A copy with nothing but what was added up: to be stored, sent and merged."""
-        other = copy.copy(self)
-        other.__dict__ = {name: vars(self)[name] for name in self._added or vars(self)}
+        other, parts = copy.copy(self), vars(self)
+        other.__dict__ = {
+            name: parts[name].added() if isinstance(parts[name], ArraySums) else parts[name]
+            for name in self._added or parts
+        }
         return other
 
     def merge(self, other: Self) -> None:

@@ -27,7 +27,7 @@ from featgrad.readers import Source
 _PROMPT_S = 3.0
 _IDENTITY = "identity"
 # To be raised when passes keep something other than before.
-_FORMAT = 9
+_FORMAT = 10
 # Parameters that say nothing about the result.
 _SILENT = {"verbose"}
 

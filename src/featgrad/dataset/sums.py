@@ -382,17 +382,11 @@ class CrossSums(ArraySums):
 class BatchSums(ArraySums):
     """What running sums receive of a batch of rows, added up elsewhere."""
 
+    _added = ("running",)
+
     def __init__(self, running: "RunningSums", shares: Floats) -> None:
         self.running, self._shares = copy.copy(running), shares
         self.running.begin()
-
-    def added(self) -> Self:
-        other = copy.copy(self)
-        other.__dict__ = {"running": self.running.received()}
-        return other
-
-    def merge(self, other: Self) -> None:
-        self.running.merge(other.running)
 
     def add(self, rows: Rows) -> None:
         self.running.add(rows.X, rows.outputs, rows.weights * self._shares[rows.cells])

@@ -21,16 +21,15 @@ from scipy import sparse
 from scipy.linalg import hankel
 
 from featgrad._support import Floats, Singles
-from featgrad.columns.sums import add_along, measured
+from featgrad.columns.sums import ArraySums, add_along, measured
 
-_RECEIVED = "_received", "_centres", "_weights"
 # Columns whose vectors are in the cache together.
 _BLOCK_COLUMNS = 1 << 14
 # How much more rows may count than the first ones.
 _MOST_GROWTH = 1e12
 
 
-class RunningSums:
+class RunningSums(ArraySums):
     """What is known of columns while rows are streamed.
 
     `cross` is ``sum_n w_n x_n y_n`` of standardised columns over all rows, shape (columns,
@@ -38,6 +37,8 @@ class RunningSums:
     takes for 1. Dense columns are measured from `origin`, which is taken off before they are
     rounded to single precision.
     """
+
+    _added = "_received", "_centres", "_weights"
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class RunningSums:
         # Rows that come count more: the same, without touching what was received.
         self._growth /= share
         if self._growth > _MOST_GROWTH:
-            for name in _RECEIVED:
+            for name in self._added:
                 vars(self)[name] /= self._growth
             self._growth = np.ones(())
         self._offsets = np.zeros_like(self._offsets)
@@ -124,20 +125,9 @@ class RunningSums:
     def elsewhere(self) -> "RunningSums":
         """A copy without what only this one needs, to `begin` and add rows in other processes."""
         other = copy.copy(self)
-        for name in ("_first", "_mean", "_inverse", "mask", *_RECEIVED):
+        for name in ("_first", "_mean", "_inverse", "mask", *self._added):
             del other.__dict__[name]
         return other
-
-    def received(self) -> "RunningSums":
-        """What comes of rows, without what they are seen through."""
-        other = copy.copy(self)
-        other.__dict__ = {name: vars(self)[name] for name in _RECEIVED}
-        return other
-
-    def merge(self, other: "RunningSums") -> None:
-        """Rows that were added in another process."""
-        for name in _RECEIVED:
-            vars(self)[name] += vars(other)[name]
 
     def value_and_gradient(self) -> tuple[float, Singles]:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
