@@ -133,7 +133,6 @@ def check_on_accelerator(X: Any) -> None:
 
 
 def check_source(source: Any) -> None:
-    """Refuse what cannot be read block by block."""
     if not hasattr(source, "block_rows"):
         raise ValueError(
             f"source is of type {type(source).__name__}, which cannot be read block by block: "
@@ -179,7 +178,6 @@ def check_spread(concentration: float, n_rows: int) -> None:
 
 
 def check_raw_weights(sample_weight: Any, n_rows: int) -> Floats:
-    """One weight per row."""
     if sample_weight is None:
         return np.ones(n_rows)
     try:

@@ -119,7 +119,6 @@ class Fit:
 
     @property
     def n_folds(self) -> int:
-        """Folds of rows."""
         return folds_of(self.leading.order)
 
     def of_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Storage:

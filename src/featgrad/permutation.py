@@ -112,7 +112,6 @@ def _shuffle_of(y: Any, groups: Any, cv: Any, rng: np.random.RandomState) -> Cal
 
 
 def _best_score(fitted: Any, y: Any) -> float:
-    """The best score over the path of a fit."""
     scores = [point.score.value for point in fitted.path_ if point.score is not None and point.size]
     if not scores:
         raise ValueError(

@@ -28,7 +28,6 @@ def on_cpu(X: Any) -> bool:
 
 
 def on_accelerator(X: Any) -> bool:
-    """Whether X is in the memory of an accelerator."""
     if array_api_compat.is_cupy_array(X):
         return True
     is_known = array_api_compat.is_torch_array(X) or array_api_compat.is_jax_array(X)

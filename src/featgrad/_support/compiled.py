@@ -73,7 +73,6 @@ def _cache_folder() -> str | None:
 
 
 def _remove_others(folder: Path) -> None:
-    """Remove caches of earlier versions of the package."""
     for other in folder.parent.glob(f"{_PREFIX}*"):
         if other != folder:
             shutil.rmtree(other, ignore_errors=True)

@@ -156,7 +156,6 @@ class Limits(ArraySums):
         )
 
     def refuse(self, names: Any) -> None:
-        """Refuse columns of extreme magnitude."""
         if reason := self.out_of_range(names):
             raise ValueError(reason)
 
@@ -220,7 +219,6 @@ class Fences(NamedTuple):
         return clipped.reshape(np.shape(y))
 
     def block(self, block: Any) -> Any:
-        """A block of rows whose columns and targets are clipped."""
         return replace(block, X=self.columns(block.X), y=self.target(block.y))
 
 

@@ -56,7 +56,6 @@ class KeyedSample(ArraySums):
         return self._fits(more.X.shape[0], int(self._size_of(more.X).sum()))
 
     def add(self, rows: Any, keys: Floats | None = None) -> None:
-        """More rows, with their keys or new ones."""
         keys = self._rng.random(rows.X.shape[0]) if keys is None else keys
         self.n_rows += len(keys)
         self._keep(rows, keys)

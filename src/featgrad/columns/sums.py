@@ -48,7 +48,6 @@ class ArraySums:
         return other
 
     def merge(self, other: Self) -> None:
-        """Rows that other sums have."""
         for name in self._added or vars(self):
             part = vars(self)[name]
             if hasattr(part, "merge"):
@@ -243,7 +242,6 @@ class Fill(NamedTuple):
         return self._replace(means=self.means[:, columns])
 
     def __call__(self, X: Any, cells: Any) -> Any:
-        """Rows without missing entries."""
         parts = self.part_of_cell[cells]
         if hasattr(X, "filled"):  # sparse columns on a device
             return X.filled(self.means, parts)

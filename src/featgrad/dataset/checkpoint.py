@@ -58,7 +58,6 @@ class Checkpoint:
 
     @property
     def is_kept(self) -> bool:
-        """Whether anything is written."""
         return self._path is not None
 
     def resume(self, name: str) -> Kept | None:
@@ -122,7 +121,6 @@ class Checkpoint:
         return first
 
     def remove(self) -> None:
-        """The fit has ended: nothing is left to go on with."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 

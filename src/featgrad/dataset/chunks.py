@@ -179,7 +179,6 @@ class Accumulated:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all rows are still kept."""
         return self._kept.is_complete
 
     def rows(self) -> Rows:
@@ -203,7 +202,6 @@ class Accumulated:
         return FirstScale(self.rows(), self.preprocess, self.encoding.task, self.n_folds)
 
     def _start_sums(self, scale: FirstScale, before: Rows | None) -> None:
-        """Start sums with all rows so far."""
         shape, standardiser = scale.shape, scale.standardiser
         if plan.moments_fit(self.n_features, shape.n_outputs, shape.n_folds):
             self.sums = FoldMoments(self.n_features, shape, standardiser)

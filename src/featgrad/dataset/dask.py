@@ -51,7 +51,6 @@ T = TypeVar("T")
 
 
 def on_dask(X: Any, y: Any, sample_weight: Any, groups: Any, preparation: Preparation) -> "OnDask":
-    """Rows of Dask collections."""
     return OnDask(partitions_of(X, y, sample_weight, groups), X.shape[1], preparation)
 
 
@@ -264,7 +263,6 @@ def _recipes(partitions: Sequence[Partition]) -> Sequence[Part]:
 
 
 def _column(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
-    """Partitions of targets or weights."""
     if not hasattr(given, "to_delayed"):
         raise ValueError(
             f"{name} is of type {type(given).__name__} but X is a Dask collection: give a Dask "

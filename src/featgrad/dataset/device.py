@@ -99,7 +99,6 @@ class OnDevice(InMemory):
 
     @cached_property
     def _there(self) -> list[Tensor]:
-        """Outputs, weights and cells of all rows."""
         return [sent(part, self._device) for part in (self._outputs, self._weights, self._cells)]
 
     def _has_missing(self) -> bool:
@@ -198,7 +197,6 @@ class DenseMatrix(DeviceMatrix):
         return self._X[rows.to(here)][:, columns.to(here)].to(self.device)
 
     def __getitem__(self, rows: Indices) -> Any:
-        """Some rows on the host."""
         return self._X[sent(rows, self._X.device)].cpu().numpy()
 
     def _spans(self, entries: int) -> list[Span]:
@@ -268,11 +266,9 @@ class SparseMatrix(DeviceMatrix):
         return iter([self._block])
 
     def columns(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """Some columns of some rows, dense."""
         return self._block[:, columns][rows]
 
     def __getitem__(self, rows: Indices) -> Any:
-        """Some rows on the host."""
         return self._X[rows]
 
     def resident(self) -> Any:

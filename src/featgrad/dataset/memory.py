@@ -160,7 +160,6 @@ class Prepared(NamedTuple):
     layout: FoldLayout
 
     def row_moments(self, X: Any, preprocess: str) -> RowMoments:
-        """All columns, at scale 1."""
         rows = StandardisedRows.of(X, self.rows, self.weights, preprocess)
         target = self.target
         return RowMoments(rows, target.outputs, self.weights, target.variance, self.filters)

@@ -328,7 +328,6 @@ class Reread(Storage):
         return super().design_effect() if are_clustered else 1.0
 
     def sampling(self) -> Callable[[], RowSums]:
-        """All columns of the sample."""
         return self._gathering()
 
     def keep_sample(self, gathered: RowSums) -> None:

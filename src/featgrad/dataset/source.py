@@ -51,7 +51,6 @@ class Streamed(Reread):
         return sums
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
-        """Read the source once."""
         shares = self.whole.shares
         pieces = (
             (rows.outputs[start:stop], weights[start:stop], rows_of(rows.X, start, stop))
@@ -85,7 +84,6 @@ class Streamed(Reread):
             yield block, found
 
     def _rows(self) -> Iterator[Rows]:
-        """The rows of each block."""
         blocks = (block for block, _ in self._blocks())
         return self._encoder.rows("source", blocks, 0, self.n_rows, self._layout.folds)
 

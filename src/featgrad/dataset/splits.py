@@ -41,7 +41,6 @@ class Belonging(NamedTuple):
     groups: Any = None  # labels of the rows, or several columns of them
 
     def roles(self, y: Any, n_rows: int) -> "RowRoles":
-        """Of all rows of X."""
         keys = None if self.groups is None else group_keys(self.groups, n_rows)
         return RowRoles(keys, None if self.cv is None else roles_of_rows(self.cv, y, keys, n_rows))
 

@@ -60,7 +60,6 @@ class Rows(NamedTuple):
         return Rows(*(None if part[0] is None else stack_rows(part) for part in columns))  # type: ignore[arg-type]
 
     def by_cell(self) -> Iterator[tuple[int, Any]]:
-        """Each cell that occurs, and its rows."""
         return rows_by_cell(self.cells) if self.of_cells is None else iter(self.of_cells)
 
 

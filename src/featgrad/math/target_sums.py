@@ -55,7 +55,6 @@ class TargetSums:
         self._total += weights.sum()
 
     def merge(self, other: "TargetSums") -> None:
-        """Rows that other sums have."""
         if other._n_rows == 0:
             return
         if self._n_rows and self._n_outputs != other._n_outputs:

@@ -98,7 +98,6 @@ class Encoding:
         return cls(found, known, 1 if y.ndim == 1 else y.shape[1])
 
     def __call__(self, y: Any) -> Floats:
-        """Output columns of y."""
         y = as_array(y)
         if self.classes is not None:
             unseen = np.setdiff1d(distinct(one_column(y, self.task)), self.classes)
@@ -138,7 +137,6 @@ class Encoding:
         return np.asarray(y[:, None] > classes[:-1], np.float64)
 
     def check_classes(self, classes: Any) -> None:
-        """Raise an error for classes that are not those of the first chunk."""
         if self.classes is None or {*classes} != {*self.classes.tolist()}:
             known = None if self.classes is None else self.classes.tolist()[:20]
             raise ValueError(
@@ -213,7 +211,6 @@ def stratified(outputs: Any, task: str) -> tuple[Any, Any]:
 
 
 def check_varies(variance: float, means: Floats) -> None:
-    """Raise an error for a constant target."""
     if variance <= (64 * np.finfo(float).eps) ** 2 * float(np.sum(means**2)):
         raise ValueError(
             "y has only one value among the rows of positive weight, or one class only: a target "

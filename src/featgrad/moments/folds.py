@@ -55,7 +55,6 @@ class Totals(NamedTuple):
 
     @property
     def covariance(self) -> Any:
-        """Covariance of the columns."""
         if not self.is_gram:
             rows = self.rows
             return rows.T @ rows
@@ -63,7 +62,6 @@ class Totals(NamedTuple):
 
     @property
     def variances(self) -> Floats:
-        """Of the columns."""
         if not self.is_gram:
             return np.asarray(np.sum(self.rows**2, axis=0, dtype=np.float64))
         diagonal = to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
@@ -130,7 +128,6 @@ class Folds:
         return tuple_weights(self.weights, len(self.weights) - 1)
 
     def totals(self) -> Totals:
-        """Moments over all folds."""
         xp, is_gram = namespace(self.matrix), True
         if not self.is_gram:
             matrix = self.matrix.reshape(-1, self.n_columns)
@@ -162,7 +159,6 @@ class Folds:
         return replace(self, crosses=crosses, matrix=matrix)
 
     def column_squares(self) -> Floats:
-        """Sum of w x^2 of each column."""
         xp = namespace(self.matrix)
         squares = xp.linalg.diagonal(self.matrix) if self.is_gram else self.matrix**2
         axes = 0 if self.is_gram else (0, 1)

@@ -115,7 +115,6 @@ class Left(NamedTuple):
 
 
 def ridge_coefficients(rows: Weighted, ridge: float) -> Floats:
-    """Of a ridge model."""
     return np.asarray(np.linalg.solve(*rows.normal_equations(ridge)))
 
 

@@ -76,13 +76,11 @@ class StandardisedRows:
         return xp.float32 if str(self.X.dtype).rpartition(".")[2] in _SMALL else xp.float64
 
     def take(self, rows: Indices) -> "StandardisedRows":
-        """Some of the rows, in the given order."""
         if self.is_sparse:
             return replace(self, X=self.X[rows], rows=np.arange(len(rows)))
         return replace(self, rows=self.rows[rows])
 
     def columns(self, columns: Indices) -> "StandardisedRows":
-        """The same rows restricted to some columns."""
         X = self.X[:, columns] if self.is_sparse else _taken(self.X, columns, axis=1)
         mean, inverse = self.mean[columns], self.inverse_variance[columns]
         return replace(self, X=X, mean=mean, inverse_variance=inverse)

@@ -121,7 +121,6 @@ class RowMoments:
         return found
 
     def value_and_gradient(self, mask: Floats) -> tuple[float, Floats]:
-        """Explained fraction for a mask, and its gradient."""
         if self.in_blocks:
             return self._over_blocks(mask)
         blocks, order = self._blocks(), self.order

@@ -113,7 +113,6 @@ class History:
         self._events = deque(((event, None) for event in events), HISTORY_LENGTH)
 
     def events(self, features: Indices) -> list[Event]:
-        """All events in their order, given the present set."""
         found = []
         for event, before in reversed(self._events):
             if event.kind == "alarm" and before is not None:

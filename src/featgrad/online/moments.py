@@ -62,7 +62,6 @@ class PricedColumns(ColumnSums):
         return X if self.origin is None else less(X, self.origin)
 
     def learn(self, X: Any, weights: Floats, residuals: Floats) -> None:
-        """More rows, about the origin."""
         weighted = weights[:, None] * np.insert(residuals, 0, 1.0, axis=1)
         self.add(X, 0.0, weighted, weights[:, None])
         self._residual_squares += weighted[:, 1:].T @ residuals
@@ -91,7 +90,6 @@ class PricedColumns(ColumnSums):
             self.origin = None if self.origin is None else np.pad(self.origin, (0, more))
 
     def centres(self) -> Floats:
-        """Mean of each column."""
         means = self.linear[:, 0] / self.weight
         return np.asarray(means if self.origin is None else means + self.origin)
 
@@ -149,11 +147,9 @@ class WorkingMoments:
         return values - left
 
     def centred(self, values: Floats) -> Floats:
-        """Columns less their means."""
         return np.asarray(values - self._sums[0, self._first :] / self._sums[0, 0])
 
     def add(self, values: Floats, outputs: Floats, weights: Floats) -> None:
-        """More rows, with columns about their origin."""
         # Single precision will do for one block, relative to its largest weight.
         largest = weights.max()
         root = np.sqrt(weights / largest)[:, None]

@@ -74,7 +74,6 @@ class RiverFeatureSelector(base.SupervisedTransformer, base.MiniBatchTransformer
         return self.selector.__sklearn_is_fitted__()
 
     def _chosen(self) -> set[str]:
-        """Names of the chosen features."""
         if not self._has_learned:
             return set()
         return set(self.selector.feature_names_in_[self.selector.features_].tolist())

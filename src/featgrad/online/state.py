@@ -44,23 +44,7 @@ class Predictor(NamedTuple):
 
 
 class OnlineState:
-    """All that is known of a stream.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Of the target.
-    n_features : int
-        Columns so far.
-    is_sparse : bool
-        Whether rows are kept as CSR; their columns may become more.
-    size : int
-        Features to choose.
-    half_life : float
-        Rows after which a row counts half.
-    alarm_rate : float
-        False alarms for each row.
-    """
+    """All that is known of a stream; the columns of sparse rows may become more."""
 
     def __init__(
         self,
@@ -162,7 +146,6 @@ class OnlineState:
         self._choose(before)
 
     def _joined(self) -> tuple[Any, Floats, Floats]:
-        """All rows that wait."""
         if len(self._waiting) == 1:
             return self._waiting[0]
         Xs, outputs, weights = zip(*self._waiting, strict=True)
@@ -328,7 +311,6 @@ class OnlineState:
         self._working.keep(np.sort(best_first(gains, self._capacity)))
 
     def _fit_models(self) -> None:
-        """The models that predict the next rows."""
         self._model = self._fitted(self.features)
         self._pricing = self._fitted(self.features, predicts=False)
         if self._model_before is not None:

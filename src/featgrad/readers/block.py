@@ -183,7 +183,6 @@ class InvalidRows:
         self.restart()
 
     def restart(self) -> None:
-        """Before the first chunk."""
         self.skipped = self.without_target = self._n_before = self._n_read = 0
         self.strays: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.at_lines(None)
@@ -268,7 +267,6 @@ class InvalidRows:
 
 
 def raise_unreadable(name: str, error: Exception) -> NoReturn:
-    """Report that a file could not be read."""
     # pyarrow names the file once more.
     text = re.sub(r"^Could not open .* source '.*': (Invalid: )?", "", str(error))
     detail = (text or type(error).__name__).splitlines()[0].rstrip(".")

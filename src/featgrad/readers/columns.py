@@ -63,13 +63,11 @@ def repeated(names: Sequence[str]) -> list[str]:
 
 
 def check_names(owner: str, columns: Sequence[str]) -> None:
-    """Raise an error for columns of the same name."""
     if twice := repeated(columns):
         raise ValueError(f"{owner} has two columns {twice[0]!r}: rename one.")
 
 
 def check_any(features: Sequence[str], owner: str) -> None:
-    """Raise an error if there are no features."""
     if not features:
         raise ValueError(f"{owner} has only its target: there are no features.")
 
@@ -171,7 +169,6 @@ class Layout(Sequence[str]):
         }
 
     def _origins(self) -> Iterator[str]:
-        """The name of the variable of each feature."""
         for column in self.columns:
             for i in range(column.width):
                 yield column.feature(i) if column.kind == "hash" else column.name
@@ -182,7 +179,6 @@ class Layout(Sequence[str]):
         return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
     def single(self) -> "Layout":
-        """The same features as variables of their own."""
         return Layout([EncodedColumn(name) for name in self])
 
     def to_json(self) -> list[dict[str, Any]]:

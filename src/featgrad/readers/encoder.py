@@ -232,7 +232,6 @@ def _sorted_fingerprints(values: Sequence[str], start: int) -> tuple[NDArray[np.
 
 
 def _date_parts(days: Any, start: int, width: int) -> Iterator[tuple[int | Indices, Any]]:
-    """Entries of `DATE_PARTS`."""
     year, day = 2 * np.pi * days / _YEAR, 2 * np.pi * (days % 1)
     yield from ((start + i, part) for i, part in enumerate((days, np.sin(year), np.cos(year))))
     known = np.isfinite(days)

@@ -30,7 +30,6 @@ _FIRST_ROWS = 100  # of a frame, which show the decimal sign
 
 
 def require_pyarrow(what: str) -> None:
-    """Raise an ImportError that names the way to install pyarrow."""
     if find_spec("pyarrow") is None:
         raise ImportError(f"{what} needs pyarrow: pip install 'featgrad[files]'.")
 
@@ -185,7 +184,6 @@ class FrameTable:
         self.remarks: Mapping[str, str] = {name: remark for name, remark in remarks if remark}
 
     def _frames(self) -> Iterator[Any]:
-        """The rows block by block."""
         for start in range(0, len(self._frame), self._block_rows):
             yield self._frame[start : start + self._block_rows]
 
@@ -209,8 +207,6 @@ class FrameTable:
 
 
 class ArrowTable(FrameTable):
-    """Columns of a file of record batches."""
-
     def __init__(self, file: Any, block_rows: int | None) -> None:
         self.name, self.path, self._file = file.name, file.path, file
         check_names(self.name, file.schema.names)
@@ -223,7 +219,6 @@ class ArrowTable(FrameTable):
             yield _frame(Table.from_batches([batch]))
 
     def parts(self) -> Iterator["ArrowTable"]:
-        """Tables of parts of the rows."""
         for file in self._file.parts():
             part = copy.copy(self)
             part._file, part.name, part.path = file, file.name, file.path

@@ -41,7 +41,6 @@ class JsonLines:
         self.schema = readable(self.schema)
 
     def batches(self, block_rows: int) -> Iterator[Any]:
-        """Record batches of at most `block_rows` rows."""
         for table in self._tables(self.schema):
             yield from table.to_batches(max_chunksize=block_rows)
 

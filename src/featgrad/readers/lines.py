@@ -127,7 +127,6 @@ def line_chunks(
 
 
 def read_head(text: Text) -> bytes:
-    """The first bytes of the file, decompressed."""
     with _open_text(text) as file:
         return bytes(file.read(_HEAD_BYTES))
 

@@ -147,7 +147,6 @@ class BaseSource:
         return part
 
     def _stamp_now(self) -> list[tuple[int, int]]:
-        """Size and time of the last change of each file that is there."""
         found = [path.stat() for path in self._paths if path.is_file()]
         return [(status.st_size, status.st_mtime_ns) for status in found]
 

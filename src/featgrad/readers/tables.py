@@ -174,7 +174,6 @@ class TableSource(BaseSource):
 
 
 def check_kinds(table: Table, exclude: Sequence[str]) -> None:
-    """Refuse columns that hold neither numbers nor text."""
     for name, kind in table.kinds.items():
         if kind not in (*KINDS, "text") and name not in exclude:
             raise ValueError(
@@ -202,7 +201,6 @@ class FrameEncoder:
         self.remarks = {**table.remarks, **left_out}
 
     def encode(self, frame: Any) -> Any:
-        """The matrix of a frame."""
         table, encoder = FrameTable(frame, len(frame), None), self._encoder
         invalid = InvalidRows(table.name, "error", "nan")
         blocks = []
