@@ -86,9 +86,7 @@ def groups_by_origin(transformer: Any) -> NDArray[np.intp]:
             "ColumnTransformer, nor a Pipeline with one: fit it first, or pass feature_groups as "
             "lists of columns."
         )
-    _, first, labels = np.unique(origins, return_index=True, return_inverse=True)
-    # Labels in the order of the columns.
-    return np.asarray(np.argsort(np.argsort(first))[labels], dtype=np.intp)
+    return _numbered(np.array(origins))
 
 
 def _origins(transformer: Any) -> list[str] | None:
