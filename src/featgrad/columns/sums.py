@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from scipy.sparse._sparsetools import csc_matvecs
+from sklearn.utils import gen_batches
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from featgrad._support import Flags, Floats, Indices
@@ -143,8 +144,7 @@ class ColumnSums(ArraySums):
         dtype = xp.float64 if may_miss else xp.float32
         is_here = isinstance(X, np.ndarray)
         step = _BLOCK_ENTRIES // max(1, X.shape[1]) or 1 if is_here else n_rows
-        for start in range(0, n_rows, step):
-            rows = slice(start, start + step)
+        for rows in gen_batches(n_rows, step):
             values, own = measured(X[rows, :], origin, dtype), xp.astype(linear[rows, :], dtype)
             # On a device it takes longer to ask whether something is missing.
             if may_miss and not (is_here and not has_missing(values)):
@@ -205,8 +205,7 @@ def statistics(X: Any, weights: Floats | None = None, rows: Indices | None = Non
     weights = np.ones(n_rows) if weights is None else weights
     sums, origin = ColumnSums(X.shape[1], 1, 1, like=X, missing=True), None
     step = _BLOCK_ENTRIES // max(1, X.shape[1]) or 1
-    for start in range(0, n_rows, step):
-        own = slice(start, start + step)
+    for own in gen_batches(n_rows, step):
         at = None if rows is None else placed_like(X, rows[own])
         block = X[own, :] if at is None else namespace(X).take(X, at, axis=0)
         per_row = placed_like(X, weights[own, None])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from featgrad._support import Floats, Indices
 from featgrad._support.threads import one_blas_thread
@@ -45,8 +46,8 @@ class FoldMoments(ArraySums):
         if self.sample is not None:
             self.sample.add(rows)
         step = max(len(self.sums), _BLOCK_ENTRIES // rows.X.shape[1])
-        for start in range(0, len(rows.weights), step):
-            block = rows.take(slice(start, start + step))
+        for some in gen_batches(len(rows.weights), step):
+            block = rows.take(some)
             root = np.sqrt(block.weights)[:, None]
             z = np.concatenate(
                 [root, block.outputs * root, self._affine(block.X) * root], axis=1, dtype=np.float32

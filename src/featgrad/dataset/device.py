@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
-from featgrad._support import Indices, Span
+from featgrad._support import Indices
 from featgrad._support.array_api import is_foreign
 from featgrad.checks import PREPROCESS, check_option, refuse_missing
 from featgrad.columns.extremes import LARGEST_ENTRY
@@ -105,8 +106,8 @@ class OnDevice(InMemory):
         return bool(self.X.has_missing)
 
     def _blocks(self) -> Iterator[Rows]:
-        for (start, stop), block in zip(self.X.spans, self.X.blocks(), strict=True):
-            outputs, weights, cells = (part[start:stop] for part in self._there)
+        for rows, block in zip(self.X.batches, self.X.blocks(), strict=True):
+            outputs, weights, cells = (part[rows] for part in self._there)
             yield Rows(outputs, weights, cells, block)
 
     def _sampled(self) -> Indices:
@@ -128,12 +129,12 @@ class DeviceMatrix:
 
     device: Any
     shape: tuple[int, int]
-    spans: list[Span]  # of rows, one for each block
+    batches: list[slice]  # rows of each block
     has_missing = False
     _is_huge = False
 
     def blocks(self) -> Iterator[Any]:
-        """The rows of each span."""
+        """The rows of each batch."""
         raise NotImplementedError
 
     def hashes(self, keys: Any, exact: bool) -> Tensor:
@@ -171,14 +172,14 @@ class DenseMatrix(DeviceMatrix):
         self._is_resident = is_resident
         if is_resident and self._X.device != device:
             there = torch.empty(self.shape, dtype=self._X.dtype, device=device)
-            for (start, stop), block in zip(self._spans(_SENT_ENTRIES), self._sent(), strict=True):
-                there[start:stop] = block
+            for rows, block in zip(self._batches(_SENT_ENTRIES), self._sent(), strict=True):
+                there[rows] = block
             self._X = there
-        self.spans = self._spans(_BLOCK_ENTRIES if is_resident else _SENT_ENTRIES)
+        self.batches = self._batches(_BLOCK_ENTRIES if is_resident else _SENT_ENTRIES)
 
     def blocks(self) -> Iterator[Tensor]:
         if self._is_resident:
-            return (self._X[start:stop] for start, stop in self.spans)
+            return (self._X[rows] for rows in self.batches)
         return self._sent()
 
     def resident(self) -> Tensor:
@@ -199,18 +200,16 @@ class DenseMatrix(DeviceMatrix):
     def __getitem__(self, rows: Indices) -> Any:
         return self._X[sent(rows, self._X.device)].cpu().numpy()
 
-    def _spans(self, entries: int) -> list[Span]:
-        n_rows, n_columns = self.shape
-        step = max(1, entries // n_columns)
-        return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    def _batches(self, entries: int) -> list[slice]:
+        return list(gen_batches(self.shape[0], max(1, entries // self.shape[1])))
 
     def _sent(self) -> Iterator[Tensor]:
         """Blocks by way of two page-locked buffers and two on the device, which take turns."""
-        spans = self._spans(_SENT_ENTRIES)
+        batches = self._batches(_SENT_ENTRIES)
         if self.device.type != "cuda":
-            yield from (self._X[start:stop].to(self.device) for start, stop in spans)
+            yield from (self._X[rows].to(self.device) for rows in batches)
             return
-        shape = spans[0][1], self.shape[1]
+        shape = batches[0].stop, self.shape[1]
         waiting = [torch.empty(shape, dtype=self._X.dtype, pin_memory=True) for _ in range(2)]
         there = [torch.empty(shape, dtype=self._X.dtype, device=self.device) for _ in range(2)]
         has_left, is_free = ([torch.cuda.Event() for _ in range(2)] for _ in range(2))
@@ -218,23 +217,23 @@ class DenseMatrix(DeviceMatrix):
         stream.wait_stream(current)
 
         def send(i: int) -> None:
-            turn, (start, stop) = i % 2, spans[i]
+            turn, rows = i % 2, self._X[batches[i]]
             has_left[turn].synchronize()
-            waiting[turn][: stop - start].copy_(self._X[start:stop])
+            waiting[turn][: len(rows)].copy_(rows)
             with torch.cuda.stream(stream):
                 stream.wait_event(is_free[turn])
-                there[turn][: stop - start].copy_(waiting[turn][: stop - start], non_blocking=True)
+                there[turn][: len(rows)].copy_(waiting[turn][: len(rows)], non_blocking=True)
                 has_left[turn].record(stream)
 
         # The next block is on its way while the one before is being worked on.
         with ThreadPoolExecutor(1) as pool:
             coming = pool.submit(send, 0)
-            for i, (start, stop) in enumerate(spans):
+            for i, rows in enumerate(batches):
                 coming.result()
                 current.wait_event(has_left[i % 2])
-                if i + 1 < len(spans):
+                if i + 1 < len(batches):
                     coming = pool.submit(send, i + 1)
-                yield there[i % 2][: stop - start]
+                yield there[i % 2][: rows.stop - rows.start]
                 is_free[i % 2].record(current)
 
 
@@ -248,7 +247,7 @@ class SparseMatrix(DeviceMatrix):
 
     def __init__(self, X: Any, device: Any) -> None:
         self.device, self.shape, self._X = device, X.shape, canonical(X)
-        self.spans = [(0, X.shape[0])]
+        self.batches = [slice(0, X.shape[0])]
         columns = sent(self._X.indices, device)
         counts = sent(np.diff(self._X.indptr), device)
         # Short indices where they reach all entries.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
@@ -55,7 +56,10 @@ def distinct_rows(
     labels: Indices | None = None,
 ) -> tuple[Indices, Floats]:
     """Rows of positive weight in random order, copies of one label merged, with their weights."""
-    keys = [random_keys(rng, part.shape[1]) for part in (X, outputs)]
+    # Random odd multipliers.
+    widths = X.shape[1], outputs.shape[1]
+    drawn = (rng.randint(1 << 32, size=width, dtype=np.uint64) for width in widths)
+    keys = [(numbers | np.uint64(1)).view(np.int64) for numbers in drawn]
     rows = np.flatnonzero(weights)
     if labels is not None:
         rows = rows[np.argsort(labels[rows], kind="stable")]
@@ -99,12 +103,6 @@ def are_copies(X: Any, distinct: Indices) -> bool:
     return bool(np.any(np.all(values[1:] != values[:-1], axis=0)))
 
 
-def random_keys(rng: np.random.RandomState, size: int) -> Hashes:
-    """Random odd multipliers."""
-    keys = rng.randint(1 << 32, size=size, dtype=np.uint64) | np.uint64(1)
-    return np.asarray(keys.view(np.int64))
-
-
 def hashes_of(X: Any, keys: Any, exact: bool) -> Any:
     """A number per row that depends on its entries only; the same for dense and sparse rows."""
     if hasattr(X, "hashes"):  # on a device
@@ -116,8 +114,8 @@ def hashes_of(X: Any, keys: Any, exact: bool) -> Any:
         found[np.diff(X.indptr) == 0] = 0
         return found
     step = max(1, _HASHED_ENTRIES // X.shape[1]) if isinstance(X, np.ndarray) else X.shape[0]
-    blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
-    return namespace(X).concat([(bits(block, exact) * keys).sum(1) for block in blocks])
+    blocks = gen_batches(X.shape[0], step)
+    return namespace(X).concat([(bits(X[rows], exact) * keys).sum(1) for rows in blocks])
 
 
 def bits(values: Any, exact: bool) -> Any:
@@ -251,8 +249,8 @@ class InMemory(Storage):
         return sums
 
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
-        for start in range(0, self.n_rows, batch_rows):
-            rows = self.prepared.rows[start : start + batch_rows]
+        for batch in gen_batches(self.n_rows, batch_rows):
+            rows = self.prepared.rows[batch]
             weights = self._weights[rows] * self.whole.shares[self._cells[rows]]
             consumer.add(self._outputs[rows], weights, self._rows(rows))
 
@@ -282,8 +280,7 @@ class InMemory(Storage):
         """All rows, which may have missing entries."""
         n_rows = self.X.shape[0]
         step = n_rows if sparse.issparse(self.X) else max(1, _BLOCK_ENTRIES // self.n_features)
-        for first in range(0, n_rows, step):
-            rows = slice(first, first + step)
+        for rows in gen_batches(n_rows, step):
             X = self.X if step == n_rows else self.X[rows]
             yield Rows(self._outputs[rows], self._weights[rows], self._cells[rows], X)
 

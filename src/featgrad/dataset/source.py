@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from featgrad.columns.extremes import Fences
 from featgrad.columns.sample import KeyedSample, n_bytes
@@ -53,11 +54,10 @@ class Streamed(Reread):
     def stream(self, name: str, batch_rows: int, consumer: Consumer) -> None:
         shares = self.whole.shares
         pieces = (
-            (rows.outputs[start:stop], weights[start:stop], rows_of(rows.X, start, stop))
+            (rows.outputs[own], weights[own], rows_of(rows.X, own.start, own.stop))
             for rows in self._rows()
             for weights in [rows.weights * shares[rows.cells]]
-            for start in range(0, len(weights), batch_rows)
-            for stop in [start + batch_rows]
+            for own in gen_batches(len(weights), batch_rows)
         )
         self._checkpoint.through(name, pieces, consumer)
 

@@ -1,12 +1,12 @@
 """Rows of a matrix in a fixed order, centred and scaled when they are used, without a full copy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from featgrad._support import Floats, Indices
 from featgrad._support.array_api import namespace, placed_like, to_numpy
@@ -113,9 +113,9 @@ class StandardisedRows:
             return np.asarray(product.reshape(vectors.shape))
         total = np.zeros(V.shape)
         V, w = self.array(V), self.array(weights[:, None])
-        for start, stop in _spans(self.n_rows, self.n_features):
-            A = self.centred(start, stop)
-            total += to_numpy(A.T @ (w[start:stop, :] * (A @ V)))
+        for rows in gen_batches(self.n_rows, max(1, _BLOCK_ENTRIES // self.n_features)):
+            A = self.centred(rows.start, rows.stop)
+            total += to_numpy(A.T @ (w[rows, :] * (A @ V)))
         return total.reshape(vectors.shape)
 
     @cached_property
@@ -134,11 +134,6 @@ class StandardisedRows:
         """Numbers where the matrix is, in the type of products."""
         xp = namespace(self.X)
         return xp.astype(placed_like(self.X, np.ascontiguousarray(values)), self.dtype)
-
-
-def _spans(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:
-    step = max(1, _BLOCK_ENTRIES // n_columns)
-    return ((start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def _taken(X: Any, places: Indices, axis: int) -> Any:

@@ -13,12 +13,12 @@ masks. Memory is some 2 x order numbers per column and output.
 """
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import hankel
+from sklearn.utils import gen_batches
 
 from featgrad._support import Floats, Singles
 from featgrad.columns.sums import ArraySums, add_along, measured
@@ -79,7 +79,7 @@ class RunningSums(ArraySums):
                 vars(self)[name] /= self._growth
             self._growth = np.ones(())
         self._offsets = np.zeros_like(self._offsets)
-        for block in self._blocks():
+        for block in gen_batches(self.n_features, _BLOCK_COLUMNS):
             # Most columns are closed, and were so before.
             if mask[block].any() or self.mask[block].any():
                 self._offsets += self._send(mask[block], block)
@@ -132,7 +132,7 @@ class RunningSums(ArraySums):
     def value_and_gradient(self) -> tuple[float, Singles]:
         """Explained fraction of the outputs' variance, which is 1 each, and its gradient."""
         value, gradient = 0.0, np.empty(self.n_features, np.float32)
-        for block in self._blocks():
+        for block in gen_batches(self.n_features, _BLOCK_COLUMNS):
             r = np.array([self._vector(j, block) for j in range(self._order)])
             first = np.einsum("o,odc,dc->d", self._alpha.astype(np.float32), r, r[0])
             value += float(self.mask[block] @ first)
@@ -143,10 +143,6 @@ class RunningSums(ArraySums):
         """What each vector is multiplied with: ``sum_i alpha_i r_(i-j)``."""
         counts = hankel(self._alpha).astype(np.float32)
         return np.asarray(np.tensordot(counts, r, axes=1))
-
-    def _blocks(self) -> Iterator[slice]:
-        for start in range(0, self.n_features, _BLOCK_COLUMNS):
-            yield slice(start, start + _BLOCK_COLUMNS)
 
     def _vector(self, j: int, block: slice) -> Singles:
         """r_j of some columns, shape (columns, outputs); 0 where no rows are known."""

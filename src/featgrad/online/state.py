@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from featgrad import plan
 from featgrad._support import Flags, Floats, Indices
@@ -98,8 +99,7 @@ class OnlineState:
         rows = self._joined()
         complete = len(rows[1]) - len(rows[1]) % plan.ONLINE_BLOCK
         with one_blas_thread():
-            for start in range(0, complete, plan.ONLINE_BLOCK):
-                own = slice(start, start + plan.ONLINE_BLOCK)
+            for own in gen_batches(complete, plan.ONLINE_BLOCK):
                 self._learn(*(part[own] for part in rows))
         # Copied: a view would keep the whole block in memory.
         X, outputs, weights = (part[complete:].copy() for part in rows)

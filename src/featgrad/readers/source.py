@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from featgrad._support import Indices
 from featgrad.math.targets import is_missing
@@ -208,9 +209,8 @@ class ArraySource(BaseSource):
 
     def _chunks(self) -> Iterator[Block]:
         self._invalid.restart()
-        for start in range(0, len(self._rows), self.block_rows):
-            stop = min(start + self.block_rows, len(self._rows))
-            rows = self._rows.rows(start, stop)
+        for block in gen_batches(len(self._rows), self.block_rows):
+            rows = self._rows.rows(block.start, block.stop)
             yield self._invalid.clean(replace(rows, X=self._cast(rows.X)))
 
     def _cast(self, X: Any) -> Any:
