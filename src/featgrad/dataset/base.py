@@ -30,7 +30,7 @@ from featgrad.dataset.sums import (
 from featgrad.math.tasks import Task
 from featgrad.moments.cells import Cells, CellShape, Division, OutputMoments, shares_of_classes
 from featgrad.moments.rows import StandardisedRows
-from featgrad.moments.spectrum import top_eigenvalue
+from featgrad.moments.spectrum import spectrum
 from featgrad.moments.sweeps import RowMoments
 
 # Sums of all columns that are taken in one pass: more models than these are priced in turns.
@@ -205,7 +205,7 @@ class Storage(Dataset):
     def top_eigenvalue(self, columns: Indices) -> float:
         """Of the covariance of some standardised columns."""
         sample = self.sample(columns)
-        return top_eigenvalue(sample.columns, np.ones(len(columns)), sample.weights)
+        return spectrum(sample.columns, np.ones(len(columns)), sample.weights).top
 
     def _outputs_by_cell(self) -> OutputMoments:
         return self.visit("outputs", partial(OutputSums, self.shape)).moments()

@@ -51,12 +51,8 @@ def spectrum(rows: StandardisedRows, mask: Floats, weights: Floats) -> Spectrum:
     return Spectrum(top, min(centre, top), min(mean, top))
 
 
-def top_eigenvalue(rows: StandardisedRows, mask: Floats, weights: Floats) -> float:
-    return spectrum(rows, mask, weights).top
-
-
 def top_of_covariance(totals: Totals) -> float:
-    """The same from a covariance."""
+    """The largest eigenvalue from a covariance."""
     # Products of rows have the same largest eigenvalue.
     products = totals.rows @ totals.rows.T if totals.has_few_rows else totals.covariance
     products = to_numpy(products).astype(np.float32)

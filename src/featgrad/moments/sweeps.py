@@ -35,13 +35,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import hankel
+from sklearn.utils import gen_even_slices
 
 from featgrad._support import Floats, Indices, Span
 from featgrad._support.array_api import captured, namespace, on_cpu, placed_like, to_numpy
 from featgrad._support.threads import one_blas_thread
 from featgrad.math.formulas import tuple_weights, tuple_weights_without_each
 from featgrad.moments.rows import StandardisedRows
-from featgrad.moments.spectrum import top_eigenvalue
+from featgrad.moments.spectrum import spectrum
 from featgrad.plan import DEVICE_BLOCKS
 
 # Rows per block: products within a block cost operations in proportion to its rows, so they are few
@@ -104,8 +105,8 @@ class RowMoments:
 
     def scaled(self) -> "RowMoments":
         """The same with the whole spectrum within the filter's reach."""
-        top = top_eigenvalue(self.rows, np.ones(self.n_features), self.weights)
-        return replace(self, scale=top)
+        found = spectrum(self.rows, np.ones(self.n_features), self.weights)
+        return replace(self, scale=found.top)
 
     def columns(self, columns: Indices) -> "RowMoments":
         return replace(self, rows=self.rows.columns(columns))
@@ -207,8 +208,7 @@ class RowMoments:
 
     def _blocks_of_device(self) -> list[slice]:
         n_rows = len(self.weights)
-        parts = np.array_split(np.arange(n_rows), min(n_rows, DEVICE_BLOCKS))
-        return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
+        return list(gen_even_slices(n_rows, min(n_rows, DEVICE_BLOCKS)))
 
     def _blocks(self) -> list[Span]:
         n_rows, X = len(self.weights), self.rows.X
