@@ -172,6 +172,5 @@ def with_all_moments(dataset: Storage, preprocess: str) -> AllMoments:
         FoldMoments, dataset.n_features, dataset.shape, dataset.standardiser, dataset.sampling()
     )
     moments = dataset.visit("all moments", start)
-    if moments.sample is not None:
-        dataset.keep_sample(moments.sample)
+    dataset.gathered = moments.sample
     return AllMoments(moments, dataset, preprocess)

@@ -151,6 +151,8 @@ class Storage(Dataset):
     is_divided = False
     # An array where sums are taken; None on the host.
     _like: Any = None
+    # What `sampling` makes, with all rows; None before.
+    gathered: Any = None
 
     @abstractmethod
     def visit(self, name: str, start: Callable[[], S]) -> S:
@@ -167,9 +169,6 @@ class Storage(Dataset):
     def sampling(self) -> Callable[[], RowSums] | None:
         """Makes what takes the rows of `sample` from a visit; None where `sample` needs none."""
         return None
-
-    def keep_sample(self, gathered: RowSums) -> None:
-        """What such sums have taken."""
 
     def row_moments(self) -> RowMoments | None:
         """All columns of all rows at once, at scale 1; None where they are not in memory."""
@@ -215,20 +214,10 @@ class Storage(Dataset):
         """Cells that no split separates are one part."""
         return np.repeat(parts_of(self.splits, self.n_folds), len(self.class_shares))
 
-    def _sample_of(
-        self,
-        X: Any,
-        outputs: Floats,
-        weights: Floats,
-        variance: float,
-        folds: Indices,
-        places: Indices,
-    ) -> RowSample:
-        """Rows with centred outputs; the variance of the target is that of all rows."""
+    def _standardised(self, X: Any, weights: Floats) -> StandardisedRows:
         # Choosing columns leaves them one after the other, where products take rows.
         X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
-        columns = StandardisedRows.of(X, np.arange(len(weights)), weights, self._preprocess)
-        return RowSample(columns, outputs, weights, variance, self.task, folds, places)
+        return StandardisedRows.of(X, np.arange(len(weights)), weights, self._preprocess)
 
     def _price_sums(self, models: Sequence[Model], learn: bool) -> Callable[[], PriceSums]:
         """Makes the sums that prices follow from; with `learn` also how to standardise."""

@@ -110,13 +110,12 @@ class OnDevice(InMemory):
             outputs, weights, cells = (part[rows] for part in self._there)
             yield Rows(outputs, weights, cells, block)
 
-    def _sampled(self) -> Indices:
-        """Evenly spaced ones: few enough to be worked on in the host's memory."""
+    def _sampled(self, to_price: bool) -> Any:
+        """All or, to be worked on in the host's memory, evenly spaced ones."""
+        if to_price:
+            return slice(None)
         count = min(ESTIMATE_ROWS, self.n_rows)
         return np.flatnonzero(np.arange(self.n_rows) * count % self.n_rows < count)
-
-    def _priced(self) -> slice:
-        return slice(None)
 
     def _columns_of(self, rows: Indices, columns: Indices) -> Tensor:
         there, cells = sent(columns, self._device), sent(self._cells[rows], self._device)

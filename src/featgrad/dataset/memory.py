@@ -259,14 +259,15 @@ class InMemory(Storage):
 
         Products of all columns are priced with more rows than estimates are made from.
         """
-        target = self.prepared.target
-        chosen = self._priced() if to_price else self._sampled()
+        target, clusters = self.prepared.target, self.prepared.layout.clusters
+        chosen = self._sampled(to_price)
         rows, weights = self.prepared.rows[chosen], self.prepared.weights[chosen]
         weights = weights if len(rows) == self.n_rows else weights / weights.sum()
-        folds, clusters = self._cells[rows] // len(self.class_shares), self.prepared.layout.clusters
-        X, outputs = self._columns_of(rows, columns), target.outputs[chosen]
-        sample = self._sample_of(X, outputs, weights, target.variance, folds, rows)
-        return sample._replace(clusters=None if clusters is None else clusters[chosen])
+        folds = self._cells[rows] // len(self.class_shares)
+        clusters = None if clusters is None else clusters[chosen]
+        values = self._standardised(self._columns_of(rows, columns), weights)
+        about = target.variance, self.task, folds, rows, clusters
+        return RowSample(values, target.outputs[chosen], weights, *about)
 
     def _outputs_by_cell(self) -> OutputMoments:
         sums = OutputSums(self.shape)
@@ -289,13 +290,11 @@ class InMemory(Storage):
         X = self.X[rows]
         return X if self._fill is None else Fill(*map(to_numpy, self._fill))(X, self._cells[rows])
 
-    def _sampled(self) -> Any:
+    def _sampled(self, to_price: bool) -> Any:
         """Places in the random order of the rows of a sample."""
+        if to_price:
+            return slice(None, None, self.n_rows // rows_to_price(self.n_features) or 1)
         return slice(None, None, -(-self.n_rows // ESTIMATE_ROWS_IN_MEMORY))
-
-    def _priced(self) -> Any:
-        """Places of those that products are priced with."""
-        return slice(None, None, self.n_rows // rows_to_price(self.n_features) or 1)
 
     def _columns_of(self, rows: Indices, columns: Indices) -> Any:
         """Some columns of some rows, without missing entries."""

@@ -33,7 +33,7 @@ from featgrad.dataset.splits import (
     parts_of_groups,
     random_splits,
 )
-from featgrad.dataset.sums import PartMeans, Rows, RowSums
+from featgrad.dataset.sums import PartMeans, Rows
 from featgrad.math.target_sums import Outputs, TargetSums
 from featgrad.math.targets import centre, stratified
 from featgrad.math.tasks import RowsOf, Task, task_by_rows
@@ -197,7 +197,6 @@ class Reread(Storage):
     _encoder: Encoder
     # What users call the rows.
     _name = "source"
-    _gathered: "Gathered | None" = None
     _layout: FoldLayout
 
     def _learn(
@@ -253,14 +252,14 @@ class Reread(Storage):
         other = copy(self)
         other.n_features, other._n_entries = some.n_features, entries_per_row(some.X)
         other.standardiser = some.standardiser
-        other._encoder, other._gathered = self._encoder._replace(build=build), None
+        other._encoder, other.gathered = self._encoder._replace(build=build), None
         if self._encoder.fill is not None:
             other._fill()
         return other
 
     def in_memory(self, count: int) -> InMemory:
         """So many rows in their folds, with missing entries filled; takes a visit."""
-        rows = self._in_units(self.visit("rows", self._gathering(count=count)).rows())
+        rows = self._in_units(self.visit("rows", self.sampling(count=count)).rows())
         target = centre(rows.outputs, self.task, rows.weights)
         layout = self._layout._replace(folds=rows.cells, clusters=None)
         prepared = Prepared(np.arange(len(rows.cells)), rows.weights, target, self.filters, layout)
@@ -296,7 +295,7 @@ class Reread(Storage):
 
     def _some_targets(self) -> tuple[Floats, RowsOf]:
         """Whole numbers of some rows, and these rows; takes a visit."""
-        gathered = self.visit("task", self._gathering(count=TASK_ROWS))
+        gathered = self.visit("task", self.sampling(count=TASK_ROWS))
         rows, outputs = gathered.rows(), self._encoder.outputs
         y = np.round(rows.outputs[:, 0] * outputs.deviations + outputs.means)
         return y, RowsOf(rows.X.__getitem__, np.arange(len(y)), rows.cells)
@@ -306,35 +305,28 @@ class Reread(Storage):
 
         The target is that of all rows: a rare class may be missing among some of them.
         """
-        if self._gathered is None:
-            rows = self.visit("sample", self._gathering(columns)).rows()
+        if self.gathered is None:
+            rows = self.visit("sample", self.sampling(columns)).rows()
         else:
-            rows = self._gathered.rows()
+            rows = self.gathered.rows()
             rows = rows._replace(X=rows.X[:, columns])
         rows, variance = self._in_units(rows), self._encoder.outputs.variance
-        known = rows.outputs, rows.weights, variance, rows.cells, rows.places
-        sample = self._sample_of(rows.X, *known)
         clusters: Any = rows.groups
         # Rows that are held out in runs of neighbours may depend on these.
         if self._layout.clusters is not None:
             clusters = parts_of(self.splits, self.n_folds)[rows.cells]
-        if clusters is None:
-            return sample
-        return sample._replace(clusters=np.unique(clusters, return_inverse=True)[1])
+        if clusters is not None:
+            clusters = np.unique(clusters, return_inverse=True)[1]
+        values = self._standardised(rows.X, rows.weights)
+        about = variance, self.task, rows.cells, rows.places, clusters
+        return RowSample(values, rows.outputs, rows.weights, *about)
 
     def design_effect(self) -> float:
         """Takes a visit where rows belong together."""
         are_clustered = self._layout.clusters is not None or self._encoder.groups is not None
         return super().design_effect() if are_clustered else 1.0
 
-    def sampling(self) -> Callable[[], RowSums]:
-        return self._gathering()
-
-    def keep_sample(self, gathered: RowSums) -> None:
-        assert isinstance(gathered, Gathered)
-        self._gathered = gathered
-
-    def _gathering(
+    def sampling(
         self, columns: Indices | None = None, count: int | None = None
     ) -> "Callable[[], Gathered]":
         """Of all columns, and of as many rows as estimates take, unless others are given."""
