@@ -71,8 +71,7 @@ class TakesTables(TakesMatrices):
         if self._layout is None and has_missing(X):
             found = with_flags(X, y, self._column_names)
             if found is not None:
-                X = found.X
-                self._layout = found.layout
+                X, self._layout = found
         return "memory", X, y
 
     def _as_matrix(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Any, Any]:

@@ -35,20 +35,16 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         # There is none where numba is told not to compile.
         cache = getattr(kernel, "_cache", None)
         if cache is not None:
-            cache.save_overload = _or_without(cache.save_overload)
+            cache.save_overload = functools.partial(_save_if_possible, cache.save_overload)
         return kernel
 
     return decorate
 
 
-def _or_without(save: Callable[..., None]) -> Callable[..., None]:
+def _save_if_possible(save: Callable[..., None], *compilation: Any) -> None:
     """Keep a kernel if there is space for it; if not, the next process compiles it again."""
-
-    def save_if_possible(*compilation: Any) -> None:
-        with suppress(OSError):
-            save(*compilation)
-
-    return save_if_possible
+    with suppress(OSError):
+        save(*compilation)
 
 
 @functools.cache

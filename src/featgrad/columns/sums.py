@@ -196,13 +196,12 @@ class Statistics(NamedTuple):
 def statistics(X: Any, weights: Floats | None = None, rows: Indices | None = None) -> Statistics:
     """Weighted means and variances in double precision, of all rows or of some with weights.
 
-    X is CSR, or dense of any array library.
+    X is CSR, with all rows, or dense of any array library.
     """
-    if sparse.issparse(X):
-        X = X if rows is None else X[rows]
-        return _csr_statistics(X, np.ones(X.shape[0]) if weights is None else weights)
     n_rows = X.shape[0] if rows is None else len(rows)
     weights = np.ones(n_rows) if weights is None else weights
+    if sparse.issparse(X):
+        return _csr_statistics(X, weights)
     sums, origin = ColumnSums(X.shape[1], 1, 1, like=X, missing=True), None
     step = _BLOCK_ENTRIES // max(1, X.shape[1]) or 1
     for own in gen_batches(n_rows, step):

@@ -162,10 +162,9 @@ def split_layout(
         are_runs &= bool(is_run)
         if keys is not None:
             within = _folds_within(keys[own], per_part)
-        elif is_run:
-            within = (places[own] - places[own].min()) * min(per_part, len(own)) // len(own)
         else:
-            within = np.arange(len(own)) * min(per_part, len(own)) // len(own)
+            ranks = places[own] - places[own].min() if is_run else np.arange(len(own))
+            within = ranks * min(per_part, len(own)) // len(own)
         folds[own] = len(roles_of_folds) + within
         roles_of_folds += [names[part]] * (int(within.max()) + 1)
     by_fold = np.array(roles_of_folds)

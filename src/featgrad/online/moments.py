@@ -24,7 +24,6 @@ import numpy as np
 from scipy import sparse
 
 from featgrad._support import Flags, Floats, Indices
-from featgrad.columns.extremes import less
 from featgrad.columns.sums import ColumnSums
 from featgrad.dataset.sums import Prices
 from featgrad.moments.folds import Totals
@@ -57,9 +56,6 @@ class PricedColumns(ColumnSums):
     def n_rows(self) -> float:
         """Rows of the same weight that would be as informative."""
         return self.weight**2 / max(self._squared_weight, 1e-300)
-
-    def about_origin(self, X: Any) -> Any:
-        return X if self.origin is None else less(X, self.origin)
 
     def learn(self, X: Any, weights: Floats, residuals: Floats) -> None:
         weighted = weights[:, None] * np.insert(residuals, 0, 1.0, axis=1)

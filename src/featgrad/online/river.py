@@ -66,14 +66,11 @@ class RiverFeatureSelector(base.SupervisedTransformer, base.MiniBatchTransformer
         ]
         if any(numbers):
             targets = np.asarray(y, float) if self.classes is None else np.asarray(y)
-            classes = None if self._has_learned else self.classes
+            has_learned = self.selector.__sklearn_is_fitted__()
+            classes = None if has_learned else self.classes
             self.selector.partial_fit(numbers, targets, classes=classes)
 
-    @property
-    def _has_learned(self) -> bool:
-        return self.selector.__sklearn_is_fitted__()
-
     def _chosen(self) -> set[str]:
-        if not self._has_learned:
+        if not self.selector.__sklearn_is_fitted__():
             return set()
         return set(self.selector.feature_names_in_[self.selector.features_].tolist())

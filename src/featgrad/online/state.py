@@ -15,7 +15,7 @@ from featgrad import plan
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.threads import one_blas_thread
 from featgrad.checks import check_alike
-from featgrad.columns.extremes import Limits
+from featgrad.columns.extremes import Limits, less
 from featgrad.columns.sums import filled, has_missing, statistics
 from featgrad.math.targets import Encoding
 from featgrad.moments.folds import Totals
@@ -197,7 +197,8 @@ class OnlineState:
             left = self._pricing.residuals(self._working, values, outputs)
             self._dependence.add_block(relative * self._working.centred(values), left)
         self._working.add(values, outputs, weights)
-        X, origin = self._columns.about_origin(X), self._columns.origin
+        origin = self._columns.origin
+        X = X if origin is None else less(X, origin)
         self._columns.learn(X, weights, left)
         self._recent.append(RecentBlock(X.astype(np.float32), origin, outputs, weights))
         n_entries = sum(block.X.size for block in self._recent)

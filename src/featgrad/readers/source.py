@@ -272,9 +272,6 @@ class SourceWrapper:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def __iter__(self) -> Iterator[Block]:
-        raise NotImplementedError
-
 
 class _Prefetched(SourceWrapper):
     def __iter__(self) -> Iterator[Block]:
