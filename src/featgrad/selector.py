@@ -387,17 +387,11 @@ class FeatureGradientSelector(CallbackSupportMixin, SelectorMixin, TakesTables, 
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            The features.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target. The first call decides which task it is.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; a row of weight zero counts as absent.
+        X, y, sample_weight, groups
+            As for `fit`, on the host. The first call decides which task y is; groups, the same in
+            this call and others, are given in each call or in none.
         classes : array-like, default=None
             All classes, in the first call, where its y may lack some.
-        groups : array-like of shape (n_rows,) or (n_rows, n_columns), default=None
-            Labels of rows that belong together, in this call and others (see `fit`): in each call
-            or in none.
 
         Returns
         -------
