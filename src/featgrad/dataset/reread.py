@@ -49,7 +49,7 @@ class FirstSums(ArraySums):
     """What has to be known of all rows before they can be encoded."""
 
     _added = (
-        "targets", "limits", "groups", "weight", "squares", "_n_rows", "n_missing", "first_rows",
+        "targets", "limits", "groups", "weight", "squares", "n_rows", "n_missing", "first_rows",
         "checksums",
     )  # fmt: skip
 
@@ -57,8 +57,8 @@ class FirstSums(ArraySums):
         self._missing, self.fences, self._n_parts = missing, fences, n_parts
         self.targets, self.limits, self.groups = TargetSums(task), Limits(), GroupCounts()
         # Blocks with missing entries are counted.
-        self._n_rows, self.n_missing = np.zeros((2, 1), np.int64)
-        self.weight, self.squares = np.zeros((2, 1))  # of weights
+        self.n_rows = self.n_missing = 0
+        self.weight = self.squares = 0.0  # of weights
         # Rows of the first block of each part, which the origins of columns are taken from.
         self.first_rows: list[Any] = []
         # Of each block, where it is known.
@@ -78,14 +78,10 @@ class FirstSums(ArraySums):
             self.first_rows.append(block.X[: max(1, count)])
         if checksum is not None:
             self.checksums.append(checksum)
-        self.weight += weights.sum()
-        self.squares += weights @ weights
-        self._n_rows += len(block)
+        self.weight += float(weights.sum())
+        self.squares += float(weights @ weights)
+        self.n_rows += len(block)
         self.n_missing += self._missing == "mean" and has_missing(block.X)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self._n_rows[0])
 
 
 class GroupCounts(ArraySums):
@@ -209,7 +205,7 @@ class Reread(Storage):
                 f"{self._name} has {self.n_rows} row(s) of positive weight while a minimum of 2 is "
                 "required: pass more rows."
             )
-        check_spread(float((first.squares / first.weight / first.weight)[0]), self.n_rows)
+        check_spread(first.squares / first.weight / first.weight, self.n_rows)
         self.filters = usable_filters(preparation, self.n_rows)
         self._layout, groups = self._lay_out(first.groups, preparation)
         self.n_folds, self.splits = self._layout.n_folds, self._layout.splits
@@ -219,7 +215,7 @@ class Reread(Storage):
         order, rows = RandomOrder(preparation.rng, self.n_rows), stack_rows(first.first_rows)
         # Of a row, on average.
         self._n_entries = entries_per_row(rows)
-        rows = filled(rows, statistics(rows).mean if first.n_missing[0] else None)
+        rows = filled(rows, statistics(rows).mean if first.n_missing else None)
         self.standardiser = Standardiser.from_sample(rows, self._preprocess)
 
         def encode(task: Task) -> None:
@@ -227,15 +223,14 @@ class Reread(Storage):
             self.task, self.n_outputs = outputs.encoding.task, len(outputs.means)
             # Classes that count by their shares are numbers.
             shape = self.n_rows, self.n_folds, self.task if balance else "regression"
-            weight = float(first.weight[0])
-            self._encoder = Encoder(outputs, weight, order, *shape, first.fences, groups)
+            self._encoder = Encoder(outputs, first.weight, order, *shape, first.fences, groups)
             self.class_shares = self._encoder.class_shares
 
         task, is_certain = first.targets.task()
         encode(task if is_certain else Task("regression"))
         if not is_certain:
             encode(task_by_rows(task, *self._some_targets()))
-        if first.n_missing[0]:
+        if first.n_missing:
             self._fill()
 
     def _fill(self) -> None:

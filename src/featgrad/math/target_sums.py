@@ -31,12 +31,11 @@ class TargetSums:
 
     def __init__(self, task: str) -> None:
         self._task = task
-        self._n_rows, self._n_outputs = np.zeros((2, 1), np.int64)
-        self._total = np.zeros(1)
+        self._n_rows = self._n_outputs = 0
+        self._total = 0.0
         self._values: NDArray[Any] | None = None
         self._shares: NDArray[Any] = np.zeros(0)
-        self._too_many = np.zeros(1, bool)
-        self._indicator = np.ones(1, bool)
+        self._too_many, self._indicator = False, True
         self._means, self._squares = np.zeros((2, 0))
 
     def add(self, y: Any, weights: Floats) -> None:
@@ -48,29 +47,32 @@ class TargetSums:
             values = targets.distinct(targets.one_column(y, self._task))
             self._merge_values(values, np.bincount(np.searchsorted(values, y), weights))
         if numeric or (self._task == "auto" and y.dtype.kind in "biuf"):
-            self._add_moments(y, weights)
+            kind = "multilabel" if self._task == "multilabel" else "regression"
+            columns, added = Encoding(Task(kind), None, 1).columns(y), float(weights.sum())
+            means = weights @ columns / added
+            self._merge_moments(means, weights @ (columns - means) ** 2, added)
         self._indicator &= targets.is_indicator(y)
-        self._n_outputs[:] = 1 if y.ndim == 1 else y.shape[1]
+        self._n_outputs = 1 if y.ndim == 1 else y.shape[1]
         self._n_rows += len(y)
-        self._total += weights.sum()
+        self._total += float(weights.sum())
 
     def merge(self, other: "TargetSums") -> None:
         if other._n_rows == 0:
             return
         if self._n_rows and self._n_outputs != other._n_outputs:
             raise ValueError(
-                f"y has {self._n_outputs[0]} output(s) in some rows and {other._n_outputs[0]} in "
+                f"y has {self._n_outputs} output(s) in some rows and {other._n_outputs} in "
                 "others: give the same ones."
             )
         self._too_many |= other._too_many
         if other._values is not None:
             self._merge_values(other._values, other._shares)
         if len(other._means):
-            self._merge_moments(other._means, other._squares, float(other._total[0]))
+            self._merge_moments(other._means, other._squares, other._total)
         self._indicator &= other._indicator
         self._n_outputs = other._n_outputs
-        self._n_rows = self._n_rows + other._n_rows
-        self._total = self._total + other._total
+        self._n_rows += other._n_rows
+        self._total += other._total
 
     def outputs(self, task: Task | None = None) -> Outputs:
         """Outputs after all rows were added, of the task that the values suggest or another one.
@@ -91,7 +93,7 @@ class TargetSums:
 
     def encoding(self, task: Task) -> Encoding:
         if task not in WITH_CLASSES:
-            return Encoding(task, None, int(self._n_outputs[0]))
+            return Encoding(task, None, self._n_outputs)
         if self._too_many:
             targets.refuse_classes(task)
         return Encoding(task, self._values, 1)
@@ -103,7 +105,7 @@ class TargetSums:
         if self._too_many and len(self._means):
             return Task("regression", f"more than {targets.MAX_CLASSES} different values"), True
         values = None if self._n_outputs > 1 else self._values
-        return task_of_values(values, int(self._n_rows[0]), is_indicator=bool(self._indicator))
+        return task_of_values(values, self._n_rows, is_indicator=self._indicator)
 
     def _merge_values(self, values: NDArray[Any], shares: NDArray[Any]) -> None:
         """Add the weights of distinct values, up to a limit of these."""
@@ -114,15 +116,8 @@ class TargetSums:
         keep = slice(0 if self._too_many else None)
         self._values, self._shares = values[keep], shares[keep]
 
-    def _add_moments(self, y: NDArray[Any], weights: Floats) -> None:
-        """Merge means and sums of squared deviations (Chan et al.)."""
-        task = "multilabel" if self._task == "multilabel" else "regression"
-        columns = Encoding(Task(task), None, 1).columns(y)
-        added = weights.sum()
-        means = weights @ columns / added
-        self._merge_moments(means, weights @ (columns - means) ** 2, float(added))
-
     def _merge_moments(self, means: Floats, squares: Floats, added: float) -> None:
+        """Means and sums of squared deviations of more rows (Chan et al.)."""
         if len(self._means) == 0:
             self._means, self._squares = np.zeros((2, len(means)))
         gap, total = means - self._means, self._total + added
