@@ -67,11 +67,6 @@ def check_names(owner: str, columns: Sequence[str]) -> None:
         raise ValueError(f"{owner} has two columns {twice[0]!r}: rename one.")
 
 
-def check_any(features: Sequence[str], owner: str) -> None:
-    if not features:
-        raise ValueError(f"{owner} has only its target: there are no features.")
-
-
 def check_column(argument: str, column: Any, owner: str, columns: Sequence[str]) -> None:
     """Raise an error that lists the columns if there is none of this name."""
     is_name = isinstance(column, str)

@@ -24,7 +24,6 @@ from featgrad.readers.columns import (
     EncodedColumn,
     Layout,
     Table,
-    check_any,
     numbered,
 )
 from featgrad.readers.missing import flags_that_explain
@@ -69,7 +68,8 @@ class TableEncoder:
         free = [place for place, name in enumerate(numbers) if name not in stay]
         self.left_out |= numbered([numbers[place] for place in free], [first[free]])
         columns = [name for name in columns if name not in self.left_out]
-        check_any(columns, table.name)
+        if not columns:
+            raise ValueError(f"{table.name} has only its target: there are no features.")
         # 2. Numbers and texts are read in this order.
         self.numbers = [name for name in columns if name not in texts]
         self.texts = [name for name in columns if name in encoded]

@@ -9,7 +9,7 @@ import numpy as np
 from featgrad.math.tasks import Level
 from featgrad.plan import FLAG_ENTRIES
 from featgrad.readers.block import Block, InvalidRows, group_keys, joined_keys, stack_rows
-from featgrad.readers.columns import Chunk, Layout, Table, check_any, check_column
+from featgrad.readers.columns import Chunk, Layout, Table, check_column
 from featgrad.readers.encoder import TableEncoder, texts_of
 from featgrad.readers.frames import FrameTable
 from featgrad.readers.source import BaseSource
@@ -56,7 +56,6 @@ class TableSource(BaseSource):
         self.n_rows = None if self._invalid.skip else table.n_rows
         others = {target, weight, time, *groups, *exclude}
         features = [name for name in table.columns if name not in others]
-        check_any(features, table.name)
         self.encoder = TableEncoder(
             table,
             features,
