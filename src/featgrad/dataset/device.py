@@ -21,7 +21,7 @@ from sklearn.utils import gen_batches
 
 from featgrad._support import Indices
 from featgrad._support.array_api import is_foreign
-from featgrad.checks import PREPROCESS, check_option, refuse_missing
+from featgrad.checks import refuse_missing
 from featgrad.columns.extremes import LARGEST_ENTRY
 from featgrad.dataset.memory import InMemory, Preparation, Prepared, bits, hashes_of, prepare
 from featgrad.dataset.sums import Rows
@@ -47,7 +47,6 @@ def on_device(
     X: Any, y: Any, sample_weight: Any, device: str | None, preparation: Preparation
 ) -> "OnDevice":
     """Rows on the device that is named, or on that of X."""
-    check_option("preprocess", preparation.preprocess, PREPROCESS)
     matrix = _matrix(X, as_tensor(X).device if device is None else named_device(device))
     prepared = prepare(matrix, y, sample_weight, preparation)
     matrix.check(preparation.missing)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from featgrad._support import Flags, Floats, Indices
 from featgrad._support.array_api import dense
 from featgrad.checks import (
+    MATRIX,
     MISSING,
     check_alike,
     check_missing,
@@ -36,11 +37,7 @@ from featgrad.plan import SHORTEST_HALF_LIFE
 from featgrad.readers.block import canonical
 from featgrad.variables import TakesMatrices
 
-_MATRIX = {
-    "accept_sparse": "csr",
-    "dtype": (np.float64, np.float32),
-    "ensure_all_finite": "allow-nan",
-}
+_MATRIX = {**MATRIX, "dtype": (np.float64, np.float32)}
 
 
 class OnlineFeatureSelector(SelectorMixin, TakesMatrices, BaseEstimator):  # type: ignore[misc]
