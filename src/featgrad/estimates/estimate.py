@@ -134,13 +134,10 @@ class Score(NamedTuple):
 class Predictions(NamedTuple):
     """Outputs of some held-out rows less their mean, next to what a ridge model predicts of them.
 
-    Parameters
-    ----------
-    values, outputs : ndarray of shape (rows, outputs)
-        Predicted and actual, each row in the models that have not seen it.
+    Each row is predicted by the models that have not seen it.
     """
 
-    values: NDArray[np.float32]
+    values: NDArray[np.float32]  # of shape (rows, outputs)
     outputs: NDArray[np.float32]
 
 

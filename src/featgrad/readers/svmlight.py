@@ -29,13 +29,7 @@ class SvmlightSource(BaseSource):
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        n_features: int | None,
-        zero_based: bool | None,
-        names: Any,
-        **common: Any,
+        self, path: Path, n_features: int | None, zero_based: bool | None, names: Any, **common: Any
     ) -> None:
         super().__init__(**common)
         found = read_names(names)
