@@ -143,7 +143,8 @@ class Accumulated:
         shuffled = self.n_rows + self._rng.permutation(len(weights))
         folds = (shuffled if groups is None else groups) % self.n_folds
         keys = self._rng.random_sample(len(weights))
-        self._add(Rows(outputs, weights, folds.astype(np.int8), self._alike(X), keys, groups))
+        X = sparse.csr_array(X) if self.is_sparse else dense(X)  # as the first rows
+        self._add(Rows(outputs, weights, folds.astype(np.int8), X, keys, groups))
 
     def merge(self, other: "Accumulated") -> None:
         """The rows that another has seen as well; it stays as it is."""
@@ -210,7 +211,3 @@ class Accumulated:
         self.scale = scale
         if before is not None:
             self.sums.add(scale(before))
-
-    def _alike(self, X: Any) -> Any:
-        """Rows in the container of the first ones."""
-        return sparse.csr_array(X) if self.is_sparse else dense(X)

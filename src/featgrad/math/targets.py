@@ -79,8 +79,11 @@ class Encoding:
         if task not in TASKS:
             raise ValueError(f"task={task!r} is unknown: use one of {list(TASKS)}.")
         values = None
-        if classes is not None:
-            values = _declared(classes, y)
+        if classes is not None and is_ordered(y):
+            declared = y.flat[0].declared
+            values = Level.array(declared, declared)
+        elif classes is not None:
+            values = distinct(as_array(classes))
         elif task in WITH_CLASSES or (is_auto and y.ndim == 1):
             values = distinct(one_column(y, task))
         found, is_certain = task if isinstance(task, Task) else Task(task), True
@@ -154,14 +157,6 @@ class Encoding:
             and self.n_outputs == other.n_outputs
             and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
         )
-
-
-def _declared(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
-    """Classes, sorted; of an ordered category those that were declared."""
-    if is_ordered(y):
-        declared = y.flat[0].declared
-        return Level.array(declared, declared)
-    return distinct(as_array(classes))
 
 
 def encode(y: Any, task: str, rows: RowsOf | None = None) -> tuple[Floats, Task]:

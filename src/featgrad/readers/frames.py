@@ -291,20 +291,16 @@ def tokens_in(column: Any) -> Tokens:
 
         rows = column.to_native().combine_chunks()
         rows = rows.dictionary_decode() if pa.types.is_dictionary(rows.type) else rows
-        if rows.type in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
-            return _arrow_tokens(rows, is_text=rows.type in (pa.string(), pa.large_string()))
+        is_text = rows.type in (pa.string(), pa.large_string())
+        if is_text or rows.type in (pa.binary(), pa.large_binary()):
+            rows = rows.cast("large_string" if is_text else "large_binary").cast("large_binary")
+            _, offsets, data = rows.fill_null(b"").buffers()
+            if data is None:
+                return Tokens.from_bytes([b""] * len(rows))
+            edges = np.frombuffer(offsets, np.int64)[rows.offset : rows.offset + len(rows) + 1]
+            return Tokens(np.frombuffer(data, np.uint8), edges[:-1], edges[1:], is_text)
     pairs = zip(column.to_list(), column.is_null().to_list(), strict=True)
     texts = ("" if missing else value for value, missing in pairs)
     return Tokens.from_bytes(
         [t if isinstance(t, bytes) else str(t).encode("utf-8", "surrogatepass") for t in texts]
     )
-
-
-def _arrow_tokens(column: Any, *, is_text: bool) -> Tokens:
-    """The bytes and offsets of a column of Arrow."""
-    column = column.cast("large_string" if is_text else "large_binary").cast("large_binary")
-    _, offsets, data = column.fill_null(b"").buffers()
-    if data is None:
-        return Tokens.from_bytes([b""] * len(column))
-    edges = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return Tokens(np.frombuffer(data, np.uint8), edges[:-1], edges[1:], is_text)

@@ -140,15 +140,14 @@ def convert(source: Source, path: str | os.PathLike[str]) -> Source:
         names = Layout([EncodedColumn(name) for name in names])
     columns = None if names is None else names.to_json()
     metadata = {"version": 1, "n_features": source.n_features, "features": columns}
-    batches = (_batch(block) for block in chain([first], blocks))
-    batch = next(batches)
+    batch = _batch(first)
     schema = batch.schema.with_metadata({_METADATA_KEY: json.dumps(metadata)})
     with (
         atomic_path(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, schema) as writer,
     ):
-        for each in chain([batch], batches):
+        for each in chain([batch], map(_batch, blocks)):
             writer.write_batch(each)
     from featgrad.readers.opening import open_source
 
