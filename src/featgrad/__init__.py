@@ -38,36 +38,29 @@ __all__ = [
 ]  # fmt: skip
 # Imported when first used, so that `featgrad --help` does not wait for scikit-learn.
 _NAMES = {
-    "construct.constructor": ("FeatureGradientConstructor",),
-    "dataset.constraints": ("groups_by_origin",),
-    "estimates.diagnosis": ("Concern", "DataWarning"),
-    "estimates.estimate": (
-        "Estimate",
-        "FeatureGains",
-        "PathPoint",
-        "Score",
-        "SelectionPath",
-        "Sizes",
-    ),
-    "estimates.learnability": ("Learnability", "learnability"),
-    "online.history": ("Event", "Timeline", "TimelinePoint"),
-    "online.selector": ("OnlineFeatureSelector",),
-    "permutation": ("PermutationTest", "permutation_test"),
-    "plan": ("Plan",),
-    "readers": ("open_source",),
-    "report.describe": ("Description", "describe"),
-    "search.base": ("Certificate", "Discoveries"),
-    "search.knockoffs": ("Knockoffs",),
-    "search.minibatch": ("MiniBatch",),
-    "search.stability": ("Stability",),
-    "search.working_set": ("WorkingSet",),
-    "selector": ("FeatureGradientSelector",),
+    "construct.constructor": "FeatureGradientConstructor",
+    "dataset.constraints": "groups_by_origin",
+    "estimates.diagnosis": "Concern DataWarning",
+    "estimates.estimate": "Estimate FeatureGains PathPoint Score SelectionPath Sizes",
+    "estimates.learnability": "Learnability learnability",
+    "online.history": "Event Timeline TimelinePoint",
+    "online.selector": "OnlineFeatureSelector",
+    "permutation": "PermutationTest permutation_test",
+    "plan": "Plan",
+    "readers": "open_source",
+    "report.describe": "Description describe",
+    "search.base": "Certificate Discoveries",
+    "search.knockoffs": "Knockoffs",
+    "search.minibatch": "MiniBatch",
+    "search.stability": "Stability",
+    "search.working_set": "WorkingSet",
+    "selector": "FeatureGradientSelector",
 }
 
 
 def __getattr__(name: str) -> Any:
     for module, names in _NAMES.items():
-        if name in names:
+        if name in names.split():
             value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

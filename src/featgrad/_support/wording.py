@@ -46,9 +46,9 @@ def aligned(*rows: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def percent(share: float, digits: int = 1) -> str:
+def percent(share: float) -> str:
     """As all that is explained, lost or predicted is shown."""
-    return "unknown" if math.isnan(share) else f"{share:z.{digits}%}"
+    return "unknown" if math.isnan(share) else f"{share:z.1%}"
 
 
 def name_of(names: Any, feature: int) -> str:

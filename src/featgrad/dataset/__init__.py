@@ -13,9 +13,9 @@ def storage_of(
     """X, y, weights and groups, validated: in "memory", on a "device", or collections of "dask"."""
     # Imported where they are needed: Dask and torch need not be there.
     if storage == "dask":
-        from featgrad.dataset.dask import on_dask
+        from featgrad.dataset.dask import OnDask, partitions_of
 
-        return on_dask(*rows, preparation)
+        return OnDask(partitions_of(*rows), rows[0].shape[1], preparation)
     X, y, weights, groups = rows
     weights, belonging = on_host(weights), preparation.belonging._replace(groups=on_host(groups))
     preparation = preparation._replace(belonging=belonging)

@@ -50,10 +50,6 @@ _SMALL = 1 << 20
 T = TypeVar("T")
 
 
-def on_dask(X: Any, y: Any, sample_weight: Any, groups: Any, preparation: Preparation) -> "OnDask":
-    return OnDask(partitions_of(X, y, sample_weight, groups), X.shape[1], preparation)
-
-
 def files_on_dask(source: Source, preparation: Preparation) -> "OnDask":
     """Rows of files that are read by the workers, each of which has them."""
     parts = [FilePart(i, part) for i, part in enumerate(source.parts())]
