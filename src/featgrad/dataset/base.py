@@ -195,7 +195,7 @@ class Storage(Dataset):
 
     def cross(self) -> Floats:
         """``sum_n w_n x_n y_n`` over all rows, shape (features, outputs); learns to standardise."""
-        start = partial(CrossSums, self.n_features, self.whole, self.standardiser, self._like)
+        start = partial(CrossSums, self.whole, self.standardiser, self._like)
         sums = self.visit("cross", start).columns
         sums.fetch()
         self.standardiser.learn(sums.linear[:, 0], sums.squared[:, 0])

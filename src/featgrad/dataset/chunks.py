@@ -35,8 +35,8 @@ class MarginalSums(CrossSums):
 
     _added = "columns", "products", "noise"
 
-    def __init__(self, n_features: int, division: Division, standardiser: Standardiser) -> None:
-        super().__init__(n_features, division, standardiser)
+    def __init__(self, division: Division, standardiser: Standardiser) -> None:
+        super().__init__(division, standardiser)
         n_outputs = len(division.means)
         self.products, self.noise = np.zeros((2, n_outputs, n_outputs))
 
@@ -207,7 +207,7 @@ class Accumulated:
         if plan.moments_fit(self.n_features, shape.n_outputs, shape.n_folds):
             self.sums = FoldMoments(self.n_features, shape, standardiser)
         else:
-            self.sums = MarginalSums(self.n_features, scale.division, standardiser)
+            self.sums = MarginalSums(scale.division, standardiser)
         self.scale = scale
         if before is not None:
             self.sums.add(scale(before))

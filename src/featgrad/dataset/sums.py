@@ -364,10 +364,9 @@ class CrossSums(ArraySums):
 
     _added: tuple[str, ...] = ("columns",)
 
-    def __init__(
-        self, n_features: int, division: Division, standardiser: Any, like: Any = None
-    ) -> None:
-        self.columns = ColumnSums(n_features, 1 + len(division.means), 1, like=like)
+    def __init__(self, division: Division, standardiser: Standardiser, like: Any = None) -> None:
+        n_features, n_linear = len(standardiser.origin), 1 + len(division.means)
+        self.columns = ColumnSums(n_features, n_linear, 1, like=like)
         self._standardiser = standardiser
         self._origin = placed_like(like, standardiser.origin)
         self._shares = placed_like(like, division.shares)

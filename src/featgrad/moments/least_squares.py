@@ -206,17 +206,9 @@ def _distinct_pairs(vectors: Any, weights: Any) -> float:
 
 
 class Gains(NamedTuple):
-    """Explained fraction that held-out rows lose without each feature.
+    """Explained fraction that held-out rows lose without each feature."""
 
-    Attributes
-    ----------
-    values : ndarray
-        What is lost; below 0 where held-out rows are better predicted without the feature.
-    standard_errors : ndarray
-        Their standard errors.
-    """
-
-    values: Any
+    values: Any  # below 0 where they are better predicted without the feature
     standard_errors: Any
 
 

@@ -40,7 +40,7 @@ class PricedColumns(ColumnSums):
     the mean of dense columns, the smallest entry of sparse ones that vary too little.
     """
 
-    _added = "linear", "squared", "of_linear", "of_squared", "_residual_squares", "_squared_weight"
+    _added = "linear", "squared", "of_linear", "_residual_squares", "_squared_weight"
 
     def __init__(self, n_features: int, n_outputs: int, origin: Floats | None, is_sparse: bool):
         # In double precision: streams may move far away from their origin.
