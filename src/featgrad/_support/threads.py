@@ -9,6 +9,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+_blas = functools.cache(ThreadpoolController)
+
 
 class _Limit:
     """The limit of the whole process: the first of several fits sets it, the last one lifts it."""
@@ -47,8 +49,3 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _limit.release()
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -75,7 +75,7 @@ class ColumnSums(ArraySums):
         missing: bool = False,
     ) -> None:
         self.linear, self.squared = (zeros((n_features, n), like) for n in (n_linear, n_squared))
-        self.of_linear, self.of_squared = zeros(n_linear, like), zeros(n_squared, like)
+        self.of_linear = zeros(n_linear, like)
         self.absent = zeros((n_features if missing else 0, n_linear), like)
         # How many blocks have missing entries.
         self.n_missing = zeros(1, like)
@@ -100,9 +100,7 @@ class ColumnSums(ArraySums):
             self._add_products(X, linear, squared)
         else:
             self._add_dense(X, origin, linear, squared)
-        xp = namespace(linear)
-        self.of_linear += xp.sum(linear, axis=0)
-        self.of_squared += xp.sum(squared, axis=0)
+        self.of_linear += namespace(linear).sum(linear, axis=0)
 
     def means(self) -> Any:
         """Of the entries that are there, from origin 0, for each of the numbers a: (a, columns).
@@ -196,12 +194,18 @@ class Statistics(NamedTuple):
 def statistics(X: Any, weights: Floats | None = None, rows: Indices | None = None) -> Statistics:
     """Weighted means and variances in double precision, of all rows or of some with weights.
 
-    X is CSR, with all rows, or dense of any array library.
+    X is CSR, or dense of any array library.
     """
     n_rows = X.shape[0] if rows is None else len(rows)
     weights = np.ones(n_rows) if weights is None else weights
     if sparse.issparse(X):
-        return _csr_statistics(X, weights)
+        X = X if rows is None else X[rows]
+        # Only the data are converted: indices are shared.
+        parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
+        X = sparse.csr_array(parts, shape=X.shape)
+        mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
+        variance = np.maximum(np.nan_to_num(variance), 0.0) * present / weights.sum()
+        return Statistics(np.nan_to_num(mean), variance, has_missing(X))
     sums, origin = ColumnSums(X.shape[1], 1, 1, like=X, missing=True), None
     step = _BLOCK_ENTRIES // max(1, X.shape[1]) or 1
     for own in gen_batches(n_rows, step):
@@ -219,15 +223,6 @@ def statistics(X: Any, weights: Floats | None = None, rows: Indices | None = Non
     scatter = square - shift**2 * (total - sums.absent[:, 0])
     variance = np.where(scatter > _DOUBLE * square, scatter, 0.0) / total
     return Statistics(to_numpy(origin) + shift, variance, bool(sums.n_missing[0]))
-
-
-def _csr_statistics(X: Any, weights: Floats) -> Statistics:
-    # Only the data are converted: indices are shared.
-    parts = X.data.astype(np.float64, copy=False), X.indices, X.indptr
-    X = sparse.csr_array(parts, shape=X.shape)
-    mean, variance, present = mean_variance_axis(X, 0, weights, return_sum_weights=True)
-    variance = np.maximum(np.nan_to_num(variance), 0.0) * present / weights.sum()
-    return Statistics(np.nan_to_num(mean), variance, has_missing(X))
 
 
 class Fill(NamedTuple):
