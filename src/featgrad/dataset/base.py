@@ -151,7 +151,7 @@ class Storage(Dataset):
     is_divided = False
     # An array where sums are taken; None on the host.
     _like: Any = None
-    # What `sampling` makes, with all rows; None before.
+    # What `sampling` makes, once it has seen all rows; None before.
     gathered: Any = None
 
     @abstractmethod
