@@ -210,10 +210,9 @@ class InMemory(Storage):
         rows, target, layout = prepared.rows, prepared.target, prepared.layout
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self.n_outputs = target.outputs.shape[1]
-        self.n_folds, self.splits, self.held_out_by = (
-            layout.n_folds, layout.splits, layout.held_out_by,
-        )  # fmt: skip
-        self.task, self.filters = target.task, prepared.filters
+        self.n_folds, self.splits = layout.n_folds, layout.splits
+        self.held_out_by, self.task = layout.held_out_by, target.task
+        self.filters = prepared.filters
         # By row of X; rows that are not in use have no weight and belong to no cell.
         self._weights, self._cells = np.zeros(X.shape[0]), np.full(X.shape[0], -1)
         self._outputs = np.zeros((X.shape[0], self.n_outputs))
