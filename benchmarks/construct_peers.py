@@ -4,7 +4,8 @@
 
 In an environment of its own, as some need older versions than this library:
 ``pip install "numpy<2" pandas lightgbm fastcan interpret-core adelie``, and for two of them
-``pip install "numpy<2" "scikit-learn<1.6" "pyarrow<20" lightgbm matplotlib openfe autofeat``.
+``pip install "numpy<2" "scikit-learn<1.6" "pandas<3" "pyarrow<20" lightgbm matplotlib openfe
+autofeat``.
 Each gets the training rows of a split and chooses 20 columns for the same linear
 judge. Each fit is a process of one thread; one that takes longer than the limit of
 processor seconds counts as no result. Figures are added to `results/construct`.

@@ -155,8 +155,10 @@ def test_write_keeps_the_chosen_columns_and_the_target(table, capsys, path, read
 
 
 def test_text_is_written_without_pyarrow(table, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    answer(capsys, "select", "sales.csv", "--target", "price", "-k", "2", "--write", "small.csv")
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "pyarrow", None)
+        command = ("select", "sales.csv", "--target", "price", "-k", "2", "--write", "small.csv")
+        answer(capsys, *command)
     pd.testing.assert_frame_equal(
         pd.read_csv("small.csv"), pd.DataFrame(columns())[["b", "d", "price"]]
     )
