@@ -197,8 +197,8 @@ def of_estimate(point: PathPoint, discoveries: Discoveries | None) -> list[Conce
     if point.size == 0:
         text = f"No features were selected: {NO_MODEL}."
         advice = (
-            "More rows, other features, or curves and products of these are needed. For the next "
-            "step of a pipeline, which gets no columns, set min_features_to_select=1."
+            "More rows or other features are needed. For the next step of a pipeline, which gets "
+            "no columns, set min_features_to_select=1."
         )
         return [Concern(nothing, "No linear relation found", text, advice)]
     if here is None:
