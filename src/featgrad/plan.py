@@ -38,7 +38,7 @@ STEP, MOMENTUM = 1.0, 0.8
 # Sharpness of the mask, step by step: in the first descent, and after columns have entered.
 FIRST_SHARPNESS, NEXT_SHARPNESS = np.geomspace(2, 12, 6), np.geomspace(3, 20, 4)
 FOLD_ORDERS = 4  # orders of the folds that take turns
-MOST_STEPS = len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS)
+
 CHEBYSHEV_RESIDUAL = 0.03  # 1 - p(x) that the filter leaves at most on its interval [a, 1]
 SCALE_FACTOR = 2.4  # the filter's scale, as a multiple of the top eigenvalue of a set
 

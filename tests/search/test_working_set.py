@@ -10,7 +10,7 @@ from featgrad.dataset.all_moments import with_all_moments
 from featgrad.dataset.base import Dataset
 from featgrad.dataset.sums import Prices
 from featgrad.math import formulas
-from featgrad.plan import FIRST_SHARPNESS, MOST_STEPS, NEXT_SHARPNESS
+from featgrad.plan import FIRST_SHARPNESS, NEXT_SHARPNESS, ROUNDS
 from featgrad.search import rounds
 from featgrad.search.base import SearchTask, Subset, go_on
 from featgrad.search.units import Units
@@ -310,7 +310,10 @@ def test_certificate_names_no_column_where_all_are_chosen():
 
 
 @pytest.mark.usefixtures("small_working_set")
-@pytest.mark.parametrize(("max_iter", "expected"), [(1, 1), (12, 12), (1000, MOST_STEPS)])
+@pytest.mark.parametrize(
+    ("max_iter", "expected"),
+    [(1, 1), (12, 12), (1000, len(FIRST_SHARPNESS) + ROUNDS * len(NEXT_SHARPNESS))],
+)
 def test_steps_are_limited_over_all_rounds(monkeypatch, max_iter: int, expected: int):
     monkeypatch.setattr(Prices, "chance", lambda self, rank=1: -np.inf)
     found = best(dataset_of(*suppressors()), singles(600), 6.0, max_iter=max_iter)
