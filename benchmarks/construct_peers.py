@@ -30,6 +30,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+from scipy.stats import wilcoxon
 from sklearn.linear_model import lasso_path
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -207,6 +208,27 @@ def measured(peer, name, seed, limit):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def over_tables(peer, command):
+    """What all tables of a peer say, beside figures of `python -m benchmarks.construct tables`."""
+    known = {}
+    for entry in json.loads((FOLDER / "results.json").read_text()):
+        known.setdefault((entry["data"], entry["rows"]), {})[entry["bar"]] = entry["measured"]
+    bars = "constructed", f"{peer}, score", "time", f"{peer}, time"
+    both = [[one[bar] for bar in bars] for one in known.values() if one.keys() >= {*bars}]
+    ours, theirs, time, their_time = np.array(both).reshape(-1, 4).T
+    gain, is_slow = ours - theirs, peer in ("openfe", "autofeat")
+    figures = [
+        Figure("mean gain over the peer", gain.mean(), "", "> 0"),
+        Figure("median gain over the peer", np.median(gain), ""),
+        Figure("p of gains over the peer", wilcoxon(gain, alternative="greater").pvalue, ""),
+        Figure(
+            "times as fast, median", np.median(their_time / time), "x", ">= 10" * is_slow or None
+        ),
+    ]
+    print(peer, len(both), *(f"{f.bar} {f.measured:.4g}" for f in figures))
+    record(f"{peer}, all its tables", len(both), command, figures, FOLDER, TITLE)
+
+
 def main():
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.construct_peers",
@@ -224,6 +246,7 @@ def main():
         one(peer, name, int(seed))
         return
     command = f"python -m benchmarks.construct_peers --splits {options.splits}"
+    command += f" --limit {options.limit}"
     for name in filter(is_there, options.sets.split(",")):
         for peer in options.peers.split(","):
             found = [measured(peer, name, 0, options.limit)]
@@ -234,7 +257,9 @@ def main():
             score, time, rows = np.mean(found, axis=0).tolist()
             print(f"{name:20} {peer:10} {score:.4f} {time:8.1f} s", flush=True)
             figures = [Figure(f"{peer}, score", score, ""), Figure(f"{peer}, time", time, "s")]
-            record(name, round(rows), f"{command} --limit {options.limit}", figures, FOLDER, TITLE)
+            record(name, round(rows), command, figures, FOLDER, TITLE)
+    for peer in options.peers.split(","):
+        over_tables(peer, command)
 
 
 if __name__ == "__main__":
