@@ -107,10 +107,12 @@ def test_swaps_of_few_rows_are_made_where_they_complete_the_set():
 
 
 def test_swaps_of_few_rows_are_not_made_where_the_set_stays_incomplete():
-    """Two of four columns that decide: others explain more than chance whatever is chosen."""
+    """Three of four columns that decide: the other one explains more than chance."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3 * SWAP_ROWS_PER_UNIT - 1, 10))
-    folds = folds_of(X, X[:, :4].sum(axis=1) + 0.1 * rng.standard_normal(len(X)))
+    X[:, 9] = X[:, 2] + 0.2 * rng.standard_normal(len(X))
+    noise = 0.8 * rng.standard_normal(len(X))
+    folds = folds_of(X, X[:, :3].sum(axis=1) + 0.7 * X[:, 3] + noise)
     assert explained(folds, best_swap(folds, [0, 1, 9])) > explained(folds, [0, 1, 9])
     assert refined(folds, [0, 1, 9]) == [0, 1, 9]
 

@@ -8,6 +8,8 @@ only if they end in a complete set: each of its columns explains more than chanc
 column does. Where rows are fewer, that is asked of all swaps, and that together they bring more
 than chance for each column that comes in.
 
+Where forward selection explains as much more as that, swaps begin again from its set.
+
 Where a part of the set is complete already, the rest of it would be columns that happen to fit the
 noise. Those that explain most by themselves take their places: they do less harm.
 
@@ -42,6 +44,7 @@ from featgrad.plan import (
     SWAP_ROWS_PER_UNIT,
 )
 from featgrad.search.elimination import Candidates, eliminate, unit_losses
+from featgrad.search.forward import forward
 from featgrad.search.units import Units
 
 # What is left of a column that others explain is no less.
@@ -96,11 +99,19 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
         significant, leaves_noise, explained = _fitted(totals, free)
         is_complete = leaves_noise and np.array_equal(significant, free)
         if not can_swap(totals.n_effective, count):
-            careful, n_new = chosen[i], np.count_nonzero(free & ~chosen[i])
-            least = n_new * _chance(totals, count) * max(totals.variance - explained, 0.0)
-            is_complete &= bool(explained - _fitted(totals, careful)[2] > least)
+            careful = chosen[i]
+            is_complete &= _is_better(totals, free, explained, careful)
         found[i] = free if is_complete else careful
         incomplete += [] if is_complete else [i]
+    others = {}
+    for i in swapping:
+        totals, kept = tasks[i].totals, tasks[i].units.kept
+        size, ridge = int(np.count_nonzero(found[i])), swap_ridge(totals)
+        start, explained = forward(totals, kept, size, ridge)
+        if _is_better(totals, start, explained, found[i]):
+            others[i] = Swapping(totals, start, kept)
+    for i, (other, _) in zip(others, swapped(list(others.values())), strict=True):
+        found[i] = other
     # Then what the columns leave that explain more than chance.
     for i in incomplete:
         totals, units = tasks[i][:2]
@@ -164,6 +175,20 @@ def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool, float]:
     significant = np.zeros(len(inside), bool)
     significant[inside] = losses > least
     return significant, bool(np.all(brought[~inside] <= least)), float(explained)
+
+
+def _is_better(totals: Totals, other: Flags, explained: float, own: Flags) -> bool:
+    """Whether a set of the same size brings more than chance for each column that comes in."""
+    count, n_new = int(np.count_nonzero(other)), np.count_nonzero(other & ~own)
+    least = n_new * _chance(totals, count) * max(totals.variance - explained, 0.0)
+    return bool(explained - _explained(totals, own) > least)
+
+
+def _explained(totals: Totals, inside: Flags) -> float:
+    """What least squares on a set of columns explains."""
+    own = totals.columns(np.flatnonzero(inside))
+    C = to_numpy(own.covariance) + swap_ridge(totals) * np.eye(len(own.cross))
+    return float(np.sum(own.cross * np.linalg.solve(C, own.cross)))
 
 
 def can_swap(n_effective: float, count: int) -> bool:
