@@ -29,6 +29,8 @@ ELIMINATED_AT_ONCE = 16  # one in this many of the units that are present
 # Swaps after elimination: rows for each unit that they need, the same where swaps have to end in a
 # complete set, and their ridge.
 SWAP_ROWS_PER_UNIT, COMPLETE_ROWS_PER_UNIT, SWAP_RIDGE = 20, 5, 0.01
+# What forward selection brings beyond the set, relative to chance, from which swaps begin with it.
+FORWARD_MARGIN = 1.5
 # Rows for each column that it takes to find those which fit noise only, and to choose the last
 # groups by least squares.
 FILL_ROWS_PER_UNIT = 2

@@ -8,7 +8,7 @@ only if they end in a complete set: each of its columns explains more than chanc
 column does. Where rows are fewer, that is asked of all swaps, and that together they bring more
 than chance for each column that comes in.
 
-Where forward selection explains as much more as that, swaps begin again from its set.
+Where forward selection brings clearly more than that, swaps begin again from its set.
 
 Where a part of the set is complete already, the rest of it would be columns that happen to fit the
 noise. Those that explain most by themselves take their places: they do less harm.
@@ -40,6 +40,7 @@ from featgrad.plan import (
     CANDIDATES_FACTOR,
     COMPLETE_ROWS_PER_UNIT,
     FILL_ROWS_PER_UNIT,
+    FORWARD_MARGIN,
     SWAP_RIDGE,
     SWAP_ROWS_PER_UNIT,
 )
@@ -100,7 +101,7 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
         is_complete = leaves_noise and np.array_equal(significant, free)
         if not can_swap(totals.n_effective, count):
             careful = chosen[i]
-            is_complete &= _is_better(totals, free, explained, careful)
+            is_complete &= _beyond_chance(totals, free, explained, careful) > 1
         found[i] = free if is_complete else careful
         incomplete += [] if is_complete else [i]
     others = {}
@@ -108,7 +109,7 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
         totals, kept = tasks[i].totals, tasks[i].units.kept
         size, ridge = int(np.count_nonzero(found[i])), swap_ridge(totals)
         start, explained = forward(totals, kept, size, ridge)
-        if _is_better(totals, start, explained, found[i]):
+        if _beyond_chance(totals, start, explained, found[i]) > FORWARD_MARGIN:
             others[i] = Swapping(totals, start, kept)
     for i, (other, _) in zip(others, swapped(list(others.values())), strict=True):
         found[i] = other
@@ -177,11 +178,11 @@ def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool, float]:
     return significant, bool(np.all(brought[~inside] <= least)), float(explained)
 
 
-def _is_better(totals: Totals, other: Flags, explained: float, own: Flags) -> bool:
-    """Whether a set of the same size brings more than chance for each column that comes in."""
+def _beyond_chance(totals: Totals, other: Flags, explained: float, own: Flags) -> float:
+    """What another set of this size brings, relative to chance for each column that comes in."""
     count, n_new = int(np.count_nonzero(other)), np.count_nonzero(other & ~own)
     least = n_new * _chance(totals, count) * max(totals.variance - explained, 0.0)
-    return bool(explained - _explained(totals, own) > least)
+    return float((explained - _explained(totals, own)) / max(least, _ROUNDING * totals.variance))
 
 
 def _explained(totals: Totals, inside: Flags) -> float:
