@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.search_data import singles, units_of
 
 from featgrad import FeatureGradientSelector
 from featgrad.moments.folds import Totals
-from featgrad.search.forward import forward
+from featgrad.search.elimination import forward
 
-RIDGE, NONE = 0.01, np.zeros(12, bool)
+RIDGE = 0.01
 
 
 def totals(n_columns: int = 12) -> Totals:
@@ -28,16 +29,33 @@ def test_each_column_is_that_which_explains_most_beyond_those_before():
     for size in range(1, 8):
         others = [j for j in range(12) if j not in members]
         members.append(max(others, key=lambda j: explained(given, [*members, j])))
-        chosen, found = forward(given, NONE, size, RIDGE)
+        chosen, found = forward(given, singles(12), size, RIDGE)
         assert set(np.flatnonzero(chosen)) == set(members)
         assert found == pytest.approx(explained(given, members))
+
+
+def test_units_of_several_columns_explain_less_twice_what_noise_would():
+    given, members = totals(), [[0, 3], [1], [2, 9, 10], [4, 5], [6], [7], [8, 11]]
+    units, chosen = units_of([0, 1, 2, 0, 3, 3, 4, 5, 6, 2, 2, 6], costs=np.ones(7)), []
+
+    def worth(unit: int) -> float:
+        before = [j for i in chosen for j in members[i]]
+        noise = (given.variance - explained(given, before)) / (80 - len(before))
+        more = explained(given, before + members[unit]) - explained(given, before)
+        return more - 2 * noise * (len(members[unit]) - 1)
+
+    for size in range(1, 6):
+        chosen.append(max(set(range(7)) - set(chosen), key=worth))
+        flags, found = forward(given, units, size, RIDGE)
+        assert set(np.flatnonzero(flags)) == set(chosen)
+        assert found == pytest.approx(explained(given, [j for i in chosen for j in members[i]]))
 
 
 def test_rows_say_the_same_as_their_covariance():
     rng = np.random.default_rng(0)
     rows, cross = rng.standard_normal((8, 12)), rng.standard_normal((12, 1))
     both = Totals(rows, cross, 1.0, 8.0, is_gram=False), Totals(rows.T @ rows, cross, 1.0, 8.0)
-    (chosen, found), (again, as_much) = (forward(one, NONE, 4, RIDGE) for one in both)
+    (chosen, found), (again, as_much) = (forward(one, singles(12), 4, RIDGE) for one in both)
     assert np.array_equal(chosen, again)
     assert found == pytest.approx(as_much)
 
@@ -46,7 +64,7 @@ def test_kept_columns_come_first():
     given, kept = totals(), np.isin(np.arange(12), [3, 8])
     others = [j for j in range(12) if not kept[j]]
     best = max(others, key=lambda j: explained(given, [3, 8, j]))
-    chosen, _ = forward(given, kept, 3, RIDGE)
+    chosen, _ = forward(given, singles(12, kept=[3, 8]), 3, RIDGE)
     assert set(np.flatnonzero(chosen)) == {3, 8, best}
 
 

@@ -1,4 +1,6 @@
-"""The exact step: leave out, one after another, the unit that ridge regression misses least.
+"""The exact steps: units leave or, as another start for swaps, enter one after the other.
+
+Elimination leaves out, one after another, the unit that ridge regression misses least.
 
 With ``H = (C + ridge I)^-1`` and coefficients ``B = H b``, leaving out the columns g costs
 ``B_g^T H_gg^-1 B_g`` of explained variance, and H and B without them follow by a rank-|g| update.
@@ -7,6 +9,10 @@ While many units are present a few go at once.
 Units of several columns explain more by chance than single ones, and lose as much on new rows: of
 noise with the variance v of n rows about ``v / n w``, ``w = |g| - ridge tr H_gg``. Twice that of
 w - 1 is taken off their losses, as by Mallows' C_p: what new rows gain is compared.
+
+Forward selection knows nothing of the descent. Columns that sum to a constant, as those of a
+category do, explain the same in many ways: where the descent begins with the wrong ones, neither
+elimination nor swaps of one column lead out of them.
 """
 
 from collections.abc import Sequence
@@ -196,3 +202,75 @@ def unit_losses(H: Floats | Singles, B: Floats | Singles, units: Units) -> Float
         blocks += np.tril(blocks, -1).mT
         losses[alike] = np.sum(B[columns] * np.linalg.solve(blocks, B[columns]), axis=(1, 2))
     return losses
+
+
+def forward(totals: Totals, units: Units, size: int, ridge: float) -> tuple[Flags, float]:
+    """Kept units, and up to a size the one each time that explains most beyond those before.
+
+    Returns them, and what they explain.
+    """
+    rest, inside = _Rest(totals, units, ridge), np.zeros(units.count, bool)
+    for _ in range(size):
+        gains = np.where(units.kept, np.inf, rest.gains())
+        best = int(np.argmax(np.where(inside, -np.inf, gains)))
+        inside[best] = True
+        rest.take(best)
+    return inside, rest.explained
+
+
+class _Rest:
+    """What chosen columns leave of the others and of the outputs.
+
+    With rows L of the Cholesky factor of ``C + ridge I`` of the chosen columns, the columns g of a
+    unit have ``C_gg + ridge I - L_:g^T L_:g`` of their own and leave ``l_g = b_g - L_:g^T L^-T b``:
+    they explain ``l_g^T (..)^-1 l_g``.
+    """
+
+    def __init__(self, totals: Totals, units: Units, ridge: float) -> None:
+        self._totals, self._ridge, self._is_gram = totals, ridge, not totals.has_few_rows
+        matrix = totals.covariance if self._is_gram else totals.rows
+        self._matrix, self._left = to_numpy(matrix).astype(np.float64), totals.cross.astype(float)
+        self._factor, self.explained = np.zeros((0, len(self._left))), 0.0
+        # Units of the same number of columns, these, and what each unit has of its own.
+        widths = np.bincount(units.of_column, minlength=units.count)
+        by_unit = np.argsort(units.of_column, kind="stable")
+        self._columns = np.split(by_unit, np.cumsum(widths)[:-1])
+        self._alike = [np.flatnonzero(widths == width) for width in np.unique(widths)]
+        self._places = [np.array([self._columns[i] for i in alike]) for alike in self._alike]
+        self._own = [self._among(places) for places in self._places]
+
+    def gains(self) -> Floats:
+        """What each unit would explain; of wide ones less twice that of noise, see elimination."""
+        found, noise = np.empty(len(self._columns)), self._totals.variance - self.explained
+        noise = max(noise, 0.0) / max(self._totals.n_effective - len(self._factor), 1.0)
+        for alike, places, own in zip(self._alike, self._places, self._own, strict=True):
+            left, width = self._left[places], places.shape[1]
+            along = left / own if width == 1 else np.linalg.solve(own, left)
+            found[alike] = np.sum(left * along, axis=(1, 2)) - 2 * noise * (width - 1)
+        return found
+
+    def take(self, unit: int) -> None:
+        """Choose a unit."""
+        for column in self._columns[unit]:
+            known = self._matrix
+            row = known[column] if self._is_gram else known.T @ known[:, column]
+            row = row - self._factor[:, column] @ self._factor
+            row[column] += self._ridge
+            share = self._left[column] / np.sqrt(row[column])
+            row /= np.sqrt(row[column])
+            self.explained += float(np.sum(share**2))
+            self._left -= np.outer(row, share)
+            self._factor = np.vstack([self._factor, row])
+            for places, own in zip(self._places, self._own, strict=True):
+                own -= row[places][:, :, None] * row[places][:, None]
+        for alike, own in zip(self._alike, self._own, strict=True):
+            own[alike == unit] = np.eye(own.shape[1])
+
+    def _among(self, places: Indices) -> Floats:
+        """Products of the columns of each unit with each other, and the ridge."""
+        if self._is_gram:
+            products = self._matrix[places[:, :, None], places[:, None]]
+        else:
+            rows = self._matrix[:, places]
+            products = np.einsum("nud,nue->ude", rows, rows)
+        return np.asarray(products + self._ridge * np.eye(places.shape[1]))

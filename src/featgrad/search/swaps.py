@@ -44,8 +44,7 @@ from featgrad.plan import (
     SWAP_RIDGE,
     SWAP_ROWS_PER_UNIT,
 )
-from featgrad.search.elimination import Candidates, eliminate, unit_losses
-from featgrad.search.forward import forward
+from featgrad.search.elimination import Candidates, eliminate, forward, unit_losses
 from featgrad.search.units import Units
 
 # What is left of a column that others explain is no less.
@@ -59,10 +58,10 @@ _AT_ONCE = 8
 def choose(tasks: Sequence[Candidates]) -> list[Flags]:
     """The best of the candidates of each task within its budget, before swaps.
 
-    A ridge takes copies of good columns for good ones. Groups and columns of unequal costs are
-    therefore chosen twice: by least squares from twice the budget.
+    A ridge takes copies of good columns for good ones. Units of unequal costs, which are not
+    swapped, are therefore chosen twice: by least squares from twice the budget.
     """
-    unequal = [i for i, task in enumerate(tasks) if not task.units.are_single_columns]
+    unequal = [i for i, task in enumerate(tasks) if not task.units.has_equal_costs]
     twice = {i: CANDIDATES_FACTOR * tasks[i].budget for i in unequal}
     chosen = eliminate(
         [task._replace(budget=twice.get(i, task.budget)) for i, task in enumerate(tasks)]
@@ -101,18 +100,16 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
         is_complete = leaves_noise and np.array_equal(significant, free)
         if not can_swap(totals.n_effective, count):
             careful = chosen[i]
-            is_complete &= _beyond_chance(totals, free, explained, careful) > 1
+            is_complete &= _exceeds_chance(tasks[i], free, explained, careful)
         found[i] = free if is_complete else careful
         incomplete += [] if is_complete else [i]
-    others = {}
-    for i in swapping:
-        totals, kept = tasks[i].totals, tasks[i].units.kept
-        size, ridge = int(np.count_nonzero(found[i])), swap_ridge(totals)
-        start, explained = forward(totals, kept, size, ridge)
-        if _beyond_chance(totals, start, explained, found[i]) > FORWARD_MARGIN:
-            others[i] = Swapping(totals, start, kept)
-    for i, (other, _) in zip(others, swapped(list(others.values())), strict=True):
-        found[i] = other
+    again = _clearly_better(tasks, found)
+    swapping = [i for i in again if tasks[i].units.are_single_columns]
+    sets = [Swapping(tasks[i].totals, again[i], tasks[i].units.kept) for i in swapping]
+    for i, (careful, _) in zip(swapping, swapped(sets), strict=True):
+        found[i] = careful
+    for i in again.keys() - set(swapping):
+        found[i] = _swapped_units(tasks[i], again[i])
     # Then what the columns leave that explain more than chance.
     for i in incomplete:
         totals, units = tasks[i][:2]
@@ -121,6 +118,20 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
             explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
             scores = np.where(needed, np.inf, explained)
             found[i] = units.best_within(scores, float(found[i].sum()))
+    return found
+
+
+def _clearly_better(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> dict[int, Flags]:
+    """By place, what forward selection finds where that explains clearly more than a set."""
+    found = {}
+    for i, (task, own) in enumerate(zip(tasks, chosen, strict=True)):
+        totals, units, size = task.totals, task.units, int(np.count_nonzero(own))
+        count = len(units.columns_of(np.flatnonzero(own)))
+        few = count * COMPLETE_ROWS_PER_UNIT > totals.n_effective
+        if units.has_equal_costs and 0 < size < units.count and not few:
+            other, explained = forward(totals, units, size, swap_ridge(totals))
+            if _exceeds_chance(task, other, explained, own, FORWARD_MARGIN):
+                found[i] = other
     return found
 
 
@@ -178,18 +189,21 @@ def _fitted(totals: Totals, inside: Flags) -> tuple[Flags, bool, float]:
     return significant, bool(np.all(brought[~inside] <= least)), float(explained)
 
 
-def _beyond_chance(totals: Totals, other: Flags, explained: float, own: Flags) -> float:
-    """What another set of this size brings, relative to chance for each column that comes in."""
-    count, n_new = int(np.count_nonzero(other)), np.count_nonzero(other & ~own)
-    least = n_new * _chance(totals, count) * max(totals.variance - explained, 0.0)
-    return float((explained - _explained(totals, own)) / max(least, _ROUNDING * totals.variance))
+def _exceeds_chance(
+    task: Candidates, other: Flags, explained: float, own: Flags, times: float = 1.0
+) -> bool:
+    """Whether a set brings more than chance, so many times, for each unit that another lacks.
 
-
-def _explained(totals: Totals, inside: Flags) -> float:
-    """What least squares on a set of columns explains."""
-    own = totals.columns(np.flatnonzero(inside))
-    C = to_numpy(own.covariance) + swap_ridge(totals) * np.eye(len(own.cross))
-    return float(np.sum(own.cross * np.linalg.solve(C, own.cross)))
+    Both have as many units, and this one explains so much.
+    """
+    totals, units = task.totals, task.units
+    widths = units.total(np.ones(len(units.of_column)))
+    count, new = int(widths[other].sum()), widths[other & ~own]
+    least = times * sum(_chance(totals, count, int(width)) for width in new)
+    mine = totals.columns(units.columns_of(np.flatnonzero(own)))
+    C = to_numpy(mine.covariance) + swap_ridge(totals) * np.eye(len(mine.cross))
+    more = explained - float(np.sum(mine.cross * np.linalg.solve(C, mine.cross)))
+    return more > least * max(totals.variance - explained, 0.0) + _ROUNDING * totals.variance
 
 
 def can_swap(n_effective: float, count: int) -> bool:
