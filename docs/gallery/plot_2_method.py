@@ -130,8 +130,9 @@ plt.show()
 #    condition that it adds up to k features, and is made sharper until most are in or out. Then
 #    *elimination* among the best: ridge regression drops the feature that it misses least, again
 #    and again until k remain. Where rows are many, features are swapped while that brings more than
-#    chance would; if more features are asked for than matter, the rest are those that explain most
-#    by themselves, not those that happen to fit the noise.
+#    chance would. Forward selection is another start: where it explains clearly more, its features
+#    take the place of the others. If more features are asked for than matter, the rest are those
+#    that explain most by themselves, not those that happen to fit the noise.
 # 3. *Prices*: every column outside the working set, however many there are, is priced by its
 #    covariance with what the chosen features leave unexplained, on rows that the model has not
 #    seen. That is the gradient of the explained fraction. Those worth more than noise of the same

@@ -8,7 +8,8 @@ only if they end in a complete set: each of its columns explains more than chanc
 column does. Where rows are fewer, that is asked of all swaps, and that together they bring more
 than chance for each column that comes in.
 
-Where forward selection brings clearly more than that, swaps begin again from its set.
+Where forward selection brings clearly more than that, its set takes the place of the other one,
+and is swapped in turn.
 
 Where a part of the set is complete already, the rest of it would be columns that happen to fit the
 noise. Those that explain most by themselves take their places: they do less harm.
@@ -104,15 +105,15 @@ def refine(tasks: Sequence[Candidates], chosen: Sequence[Flags]) -> list[Flags]:
         found[i] = free if is_complete else careful
         incomplete += [] if is_complete else [i]
     again = _clearly_better(tasks, found)
-    swapping = [i for i in again if tasks[i].units.are_single_columns]
-    sets = [Swapping(tasks[i].totals, again[i], tasks[i].units.kept) for i in swapping]
-    for i, (careful, _) in zip(swapping, swapped(sets), strict=True):
+    single = [i for i in again if tasks[i].units.are_single_columns]
+    sets = [Swapping(tasks[i].totals, again[i], tasks[i].units.kept) for i in single]
+    for i, (careful, _) in zip(single, swapped(sets), strict=True):
         found[i] = careful
-    for i in again.keys() - set(swapping):
+    for i in again.keys() - set(single):
         found[i] = _swapped_units(tasks[i], again[i])
     # Then what the columns leave that explain more than chance.
     for i in incomplete:
-        totals, units = tasks[i][:2]
+        totals, units = tasks[i].totals, tasks[i].units
         needed = units.kept | _fitted(totals, found[i])[0]
         if can_swap(totals.n_effective, int(needed.sum())) and _fitted(totals, needed)[1]:
             explained = np.sum(totals.cross**2, axis=1) / (totals.variances + swap_ridge(totals))
