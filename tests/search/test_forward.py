@@ -1,12 +1,13 @@
 """Forward selection against least squares solved anew, and where swaps begin from it."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from tests.search_data import singles, units_of
 
 from featgrad import FeatureGradientSelector
 from featgrad.moments.folds import Totals
 from featgrad.search.elimination import forward
+from search_data import singles, units_of
 
 RIDGE = 0.01
 
@@ -68,12 +69,25 @@ def test_kept_columns_come_first():
     assert set(np.flatnonzero(chosen)) == {3, 8, best}
 
 
-def test_columns_of_a_category_are_those_that_differ_from_the_rest():
+@pytest.mark.parametrize("has_text", [False, True])
+def test_columns_of_a_category_are_those_that_differ_from_the_rest(has_text):
     # One column of each of ten levels: six of them say nearly what the other four say.
     rng = np.random.default_rng(1)
     levels, numbers = rng.integers(0, 10, 1000), rng.standard_normal((1000, 4))
-    X = np.hstack([numbers, np.eye(10)[levels]])
+    X = pd.DataFrame(np.hstack([numbers, np.eye(10)[levels]])).rename(columns=str)
     effects = np.array([0, 0, 0, 1, 1, 0, 0, 2, 0, 1])[levels]
     y = effects + 0.5 * numbers[:, 0] + 0.2 * rng.standard_normal(1000)
+    X = X.assign(text=rng.choice(list("abc"), 1000)) if has_text else X
     selector = FeatureGradientSelector(6, estimate=False, random_state=0).fit(X, y)
     assert {0, 7, 8, 11, 13} <= set(np.flatnonzero(selector.get_support()))
+
+
+def test_a_text_of_noise_does_not_change_which_numbers_are_chosen():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((100, 40)) + 1.5 * rng.standard_normal((100, 1))
+    X = pd.DataFrame(X).rename(columns=str)
+    y = X.iloc[:, :5].sum(axis=1) + 2 * rng.standard_normal(100)
+    selector = FeatureGradientSelector(6, estimate=False, random_state=0)
+    numbers = selector.fit(X, y).get_feature_names_out().tolist()
+    X["text"] = rng.choice(list("abc"), 100)
+    assert selector.fit(X, y).get_feature_names_out().tolist() == numbers
